@@ -1,0 +1,41 @@
+# Every target sets up what it needs in .venv by itself; a second run finds it there and is quick.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check format bench data clean
+
+demo: $(READY)
+	$(BIN)/python examples/first_look.py
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)
+	$(BIN)/python -m bench
+
+# The schemas of the built-in kinds, made anew from the published data package.
+data: $(READY)
+	$(BIN)/python -m pip install --quiet --group data
+	$(BIN)/python -m tools.builtin_schemas
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Setpoint needs Python 3.11 or newer; run: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

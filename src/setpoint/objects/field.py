@@ -1,0 +1,125 @@
+"""Field errors: what is wrong with one field of an object, in the words of the API.
+
+A list of them makes an `Invalid` (see `errors`), one cause each. Paths are plain strings (`spec.ports[0].name`), built
+where an error is found; `child`, `index` and `key` build them for code that walks an object.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, NamedTuple
+
+from setpoint.objects.gotext import bad_value, quote
+
+
+class FieldErrorType(Enum):
+    """The kinds of field errors: the cause's reason, and the words its message starts with."""
+
+    NOT_FOUND = ("FieldValueNotFound", "Not found")
+    REQUIRED = ("FieldValueRequired", "Required value")
+    DUPLICATE = ("FieldValueDuplicate", "Duplicate value")
+    INVALID = ("FieldValueInvalid", "Invalid value")
+    NOT_SUPPORTED = ("FieldValueNotSupported", "Unsupported value")
+    FORBIDDEN = ("FieldValueForbidden", "Forbidden")
+    TOO_LONG = ("FieldValueTooLong", "Too long")
+    TOO_MANY = ("FieldValueTooMany", "Too many")
+    INTERNAL = ("InternalError", "Internal error")
+    TYPE_INVALID = ("FieldValueTypeInvalid", "Invalid value")
+
+    def __init__(self, reason: str, words: str) -> None:
+        self.reason = reason
+        self.words = words
+
+
+class _Omitted:
+    """Stands for a bad value that the message leaves out (as for objects and lists that fail a CEL rule)."""
+
+    def __repr__(self) -> str:
+        return "OMITTED"
+
+
+OMITTED: Any = _Omitted()
+
+_VALUELESS = {
+    FieldErrorType.REQUIRED,
+    FieldErrorType.FORBIDDEN,
+    FieldErrorType.TOO_LONG,
+    FieldErrorType.INTERNAL,
+}
+
+
+class FieldError(NamedTuple):
+    """One wrong field: the kind of error, the path, the offending value and what would be right."""
+
+    type: FieldErrorType
+    field: str
+    value: Any = OMITTED
+    detail: str = ""
+
+    @property
+    def message(self) -> str:
+        """The text after the path: the message of the cause."""
+        text = self.type.words
+        if self.type not in _VALUELESS and self.value is not OMITTED:
+            text = f"{text}: {bad_value(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(FieldErrorType.INVALID, field, value, detail)
+
+
+def type_invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(FieldErrorType.TYPE_INVALID, field, value, detail)
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    return FieldError(FieldErrorType.REQUIRED, field, "", detail)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    return FieldError(FieldErrorType.FORBIDDEN, field, "", detail)
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(FieldErrorType.DUPLICATE, field, value)
+
+
+def not_found(field: str, value: Any) -> FieldError:
+    return FieldError(FieldErrorType.NOT_FOUND, field, value)
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
+    names = ", ".join(quote(item) for item in supported)
+    return FieldError(FieldErrorType.NOT_SUPPORTED, field, value, f"supported values: {names}" if names else "")
+
+
+def too_long(field: str, limit: int) -> FieldError:
+    unit = "byte" if limit == 1 else "bytes"
+    return FieldError(FieldErrorType.TOO_LONG, field, "", f"may not be more than {limit} {unit}")
+
+
+def too_many(field: str, actual: int, limit: int) -> FieldError:
+    unit = "item" if limit == 1 else "items"
+    return FieldError(FieldErrorType.TOO_MANY, field, actual, f"must have at most {limit} {unit}")
+
+
+def internal(field: str, text: str) -> FieldError:
+    return FieldError(FieldErrorType.INTERNAL, field, "", text)
+
+
+def child(path: str, name: str) -> str:
+    """The path of a named field below `path` (which is empty at the root)."""
+    return f"{path}.{name}" if path else name
+
+
+def index(path: str, position: int) -> str:
+    """The path of a list item."""
+    return f"{path}[{position}]"
+
+
+def key(path: str, name: str) -> str:
+    """The path of a map entry."""
+    return f"{path}[{name}]"

@@ -1,0 +1,122 @@
+"""The OpenAPI v3 schema of a custom resource as a typed tree: every keyword a CRD may write, legal or not.
+
+`Schema.parse` reads the JSON of `openAPIV3Schema`. Which combinations are *accepted* is the business of the acceptance
+rules; this module only says what can be said. A schema tree is never changed after it is parsed.
+"""
+
+from typing import Any, Self
+
+import msgspec
+
+from setpoint.objects.tree import Json, Object
+
+_RENAMED = {
+    "ref": "$ref",
+    "schema_uri": "$schema",
+    "all_of": "allOf",
+    "any_of": "anyOf",
+    "one_of": "oneOf",
+    "not_": "not",
+    "int_or_string": "x-kubernetes-int-or-string",
+    "embedded_resource": "x-kubernetes-embedded-resource",
+    "preserve_unknown_fields": "x-kubernetes-preserve-unknown-fields",
+    "list_type": "x-kubernetes-list-type",
+    "list_map_keys": "x-kubernetes-list-map-keys",
+    "map_type": "x-kubernetes-map-type",
+    "validations": "x-kubernetes-validations",
+    "patch_strategy": "x-kubernetes-patch-strategy",
+    "patch_merge_key": "x-kubernetes-patch-merge-key",
+}
+
+
+def _rename(name: str) -> str:
+    if name in _RENAMED:
+        return _RENAMED[name]
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+class ValidationRule(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
+    """One CEL rule of `x-kubernetes-validations`."""
+
+    rule: str = ""
+    message: str = ""
+    message_expression: str = ""
+    reason: str | None = None
+    field_path: str = ""
+    optional_old_self: bool | None = None
+
+
+class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False):
+    """One node of a schema. Nodes compare by identity: a compiled schema is cached under its node."""
+
+    type: str = ""
+    format: str = ""
+    title: str = ""
+    description: str = ""
+    nullable: bool = False
+    # UNSET where the schema has no default: None would be the JSON null.
+    default: Any = msgspec.UNSET
+    example: Any = msgspec.UNSET
+    external_docs: Any = None
+
+    enum: list[Any] | None = None
+    maximum: int | float | None = None
+    minimum: int | float | None = None
+    exclusive_maximum: bool = False
+    exclusive_minimum: bool = False
+    multiple_of: int | float | None = None
+    max_length: int | None = None
+    min_length: int | None = None
+    pattern: str = ""
+    max_items: int | None = None
+    min_items: int | None = None
+    unique_items: bool = False
+    max_properties: int | None = None
+    min_properties: int | None = None
+    required: list[str] = []
+
+    properties: dict[str, "Schema"] = {}
+    additional_properties: "Schema | bool | None" = None
+    items: "Schema | list[Schema] | None" = None
+    all_of: "list[Schema]" = []
+    any_of: "list[Schema]" = []
+    one_of: "list[Schema]" = []
+    not_: "Schema | None" = None
+
+    int_or_string: bool = False
+    embedded_resource: bool = False
+    preserve_unknown_fields: bool | None = None
+    list_type: str | None = None
+    list_map_keys: list[str] = []
+    map_type: str | None = None
+    validations: list[ValidationRule] = []
+
+    # Only the schemas of the built-in kinds have these; a CRD may not.
+    patch_strategy: str = ""
+    patch_merge_key: str = ""
+
+    # Refused in a CRD, and read only so that the refusal can name them.
+    id: str = ""
+    ref: str | None = None
+    schema_uri: str = ""
+    definitions: dict[str, Any] = {}
+    pattern_properties: dict[str, Any] = {}
+    additional_items: Any = None
+    dependencies: dict[str, Any] = {}
+
+    @classmethod
+    def parse(cls, tree: Json) -> Self:
+        """Reads the JSON of an `openAPIV3Schema`. Raises `msgspec.ValidationError` where a keyword has a wrong type."""
+        return msgspec.convert(tree, cls)
+
+    def to_json(self) -> Object:
+        """The JSON of the schema, with keywords that say nothing left out."""
+        found: Object = msgspec.to_builtins(self)
+        return _compact(found)
+
+
+def _compact(tree: Json) -> Json:
+    if isinstance(tree, dict):
+        return {key: _compact(value) for key, value in tree.items() if value not in (None, "", False, [], {})}
+    return tree
