@@ -13,7 +13,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
 
 
-class Cause(NamedTuple):
+class StatusCause(NamedTuple):
     """One reason why, with the field it is about where there is one."""
 
     reason: str = ""
@@ -38,7 +38,7 @@ class APIError(Exception):
         group: str = "",
         kind: str = "",
         uid: str = "",
-        causes: Sequence[Cause] = (),
+        causes: Sequence[StatusCause] = (),
         retry_after_seconds: int = 0,
         details: bool | None = None,
     ) -> None:
