@@ -1,0 +1,79 @@
+"""The one source of time: everything that asks for the time, or waits, does so through a `Clock` it was given.
+
+`SystemClock` is the machine's. `ManualClock` stands still until it is advanced, so that a test or a simulation decides
+when every timer fires; sleepers wake in the order of their deadlines, and in the order they came where those are equal.
+"""
+
+import asyncio
+import heapq
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Time of day, time that only grows, and waiting."""
+
+    def now(self) -> datetime:
+        """The time of day, aware and in UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment; never goes back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Returns when that many seconds have passed; at once (after yielding) when there is nothing to wait for."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class ManualClock:
+    """A clock that moves only when told to."""
+
+    def __init__(self, start: datetime) -> None:
+        if start.tzinfo is None:
+            raise ValueError("a clock starts at an aware time: give the datetime a time zone")
+        self._start = start.astimezone(UTC)
+        self._elapsed = 0.0
+        # A heap of (deadline, order of arrival, future); a sleeper that was cancelled stays until its deadline.
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._arrivals = count()
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._arrivals), future))
+        await future
+
+    def next_deadline(self) -> float | None:
+        """When, in `monotonic` seconds, the next sleeper is due; None when nobody sleeps."""
+        while self._sleepers and self._sleepers[0][2].done():
+            heapq.heappop(self._sleepers)
+        return self._sleepers[0][0] if self._sleepers else None
+
+    def advance(self, seconds: float) -> None:
+        """Moves time on and wakes everyone who is due. They run when the event loop next does."""
+        if seconds < 0:
+            raise ValueError("time does not go back")
+        self._elapsed += seconds
+        while (deadline := self.next_deadline()) is not None and deadline <= self._elapsed:
+            heapq.heappop(self._sleepers)[2].set_result(None)

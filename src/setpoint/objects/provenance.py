@@ -1,0 +1,55 @@
+"""Where a write came from: the `Actor` who made it and the `Cause` that led to it.
+
+The store keeps both beside every revision, encoded compactly; `why` and `history` read them back. Encodings are stable:
+a field may be added at the end with a default, so that what an older version wrote stays readable.
+"""
+
+from typing import Self
+
+import msgspec
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Actor(msgspec.Struct, frozen=True, array_like=True):
+    """Who writes: the authenticated user, and the field manager it writes as."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    field_manager: str = ""
+
+    def encode(self) -> bytes:
+        return _encode(self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        return msgspec.msgpack.decode(data, type=cls)
+
+
+class Cause(msgspec.Struct, frozen=True, array_like=True):
+    """What a write came from: a request, or one reconcile of one object by one controller."""
+
+    id: str
+    # Both are empty for a request. `key` is what the controller reconciled: `namespace/name`, or a bare name.
+    controller: str = ""
+    key: str = ""
+
+    @classmethod
+    def request(cls, id: str) -> Self:  # noqa: A002 - the field's own name
+        return cls(id)
+
+    @classmethod
+    def reconcile(cls, controller: str, key: str, id: str) -> Self:  # noqa: A002 - the field's own name
+        return cls(id, controller, key)
+
+    @property
+    def is_reconcile(self) -> bool:
+        return bool(self.controller)
+
+    def encode(self) -> bytes:
+        return _encode(self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        return msgspec.msgpack.decode(data, type=cls)
