@@ -1,0 +1,1 @@
+"""The revisioned log: its contract, and the backends that keep it."""

@@ -1,0 +1,204 @@
+"""The store: one append-only log of revisions, with a current state, a past and followers.
+
+Everything above reads this log: GET and LIST read its current state or its state at a revision, WATCH follows it,
+history and diff read its past, `why` walks its causes. Values are bytes; the store knows nothing of Kubernetes.
+
+What every backend promises, and one test suite checks:
+
+* There is one revision for the whole store. A transaction that changes something makes exactly one new revision, however
+  many keys it writes; a write that changes nothing makes none.
+* A failed expectation changes nothing.
+* A commit that has returned is durable (as far as the backend was told to be) and visible to every later read.
+* A watcher sees each revision after the one it named exactly once, in order and whole, or is told it is too late.
+  However slow it is, it never slows a writer or another watcher, and the memory it holds is bounded.
+* The current state survives every compaction.
+
+Keys are text and ordered by code point, which is also the order of their UTF-8 bytes.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from setpoint.objects.provenance import Actor, Cause
+
+
+class StoreError(Exception):
+    """Any failure of a store."""
+
+
+class ExpectationFailed(StoreError):
+    """The key was not in the state that the write expected. Carries what is there, so that a retry need not read."""
+
+    def __init__(self, key: str, expected: "Expect", actual: "Item | None") -> None:
+        found = f"revision {actual.revision}" if actual else "nothing"
+        wanted = "nothing" if expected == ABSENT else f"revision {expected}"
+        super().__init__(f"{key}: expected {wanted}, found {found}")
+        self.key = key
+        self.expected = expected
+        self.actual = actual
+
+
+class TooLate(StoreError):
+    """The revision asked for is no longer kept. `oldest` is the first one that can still be read or watched from."""
+
+    def __init__(self, revision: int, oldest: int) -> None:
+        super().__init__(f"revision {revision} is no longer kept; the oldest is {oldest}")
+        self.revision = revision
+        self.oldest = oldest
+
+
+class TooEarly(StoreError):
+    """The revision asked for does not exist yet."""
+
+    def __init__(self, revision: int, current: int) -> None:
+        super().__init__(f"revision {revision} does not exist yet; the current one is {current}")
+        self.revision = revision
+        self.current = current
+
+
+class Closed(StoreError):
+    """The store, or the watch, has been closed."""
+
+
+# What a write expects of its key: that it is absent, that it is at this revision, or nothing at all.
+Expect: TypeAlias = int | None
+ABSENT: Expect = 0
+ANY: Expect = None
+
+
+class Item(NamedTuple):
+    """A key that is there, as of some revision."""
+
+    key: str
+    value: bytes
+    revision: int  # the revision that wrote this value
+    created: int  # the revision that created the key, after its last deletion
+
+
+class Entry(NamedTuple):
+    """One line of the log: what one revision did to one key, who did it and what it came from."""
+
+    revision: int
+    key: str
+    value: bytes | None  # None: the key was deleted
+    previous: int  # the revision that this one replaced, 0 if the key was absent
+    created: int  # as in Item; for a deletion, of the key that was deleted
+    time: float  # seconds since the epoch, by the store's clock
+    actor: Actor
+    cause: Cause | None
+
+
+class Event(NamedTuple):
+    """What a watcher is told: an entry, and the value it replaced."""
+
+    entry: Entry
+    previous_value: bytes | None
+
+
+class Write(NamedTuple):
+    """One write of a transaction. A value of None deletes the key; `ttl` seconds later the store deletes it by itself."""
+
+    key: str
+    value: bytes | None
+    expect: Expect = ANY
+    ttl: float | None = None
+
+
+class Page(NamedTuple):
+    """A part of a range: its items in key order, the revision they were read at, and how many come after them."""
+
+    items: Sequence[Item]
+    revision: int
+    remaining: int
+
+
+class Retention(NamedTuple):
+    """How much of the past is kept: what lies beyond any of these bounds may be compacted. None: no such bound."""
+
+    age: float | None = None  # seconds
+    revisions: int | None = None
+    size: int | None = None  # bytes
+
+
+class Watch(Protocol):
+    """A follower of the log: a cursor into it, not a queue of its own."""
+
+    @property
+    def revision(self) -> int:
+        """Every matching event up to this revision has been handed out. It advances with the log, events or not."""
+
+    async def next(self) -> Sequence[Event]:
+        """The next events, of one or more whole revisions, as soon as there are any. Raises TooLate or Closed."""
+
+    def close(self) -> None:
+        """Ends the watch; a waiting `next` raises Closed."""
+
+
+class Snapshot(Protocol):
+    """The whole store at one revision, kept apart from it."""
+
+    @property
+    def revision(self) -> int: ...
+
+    def dump(self) -> bytes:
+        """The snapshot as bytes, which any backend can load."""
+
+
+class Store(Protocol):
+    """The log. All times are the injected clock's."""
+
+    async def revision(self) -> int:
+        """The current revision; 0 in a store that was never written to."""
+
+    async def oldest(self) -> int:
+        """The oldest revision that can still be read at or watched from."""
+
+    async def get(self, key: str, at: int | None = None) -> Item | None:
+        """The key now, or as it was at a revision. Raises TooLate or TooEarly."""
+
+    async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
+        """The keys with a prefix, in order, beginning after a key; all of them if the limit is 0."""
+
+    async def count(self, prefix: str, at: int | None = None) -> int:
+        """How many keys have the prefix."""
+
+    async def commit(
+        self,
+        key: str,
+        value: bytes | None,
+        expect: Expect,
+        actor: Actor,
+        cause: Cause | None = None,
+        ttl: float | None = None,
+    ) -> int:
+        """Writes one key, or deletes it. Returns the revision of the key's state: a new one, or the one it already
+        had if nothing changed (for a key that is and stays absent, the store's current one)."""
+
+    async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
+        """Writes several keys in one revision, all or none. Returns that revision, or the current one if nothing
+        changed."""
+
+    def watch(self, prefix: str, after: int | None = None) -> Watch:
+        """Follows the keys with a prefix from just after a revision, or from now on. TooLate comes from `next`."""
+
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
+        """The kept past of a key, newest first."""
+
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
+        """The kept entries of all keys after a revision, oldest first."""
+
+    async def compact(self, to: int) -> None:
+        """Forgets what was superseded at or before a revision: reads at it and watches from it are still possible."""
+
+    async def maintain(self) -> None:
+        """Deletes what has expired and compacts by the retention policy, now. The store also does it by itself."""
+
+    async def snapshot(self) -> Snapshot:
+        """The whole store as it is now."""
+
+    async def restore(self, snapshot: Snapshot | bytes) -> int:
+        """Makes the state and the kept past those of the snapshot, and returns the new revision, which is greater than
+        any that was handed out. Watchers are told they are too late."""
+
+    async def close(self) -> None:
+        """Finishes what was acknowledged and releases everything. Watchers see Closed."""
