@@ -1,0 +1,68 @@
+"""Reads the shipped definitions: the file once, at the first call, and each definition when it is first asked for.
+
+`tools/builtin_schemas.py` makes the file: compressed JSON of the release, the kinds and the definitions by name.
+"""
+
+import importlib.resources
+import zlib
+from collections.abc import Mapping, Set
+from functools import cache
+from types import MappingProxyType
+
+import msgspec
+
+from setpoint.objects.tree import Object
+from setpoint.schema.openapi import Schema
+
+RELEASE = "v1.37.0"
+_PREFIX = "#/definitions/"
+
+
+class _Catalogue(msgspec.Struct):
+    release: str
+    kinds: list[tuple[str, str, str, str]]
+    # Each still encoded: to find where a definition ends is some ten times cheaper than to decode it.
+    definitions: dict[str, msgspec.Raw]
+
+
+@cache
+def _catalogue() -> _Catalogue:
+    data = importlib.resources.files(__package__).joinpath("definitions.json.z").read_bytes()
+    return msgspec.json.decode(zlib.decompress(data), type=_Catalogue)
+
+
+@cache
+def kinds() -> Mapping[tuple[str, str, str], str]:
+    """Group, version and kind of every built-in kind, with the name of its definition.
+
+    Every group has its own `DeleteOptions` and `WatchEvent`, in versions it no longer serves too.
+    """
+    return MappingProxyType({(group, version, kind): name for group, version, kind, name in _catalogue().kinds})
+
+
+def names() -> Set[str]:
+    """The names of all definitions."""
+    return _catalogue().definitions.keys()
+
+
+@cache
+def definition(name: str) -> Object:
+    """The definition of that name as plain OpenAPI. Raises `KeyError` where there is none."""
+    found: Object = msgspec.json.decode(_catalogue().definitions[name])
+    return found
+
+
+@cache
+def schema(name: str) -> Schema:
+    """The definition of that name as a schema tree, in which references are left as they are (`Schema.ref`)."""
+    return Schema.parse(definition(name))
+
+
+def resolve(ref: str) -> Object:
+    """The definition that a `$ref` points to."""
+    return definition(ref.removeprefix(_PREFIX))
+
+
+def resolve_schema(ref: str) -> Schema:
+    """The schema tree that a `$ref` points to."""
+    return schema(ref.removeprefix(_PREFIX))
