@@ -11,12 +11,17 @@ Object: TypeAlias = dict[str, Any]
 
 
 def copy(value: Json) -> Json:
-    """A deep copy of a tree, sharing only its scalars (several times faster than `copy.deepcopy`)."""
+    """A deep copy of a tree, sharing only its scalars.
+
+    Copying each container whole and replacing what it contains costs a fifth of `copy.deepcopy`, and no more than a
+    round trip through bytes, which would make every string anew.
+    """
     if type(value) is dict:
-        return {key: copy(item) if type(item) in _CONTAINERS else item for key, item in value.items()}
+        made = value.copy()
+        for key, item in value.items():
+            if type(item) is dict or type(item) is list:
+                made[key] = copy(item)
+        return made
     if type(value) is list:
-        return [copy(item) if type(item) in _CONTAINERS else item for item in value]
+        return [copy(item) if type(item) is dict or type(item) is list else item for item in value]
     return value
-
-
-_CONTAINERS = (dict, list)
