@@ -13,8 +13,8 @@ Object: TypeAlias = dict[str, Any]
 def copy(value: Json) -> Json:
     """A deep copy of a tree, sharing only its scalars.
 
-    Copying each container whole and replacing what it contains costs a fifth of `copy.deepcopy`, and no more than a
-    round trip through bytes, which would make every string anew.
+    Copying each container whole and replacing what it contains costs a quarter of `copy.deepcopy`, and keeps the
+    strings, which a round trip through bytes would make anew.
     """
     if type(value) is dict:
         made = value.copy()
@@ -23,5 +23,9 @@ def copy(value: Json) -> Json:
                 made[key] = copy(item)
         return made
     if type(value) is list:
-        return [copy(item) if type(item) is dict or type(item) is list else item for item in value]
+        items = value.copy()
+        for position, item in enumerate(value):
+            if type(item) is dict or type(item) is list:
+                items[position] = copy(item)
+        return items
     return value
