@@ -1,11 +1,18 @@
-"""Values in the textual forms of the real server, which is written in Go: quoted strings and compact JSON.
+"""Values in the textual forms of the real server, which is written in Go: quoted strings, numbers, compact JSON.
 
-Error messages of the API are read by people and by tests; these functions give them letter for letter.
+Error messages of the API are read by people and by tests; these functions give them letter for letter, and read numbers
+exactly where Go's parsers would.
 """
+
+import re
+from decimal import Decimal
+from typing import Any
 
 import msgspec
 
 from setpoint.objects.tree import Json
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 _ESCAPES = {
     "\a": "\\a",
@@ -22,6 +29,9 @@ _ESCAPES = {
 # Go's encoder writes keys in order, and these five characters as escapes, so that JSON is safe inside HTML.
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _sorted = msgspec.json.Encoder(order="sorted")
+
+_SIGNED = re.compile(r"[+-]?[0-9]+")
+_UNSIGNED = re.compile(r"[0-9]+")
 
 
 def quote(text: str) -> str:
@@ -42,9 +52,37 @@ def _escape(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def float_text(value: float) -> str:
+    """A float as Go's `encoding/json` writes it: the shortest digits, without a fraction where there is none."""
+    text = repr(value)
+    if value and not 1e-6 <= abs(value) < 1e21:
+        digits, _, exponent = text.partition("e")
+        return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
+    if "e" in text:
+        # Python turns to exponents earlier than Go does: from 1e16 up, and below 1e-4.
+        text = format(Decimal(text), "f")
+    return text.removesuffix(".0")
+
+
 def compact_json(value: Json) -> str:
-    """Compact JSON with sorted keys, escaped as Go's `encoding/json` does."""
-    return _sorted.encode(value).decode().translate(_HTML)
+    """Compact JSON with sorted keys, its strings and numbers written as Go's `encoding/json` does."""
+    return _sorted.encode(_raw_floats(value) if _has_float(value) else value).decode().translate(_HTML)
+
+
+def _has_float(value: Json) -> bool:
+    if type(value) is dict:
+        return any(map(_has_float, value.values()))
+    if type(value) is list:
+        return any(map(_has_float, value))
+    return type(value) is float
+
+
+def _raw_floats(value: Json) -> Any:
+    if type(value) is dict:
+        return {key: _raw_floats(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_raw_floats(item) for item in value]
+    return msgspec.Raw(float_text(value).encode()) if type(value) is float else value
 
 
 def bad_value(value: Json) -> str:
@@ -54,3 +92,33 @@ def bad_value(value: Json) -> str:
     if value is None:
         return "null"
     return compact_json(value)
+
+
+def byte_length(text: str) -> int:
+    """How many bytes the text has in UTF-8: the length that Go's limits count."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def parse_int(text: str, bits: int = 64) -> int:
+    """A decimal integer as `strconv.ParseInt` reads it. Raises ValueError with Go's words."""
+    if not _SIGNED.fullmatch(text):
+        raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
+    return _in_range("ParseInt", text, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def parse_uint(text: str, bits: int = 64) -> int:
+    """A decimal integer without a sign as `strconv.ParseUint` reads it. Raises ValueError with Go's words."""
+    if not _UNSIGNED.fullmatch(text):
+        raise ValueError(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax")
+    return _in_range("ParseUint", text, 0, (1 << bits) - 1)
+
+
+def _in_range(function: str, text: str, low: int, high: int) -> int:
+    # Leading zeros aside, twenty digits are past every bound; Python refuses to read thousands of them at all.
+    digits = text.lstrip("+-").lstrip("0")
+    number = int(digits or "0") if len(digits) <= 20 else 1 << 70
+    if text[0] == "-":
+        number = -number
+    if not low <= number <= high:
+        raise ValueError(f"strconv.{function}: parsing {quote(text)}: value out of range")
+    return number

@@ -1,0 +1,379 @@
+"""Label selectors: the grammar of `labelSelector`, the `LabelSelector` object, and matching.
+
+A `Selector` is compiled once; `matches` then costs a dictionary lookup or two per object. Its text is canonical: the
+requirements in the order of their keys, the values of a set in order. `required` tells indexes which `key=value` pairs
+every match must have. What cannot be parsed raises BadRequest with the words of the API.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from setpoint.objects import names
+from setpoint.objects.errors import BadRequest, join_errors
+from setpoint.objects.field import FieldError, forbidden, invalid, required
+from setpoint.objects.gotext import parse_int, quote
+from setpoint.objects.tree import Json
+
+Labels: TypeAlias = Mapping[str, str]
+Match: TypeAlias = Callable[[Labels | None], bool]
+
+
+class Operator(Enum):
+    """How a requirement compares; the values are the words of the error messages."""
+
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    GREATER_THAN = "gt"
+    LESS_THAN = "lt"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+
+
+_EQUAL = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
+_NUMERIC = (Operator.GREATER_THAN, Operator.LESS_THAN)
+_BINARY = [operator.value for operator in Operator][:7]
+_SYMBOLS = {Operator.GREATER_THAN: ">", Operator.LESS_THAN: "<"}
+_NOTHING: Labels = {}
+
+
+class Requirement(NamedTuple):
+    """One condition on one label. The values of a set are sorted."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def errors(self) -> list[FieldError]:
+        """What is wrong with it, in the order and words of the API."""
+        found = []
+        if messages := names.qualified_name(self.key):
+            found.append(invalid("key", self.key, "; ".join(messages)))
+        values = list(self.values)
+        if self.operator in (Operator.IN, Operator.NOT_IN):
+            if not values:
+                found.append(invalid("values", values, "for 'in', 'notin' operators, values set can't be empty"))
+        elif self.operator in _NUMERIC:
+            if len(values) != 1:
+                found.append(invalid("values", values, "for 'Gt', 'Lt' operators, exactly one value is required"))
+            found += [
+                invalid(f"values[{at}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
+                for at, value in enumerate(values)
+                if _integer(value) is None
+            ]
+        elif self.operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+            if values:
+                found.append(invalid("values", values, "values set must be empty for exists and does not exist"))
+        elif len(values) != 1:
+            found.append(invalid("values", values, "exact-match compatibility requires one single value"))
+        for at, value in enumerate(values):
+            if messages := names.label_value(value):
+                found.append(invalid(f"values[{at}][{self.key}]", value, "; ".join(messages)))
+        return found
+
+    def check(self) -> "Requirement":
+        """Itself, or BadRequest saying what is wrong with it."""
+        if found := self.errors():
+            raise BadRequest(join_errors(map(str, found)))
+        return self
+
+    def compile(self) -> Match:
+        """The condition as a function of the labels of an object."""
+        key, operator, values = self
+        if operator in _EQUAL or operator is Operator.IN:
+            if len(values) == 1:
+                value = values[0]
+                return lambda labels: labels is not None and labels.get(key) == value
+            among = frozenset(values)
+            return lambda labels: labels is not None and labels.get(key) in among
+        if operator in (Operator.NOT_EQUALS, Operator.NOT_IN):
+            among = frozenset(values)
+            return lambda labels: labels is None or labels.get(key) not in among
+        if operator is Operator.EXISTS:
+            return lambda labels: labels is not None and key in labels
+        if operator is Operator.DOES_NOT_EXIST:
+            return lambda labels: labels is None or key not in labels
+        return _compare(key, operator, values[0])
+
+    def __str__(self) -> str:
+        if self.operator is Operator.EXISTS:
+            return self.key
+        if self.operator is Operator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        if self.operator in (Operator.IN, Operator.NOT_IN):
+            return f"{self.key} {self.operator.value} ({','.join(sorted(self.values))})"
+        return f"{self.key}{_SYMBOLS.get(self.operator, self.operator.value)}{','.join(self.values)}"
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return parse_int(text)
+    except ValueError:
+        return None
+
+
+def _compare(key: str, operator: Operator, value: str) -> Match:
+    bound = _integer(value)
+    sign = 1 if operator is Operator.GREATER_THAN else -1
+
+    def match(labels: Labels | None) -> bool:
+        found = _integer((labels or _NOTHING).get(key, ""))
+        return found is not None and bound is not None and (found - bound) * sign > 0
+
+    return match
+
+
+class Selector:
+    """All its requirements together; without any it selects everything."""
+
+    __slots__ = ("matches", "requirements")
+
+    def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
+        self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
+        self.matches: Match = _compile(self.requirements)
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.requirements
+
+    def required(self) -> dict[str, str]:
+        """The `key=value` pairs that the labels of every match must have."""
+        found: dict[str, str] = {}
+        for requirement in self.requirements:
+            if (requirement.operator in _EQUAL or requirement.operator is Operator.IN) and len(requirement.values) == 1:
+                found.setdefault(requirement.key, requirement.values[0])
+        return found
+
+    def __and__(self, other: "Selector") -> "Selector":
+        return self if other.is_everything else Selector(self.requirements + other.requirements)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.requirements == other.requirements
+
+    def __hash__(self) -> int:
+        return hash(self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+
+class _Nothing(Selector):
+    """Selects nothing: what a `LabelSelector` that is not there means."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matches = lambda _labels: False
+
+    @property
+    def is_everything(self) -> bool:
+        return False
+
+    def __and__(self, other: Selector) -> Selector:
+        return self
+
+
+EVERYTHING = Selector()
+NOTHING: Selector = _Nothing()
+
+
+def _compile(requirements: Sequence[Requirement]) -> Match:
+    tests = [requirement.compile() for requirement in requirements]
+    if not tests:
+        return lambda _labels: True
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda labels: first(labels) and second(labels)
+    return lambda labels: all(test(labels) for test in tests)
+
+
+def parse(text: str) -> Selector:
+    """Reads a `labelSelector`. Raises BadRequest with the words of the API."""
+    return Selector(_Parser(text).requirements()) if text else EVERYTHING
+
+
+def from_labels(labels: Labels) -> Selector:
+    """Selects what has all these labels, whether they are legal or not."""
+    return Selector(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
+
+
+_EXPRESSION_OPERATORS = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+def from_object(selector: Json) -> Selector:
+    """The selector that a `LabelSelector` object means: None selects nothing, an empty one everything.
+
+    Raises BadRequest with the words of the API. An object that comes from a user should pass `validate_object` first.
+    """
+    if selector is None:
+        return NOTHING
+    found = [
+        Requirement(key, Operator.EQUALS, (value,)).check()
+        for key, value in (selector.get("matchLabels") or {}).items()
+    ]
+    for expression in selector.get("matchExpressions") or ():
+        word = expression.get("operator", "")
+        if word not in _EXPRESSION_OPERATORS:
+            raise BadRequest(f"{quote(word)} is not a valid label selector operator")
+        values = tuple(expression.get("values") or ())
+        found.append(Requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[word], values).check())
+    return Selector(found)
+
+
+def validate_object(selector: Json, path: str) -> list[FieldError]:
+    """What is wrong with a `LabelSelector` object of the right shape, at its path in the object that has it."""
+    found: list[FieldError] = []
+    if not selector:
+        return found
+    for key, value in (selector.get("matchLabels") or {}).items():
+        found += [invalid(f"{path}.matchLabels", key, message) for message in names.qualified_name(key)]
+        found += [invalid(f"{path}.matchLabels", value, message) for message in names.label_value(value)]
+    for at, expression in enumerate(selector.get("matchExpressions") or ()):
+        place = f"{path}.matchExpressions[{at}]"
+        word, values = expression.get("operator", ""), expression.get("values") or []
+        if word in ("In", "NotIn"):
+            if not values:
+                found.append(required(f"{place}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+        elif word in ("Exists", "DoesNotExist"):
+            if values:
+                why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                found.append(forbidden(f"{place}.values", why))
+        else:
+            found.append(invalid(f"{place}.operator", word, "not a valid selector operator"))
+        key = expression.get("key", "")
+        found += [invalid(f"{place}.key", key, message) for message in names.qualified_name(key)]
+        for number, value in enumerate(values):
+            found += [invalid(f"{place}.values[{number}]", value, message) for message in names.label_value(value)]
+    return found
+
+
+# A symbol, or a run of anything that is neither a symbol nor blank. Upstream reads a NUL as the end of what it scans.
+_TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<>\x00 \t\r\n]+)\x00?)")
+_WORDS = {"in": Operator.IN, "notin": Operator.NOT_IN}
+_OPERATORS = {
+    **_WORDS,
+    "=": Operator.EQUALS,
+    "==": Operator.DOUBLE_EQUALS,
+    "!=": Operator.NOT_EQUALS,
+    ">": Operator.GREATER_THAN,
+    "<": Operator.LESS_THAN,
+}
+
+
+class _Token(NamedTuple):
+    text: str
+    is_word: bool
+
+
+_END = _Token("", False)
+
+
+class _Parser:
+    """Reads requirements, token by token. `in` and `notin` are operators only where one is expected."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens: list[_Token] = []
+        at = 0
+        while found := _TOKEN.match(text, at):
+            self.tokens.append(_Token(found[1] or found[2], found[1] is None))
+            at = found.end()
+        self.tokens.append(_END)
+        self.at = 0
+
+    def peek(self) -> _Token:
+        return self.tokens[self.at]
+
+    def take(self) -> _Token:
+        token = self.tokens[self.at]
+        self.at += 1
+        return token
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        while (token := self.peek()) != _END:
+            if not (token.is_word or token.text == "!"):
+                raise BadRequest(f"found '{token.text}', expected: !, identifier, or 'end of string'")
+            try:
+                found.append(self.requirement().check())
+            except BadRequest as error:
+                raise BadRequest(f"unable to parse requirement: {error.message}") from None
+            token = self.take()
+            if token == _END:
+                break
+            if token.text != "," or token.is_word:
+                raise BadRequest(f"found '{token.text}', expected: ',' or 'end of string'")
+            following = self.peek()
+            if not (following.is_word or following.text == "!"):
+                raise BadRequest(f"found '{following.text}', expected: identifier after ','")
+        return found
+
+    def requirement(self) -> Requirement:
+        key = self.take()
+        absent = key.text == "!"
+        if absent:
+            key = self.take()
+        if not key.is_word:
+            raise BadRequest(f"found '{key.text}', expected: identifier")
+        if messages := names.qualified_name(key.text):
+            raise BadRequest(str(invalid("<nil>", key.text, "; ".join(messages))))
+        if absent:
+            return Requirement(key.text, Operator.DOES_NOT_EXIST)
+        if self.peek().text in ("", ","):
+            return Requirement(key.text, Operator.EXISTS)
+        token = self.take()
+        operator = _OPERATORS.get(token.text)
+        if operator is None:
+            raise BadRequest(f"found '{token.text}', expected: {', '.join(_BINARY)}")
+        values = self.set() if operator in (Operator.IN, Operator.NOT_IN) else (self.value(),)
+        return Requirement(key.text, operator, values)
+
+    def value(self) -> str:
+        if self.peek().text in ("", ","):
+            return ""
+        token = self.take()
+        if not token.is_word:
+            raise BadRequest(f"found '{token.text}', expected: identifier")
+        return token.text
+
+    def set(self) -> tuple[str, ...]:
+        token = self.take()
+        if token.text != "(":
+            raise BadRequest(f"found '{token.text}' expected: '('")
+        token = self.peek()
+        if not (token.is_word or token.text in (",", ")")) or token == _END:
+            raise BadRequest(f"found '{token.text}', expected: ',', ')' or identifier")
+        found: set[str] = set()
+        # Empty strings stand for nothing before, between or after commas, and for `()`.
+        expect_value = True
+        while (token := self.take()).text != ")":
+            if token.is_word:
+                if not expect_value:
+                    raise BadRequest(f"found '{token.text}', expected: ',' or ')'")
+                found.add(token.text)
+                expect_value = False
+            elif token.text == ",":
+                if expect_value:
+                    found.add("")
+                expect_value = True
+            elif expect_value:
+                raise BadRequest(f"found '{token.text}', expected: ',', or identifier")
+            else:
+                raise BadRequest(f"found '{token.text}', expected: ',' or ')'")
+        if expect_value:
+            found.add("")
+        return tuple(sorted(found))

@@ -1,0 +1,186 @@
+"""What things may be called: names of objects by style, label keys and values, and generated names.
+
+Each rule answers with what is wrong, in the words of the API; an empty tuple means that the text is fine. A rule for
+names also takes `prefix`: whether something will be appended, as to a `generateName`, so that it may end with a dash.
+Patterns match the whole text (never just up to a final newline) and take time linear in its length.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+from setpoint.objects.gotext import byte_length
+from setpoint.objects.ids import SUFFIX_LENGTH, Ids
+
+NameRule: TypeAlias = Callable[[str, bool], tuple[str, ...]]
+
+LABEL_LENGTH = 63
+SUBDOMAIN_LENGTH = 253
+GENERATED_LENGTH = 63
+
+# The patterns as the messages show them, beside ones that mean the same and never backtrack.
+_DNS1123_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS1123_SUBDOMAIN = rf"{_DNS1123_LABEL}(\.{_DNS1123_LABEL})*"
+_DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_LABEL_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+
+_label = "[a-z0-9]+(?:-+[a-z0-9]+)*"
+_match_dns1123_label = re.compile(_label).fullmatch
+_match_dns1123_subdomain = re.compile(rf"{_label}(?:\.{_label})*").fullmatch
+_match_dns1035_label = re.compile(rf"(?=[a-z]){_label}").fullmatch
+_match_label_key = re.compile("[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*").fullmatch
+_match_label_value = re.compile("(?:[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*)?").fullmatch
+_match_config_key = re.compile(_CONFIG_KEY).fullmatch
+
+
+def _regex_error(message: str, pattern: str, *examples: str) -> str:
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+_LABEL_ERROR = _regex_error(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character",
+    _DNS1123_LABEL,
+    "my-name",
+    "123-abc",
+)
+_SUBDOMAIN_ERROR = _regex_error(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character",
+    _DNS1123_SUBDOMAIN,
+    "example.com",
+)
+_DNS1035_ERROR = _regex_error(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    _DNS1035_LABEL,
+    "my-name",
+    "abc-123",
+)
+_KEY_ERROR = _regex_error(
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+    _LABEL_KEY,
+    "MyName",
+    "my.name",
+    "123-abc",
+)
+_KEY_SHAPE_ERROR = (
+    f"a valid label key {_KEY_ERROR} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
+_VALUE_ERROR = _regex_error(
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character",
+    f"({_LABEL_KEY})?",
+    "MyValue",
+    "my_value",
+    "12345",
+)
+_CONFIG_KEY_ERROR = _regex_error(
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+    _CONFIG_KEY,
+    "key.name",
+    "KEY_NAME",
+    "key-name",
+)
+
+
+def _too_long(limit: int, unit: str = "characters") -> str:
+    return f"must be no more than {limit} {unit}"
+
+
+def dns1123_label(name: str, prefix: bool = False) -> tuple[str, ...]:
+    """Lower case letters, digits and dashes, up to 63: namespaces, services, containers."""
+    name = _mask(name) if prefix else name
+    errors = (_too_long(LABEL_LENGTH),) if byte_length(name) > LABEL_LENGTH else ()
+    if _match_dns1123_label(name):
+        return errors
+    return (*errors, "must not contain dots" if _match_dns1123_subdomain(name) else _LABEL_ERROR)
+
+
+def dns1123_subdomain(name: str, prefix: bool = False) -> tuple[str, ...]:
+    """Labels joined by dots, up to 253: the rule for most kinds."""
+    return _subdomain(_mask(name) if prefix else name, "characters")
+
+
+def dns1035_label(name: str, prefix: bool = False) -> tuple[str, ...]:
+    """A label that starts with a letter."""
+    name = _mask(name) if prefix else name
+    errors = (_too_long(LABEL_LENGTH),) if byte_length(name) > LABEL_LENGTH else ()
+    return errors if _match_dns1035_label(name) else (*errors, _DNS1035_ERROR)
+
+
+def path_segment(name: str, prefix: bool = False) -> tuple[str, ...]:
+    """Anything that can stand between two slashes of a URL: roles and their bindings."""
+    if not prefix and name in (".", ".."):
+        return (f"may not be '{name}'",)
+    return tuple(f"may not contain '{char}'" for char in "/%" if char in name)
+
+
+def _subdomain(name: str, unit: str) -> tuple[str, ...]:
+    errors = (_too_long(SUBDOMAIN_LENGTH, unit),) if byte_length(name) > SUBDOMAIN_LENGTH else ()
+    return errors if _match_dns1123_subdomain(name) else (*errors, _SUBDOMAIN_ERROR)
+
+
+def _mask(name: str) -> str:
+    """The prefix with an ending that is legal where only the dash at its end would not be."""
+    return name[:-2] + "a" if len(name) > 1 and name[-1] == "-" else name
+
+
+def qualified_name(text: str) -> tuple[str, ...]:
+    """A label key, an annotation key, a finalizer: a name with an optional domain and slash before it."""
+    # Keys repeat from object to object, so answers are kept; not for texts that no legal key is as long as.
+    return (
+        _qualified_name(text) if len(text) <= SUBDOMAIN_LENGTH + 1 + LABEL_LENGTH else _qualified_name.__wrapped__(text)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _qualified_name(text: str) -> tuple[str, ...]:
+    errors: tuple[str, ...] = ()
+    parts = text.split("/", 2)
+    if len(parts) > 2:
+        return (_KEY_SHAPE_ERROR,)
+    if len(parts) == 2:
+        if parts[0]:
+            errors = tuple(f"prefix part {error}" for error in _subdomain(parts[0], "bytes"))
+        else:
+            errors = ("prefix part must be non-empty",)
+    name = parts[-1]
+    if not name:
+        errors += ("name part must be non-empty",)
+    elif byte_length(name) > LABEL_LENGTH:
+        errors += (f"name part {_too_long(LABEL_LENGTH, 'bytes')}",)
+    return errors if _match_label_key(name) else (*errors, f"name part {_KEY_ERROR}")
+
+
+def label_value(text: str) -> tuple[str, ...]:
+    """The value of a label: empty, or letters, digits, dashes, underscores and dots, up to 63."""
+    if len(text) <= LABEL_LENGTH and _match_label_value(text):
+        return ()
+    errors = (_too_long(LABEL_LENGTH, "bytes"),) if byte_length(text) > LABEL_LENGTH else ()
+    return errors if _match_label_value(text) else (*errors, _VALUE_ERROR)
+
+
+def config_key(text: str) -> tuple[str, ...]:
+    """A key of the data of a ConfigMap or Secret, which may become the name of a file."""
+    errors = []
+    if byte_length(text) > SUBDOMAIN_LENGTH:
+        errors.append(_too_long(SUBDOMAIN_LENGTH))
+    if not _match_config_key(text):
+        errors.append(_CONFIG_KEY_ERROR)
+    if text in (".", ".."):
+        errors.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        errors.append("must not start with '..'")
+    return tuple(errors)
+
+
+def generate_name(base: str, ids: Ids) -> str:
+    """A name made from a `generateName`: what fits of it, and five random characters."""
+    keep = GENERATED_LENGTH - SUFFIX_LENGTH
+    if byte_length(base) > keep:
+        base = base.encode("utf-8", "surrogatepass")[:keep].decode("utf-8", "ignore")
+    return base + ids.suffix()
