@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 
@@ -88,15 +89,15 @@ def test_every_definition_of_the_release_is_there() -> None:
 
 
 def test_a_kind_is_found_by_its_group_version_and_kind() -> None:
-    assert builtin.kinds()["", "v1", "Pod"] == CORE + "Pod"
-    assert builtin.kinds()["apps", "v1", "Deployment"] == "io.k8s.api.apps.v1.Deployment"
-    assert builtin.kinds()["events.k8s.io", "v1", "Event"] == "io.k8s.api.events.v1.Event"
-    assert ("apps", "v1beta1", "Deployment") not in builtin.kinds()
+    assert builtin.kinds()[GroupVersionKind("", "v1", "Pod")] == CORE + "Pod"
+    assert builtin.kinds()[GroupVersionKind("apps", "v1", "Deployment")] == "io.k8s.api.apps.v1.Deployment"
+    assert builtin.kinds()[GroupVersionKind("events.k8s.io", "v1", "Event")] == "io.k8s.api.events.v1.Event"
+    assert GroupVersionKind("apps", "v1beta1", "Deployment") not in builtin.kinds()
 
 
 def test_every_kind_names_a_definition_that_names_the_kind() -> None:
-    for (group, version, kind), name in builtin.kinds().items():
-        entry = {"group": group, "version": version, "kind": kind}
+    for kind, name in builtin.kinds().items():
+        entry = {"group": kind.group, "version": kind.version, "kind": kind.kind}
         assert entry in builtin.definition(name)["x-kubernetes-group-version-kind"]
 
 

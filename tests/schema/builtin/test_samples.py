@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 
@@ -24,8 +25,8 @@ GONE = {
     "admissionregistration.k8s.io/v1beta1 ValidatingWebhookConfiguration",
     "certificates.k8s.io/v1beta1 CertificateSigningRequest",
     "coordination.k8s.io/v1beta1 Lease",
-    "core/v1 RangeAllocation",
-    "core/v1 SerializedReference",
+    "v1 RangeAllocation",
+    "v1 SerializedReference",
     "scheduling.k8s.io/v1beta1 PriorityClass",
 }
 GONE_GROUP_VERSIONS = {
@@ -59,18 +60,18 @@ GONE_GROUP_VERSIONS = {
 pytestmark = pytest.mark.skipif(not FILES, reason="the sample objects are not beside this checkout")
 
 
-def named(file: Path) -> tuple[str, str, str]:
-    """Group (`core` for the one without a name), version and kind in the name of a file."""
+def named(file: Path) -> GroupVersionKind:
+    """The kind in the name of a file, where `core` stands for the group without a name."""
     group, version, kind = file.stem.rsplit(".", 2)
-    return group, version, kind
+    return GroupVersionKind("" if group == "core" else group, version, kind)
 
 
 def served(file: Path) -> bool:
-    group, version, kind = named(file)
+    kind = named(file)
     return (
-        f"{group}/{version}" not in GONE_GROUP_VERSIONS
-        and f"{group}/{version} {kind}" not in GONE
-        and (kind == "DeleteOptions" or not re.fullmatch(r"\w+Options", kind))
+        str(kind.group_version) not in GONE_GROUP_VERSIONS
+        and f"{kind.group_version} {kind.kind}" not in GONE
+        and (kind.kind == "DeleteOptions" or not re.fullmatch(r"\w+Options", kind.kind))
     )
 
 
@@ -107,12 +108,11 @@ def test_the_samples_are_all_there() -> None:
 
 @pytest.mark.parametrize("file", [file for file in FILES if served(file)], ids=lambda file: file.stem)
 def test_every_field_of_a_sample_is_declared_with_a_fitting_type(file: Path) -> None:
-    group, version, kind = named(file)
-    name = builtin.kinds()["" if group == "core" else group, version, kind]
-    assert list(unfit(builtin.definition(name), json.loads(file.read_bytes()), kind)) == []
+    kind = named(file)
+    definition = builtin.definition(builtin.kinds()[kind])
+    assert list(unfit(definition, json.loads(file.read_bytes()), kind.kind)) == []
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if not served(file)], ids=lambda file: file.stem)
 def test_a_kind_that_is_not_served_is_not_listed(file: Path) -> None:
-    group, version, kind = named(file)
-    assert ("" if group == "core" else group, version, kind) not in builtin.kinds()
+    assert named(file) not in builtin.kinds()

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema.openapi import Schema
 
@@ -32,12 +33,12 @@ def _catalogue() -> _Catalogue:
 
 
 @cache
-def kinds() -> Mapping[tuple[str, str, str], str]:
-    """Group, version and kind of every built-in kind, with the name of its definition.
+def kinds() -> Mapping[GroupVersionKind, str]:
+    """Every built-in kind, with the name of its definition.
 
     Every group has its own `DeleteOptions` and `WatchEvent`, in versions it no longer serves too.
     """
-    return MappingProxyType({(group, version, kind): name for group, version, kind, name in _catalogue().kinds})
+    return MappingProxyType({GroupVersionKind(*kind): name for *kind, name in _catalogue().kinds})
 
 
 def names() -> Set[str]:

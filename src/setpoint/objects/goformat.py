@@ -1,0 +1,69 @@
+"""JSON trees as Go prints them with `%v` and `%s`: `map[a:1 b:[x y]]`. Some messages of the API show values this way."""
+
+from setpoint.objects.gotext import float_text
+from setpoint.objects.tree import Json
+
+
+def format_v(value: Json) -> str:
+    """The value as `%v` prints it."""
+    if type(value) is str:
+        return value
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is dict:
+        return "map[" + " ".join(f"{key}:{format_v(value[key])}" for key in sorted(value)) + "]"
+    if type(value) is list:
+        return "[" + " ".join(map(format_v, value)) + "]"
+    if value is None:
+        return "<nil>"
+    if type(value) is float:
+        return _float_v(value)
+    return str(value)
+
+
+def format_s(value: Json) -> str:
+    """The value as `%s` prints it, which complains about everything that is not text."""
+    if type(value) is str:
+        return value
+    if type(value) is dict:
+        return "map[" + " ".join(f"{key}:{format_s(value[key])}" for key in sorted(value)) + "]"
+    if type(value) is list:
+        return "[" + " ".join(map(format_s, value)) + "]"
+    if value is None:
+        return "%!s(<nil>)"
+    return f"%!s({type_name(value)}={format_v(value)})"
+
+
+def type_name(value: Json) -> str:
+    """The Go type that a decoded JSON value has."""
+    return _TYPES[type(value)]
+
+
+def json_type(value: Json) -> str:
+    """What Go's JSON decoder calls a value in its errors: `cannot unmarshal number into ...`."""
+    return _JSON_TYPES[type(value)]
+
+
+_TYPES = {
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    type(None): "<nil>",
+}
+_JSON_TYPES = {
+    str: "string",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    dict: "object",
+    list: "array",
+    type(None): "null",
+}
+
+
+def _float_v(value: float) -> str:
+    """`%v` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e21 on."""
+    return float_text(value) if value == 0 or 1e-4 <= abs(value) < 1e21 else repr(value)
