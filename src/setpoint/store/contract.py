@@ -13,7 +13,8 @@ What every backend promises, and one test suite checks:
   However slow it is, it never slows a writer or another watcher, and the memory it holds is bounded.
 * The current state survives every compaction.
 
-Keys are text and ordered by code point, which is also the order of their UTF-8 bytes.
+Keys are text and ordered by code point, which is also the order of their UTF-8 bytes. A key that is empty or cannot be
+written as UTF-8, and a transaction that names a key twice, are mistakes of the caller: ValueError.
 """
 
 from collections.abc import Sequence
@@ -60,6 +61,9 @@ class Closed(StoreError):
     """The store, or the watch, has been closed."""
 
 
+# Who deletes what has expired; such an entry has no cause.
+EXPIRY = Actor(user="system:expiry")
+
 # What a write expects of its key: that it is absent, that it is at this revision, or nothing at all.
 Expect: TypeAlias = int | None
 ABSENT: Expect = 0
@@ -96,7 +100,11 @@ class Event(NamedTuple):
 
 
 class Write(NamedTuple):
-    """One write of a transaction. A value of None deletes the key; `ttl` seconds later the store deletes it by itself."""
+    """One write of a transaction. A value of None deletes the key; `ttl` seconds later the store deletes it by itself.
+
+    Expiry belongs to the write that asked for it: a later write without a ttl ends it, and a write that changes nothing
+    leaves it as it was.
+    """
 
     key: str
     value: bytes | None
@@ -128,7 +136,8 @@ class Watch(Protocol):
         """Every matching event up to this revision has been handed out. It advances with the log, events or not."""
 
     async def next(self) -> Sequence[Event]:
-        """The next events, of one or more whole revisions, as soon as there are any. Raises TooLate or Closed."""
+        """The next events, of one or more whole revisions, as soon as there are any. Raises TooLate or Closed. One
+        task waits at a time; if it is cancelled, nothing is lost."""
 
     def close(self) -> None:
         """Ends the watch; a waiting `next` raises Closed."""
@@ -157,7 +166,7 @@ class Store(Protocol):
         """The key now, or as it was at a revision. Raises TooLate or TooEarly."""
 
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
-        """The keys with a prefix, in order, beginning after a key; all of them if the limit is 0."""
+        """The keys with a prefix, in order, beginning after a key; all of them if the limit is 0. Raises as `get`."""
 
     async def count(self, prefix: str, at: int | None = None) -> int:
         """How many keys have the prefix."""
@@ -179,16 +188,19 @@ class Store(Protocol):
         changed."""
 
     def watch(self, prefix: str, after: int | None = None) -> Watch:
-        """Follows the keys with a prefix from just after a revision, or from now on. TooLate comes from `next`."""
+        """Follows the keys with a prefix from just after a revision, or from now on. TooLate comes from `next`; a
+        revision that does not exist yet is waited for."""
 
     async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
-        """The kept past of a key, newest first."""
+        """The kept past of a key, all its lives, newest first; with `before`, only what is older than that revision."""
 
     async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
-        """The kept entries of all keys after a revision, oldest first."""
+        """The kept entries of all keys after a revision, oldest first; a limit is stretched to the end of
+        the revision it falls into. Before `oldest` there is only what was not superseded by then."""
 
     async def compact(self, to: int) -> None:
-        """Forgets what was superseded at or before a revision: reads at it and watches from it are still possible."""
+        """Forgets what was superseded at or before a revision: reads at it and watches from it are still possible.
+        What is forgotten already stays so; a revision that does not exist yet is TooEarly."""
 
     async def maintain(self) -> None:
         """Deletes what has expired and compacts by the retention policy, now. The store also does it by itself."""
@@ -198,7 +210,9 @@ class Store(Protocol):
 
     async def restore(self, snapshot: Snapshot | bytes) -> int:
         """Makes the state and the kept past those of the snapshot, and returns the new revision, which is greater than
-        any that was handed out. Watchers are told they are too late."""
+        any that was handed out. Watchers are told they are too late; so is who asks for a revision between the
+        snapshot's and the new one, for those were of another past. A backend that cannot write the past restores
+        the state alone, as new writes."""
 
     async def close(self) -> None:
         """Finishes what was acknowledged and releases everything. Watchers see Closed."""

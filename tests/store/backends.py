@@ -1,0 +1,57 @@
+"""The backends that the contract suite runs on. Adding one is adding a line to `BACKENDS`."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+from setpoint.objects.clock import Clock
+from setpoint.store.contract import Retention, Store
+from setpoint.store.memory import MemoryStore
+from setpoint.store.sqlite import SqliteStore
+
+
+class Opener(Protocol):
+    """Opens a fresh, empty store, and closes it and all it needed."""
+
+    def __call__(self, clock: Clock, retention: Retention) -> AbstractAsyncContextManager[Store]: ...
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend, and where it differs in what a test may ask of it."""
+
+    name: str
+    open: Opener
+    takes_clock: bool = True  # expiry follows the clock it is given, not the backend's own
+    restores_past: bool = True  # `restore` brings back the past with its revisions, not the state alone
+    examples: int = 60  # of the state machine, in a default run
+    # Skips the test when what the backend needs is not on this machine.
+    require: Callable[[], None] = lambda: None
+
+
+@asynccontextmanager
+async def _memory(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+    store = MemoryStore(clock=clock, retention=retention)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def _sqlite(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+    with TemporaryDirectory() as folder:
+        store = await SqliteStore.open(Path(folder, "store.db"), clock=clock, retention=retention, durability="off")
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+BACKENDS: list[Backend] = [
+    Backend("memory", _memory, examples=150),
+    Backend("sqlite", _sqlite),
+]

@@ -1,0 +1,64 @@
+"""Runs `async def` tests, and hands each of them every backend in turn."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from setpoint.objects.clock import ManualClock
+from setpoint.store.contract import Retention, Store
+
+from .backends import BACKENDS, Backend
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
+
+
+@pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
+def backend(request: pytest.FixtureRequest) -> Backend:
+    chosen: Backend = request.param
+    chosen.require()
+    return chosen
+
+
+@dataclass
+class StoreFactory:
+    """Opens stores of one backend, all on one clock."""
+
+    backend: Backend
+    clock: ManualClock
+
+    def __call__(self, retention: Retention = Retention()) -> AbstractAsyncContextManager[Store]:  # noqa: B008
+        return self.backend.open(self.clock, retention)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Lets that much time pass for the store: at once where it takes our clock, for real where it does not."""
+        self.clock.advance(seconds)
+        if not self.backend.takes_clock:
+            await asyncio.sleep(seconds)
+
+
+@pytest.fixture
+def store_factory(backend: Backend) -> StoreFactory:
+    return StoreFactory(backend, ManualClock(START))
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]], what: str) -> None:
+    """Waits until something holds, and fails after a generous while."""
+    for _ in range(2000):
+        if await holds():
+            return
+        await asyncio.sleep(0.005)
+    pytest.fail(f"never happened: {what}")
