@@ -1,0 +1,53 @@
+"""Formats of strings and numbers: which names are known, and what a value must look like.
+
+A format is known under its name with every dash left out (`date-time` is `datetime`). One that is not known for its type
+is ignored where objects are validated, and worth a warning where a schema is accepted.
+"""
+
+from collections.abc import Callable
+
+from setpoint.schema.formats import codes, network, times
+
+Check = Callable[[str], object]
+
+CHECKS: dict[str, Check] = {
+    "bsonobjectid": codes.is_bson_object_id,
+    "uri": network.is_request_uri,
+    "email": network.is_email,
+    "hostname": network.is_hostname,
+    "ipv4": network.is_ipv4,
+    "ipv6": network.is_ipv6,
+    "cidr": network.is_cidr,
+    "mac": network.is_mac,
+    "uuid": codes.is_uuid,
+    "uuid3": codes.is_uuid3,
+    "uuid4": codes.is_uuid4,
+    "uuid5": codes.is_uuid5,
+    "isbn": codes.is_isbn,
+    "isbn10": codes.is_isbn10,
+    "isbn13": codes.is_isbn13,
+    "creditcard": codes.is_credit_card,
+    "ssn": codes.is_ssn,
+    "hexcolor": codes.is_hex_color,
+    "rgbcolor": codes.is_rgb_color,
+    "byte": codes.is_base64,
+    "password": lambda _: True,
+    "date": times.is_date,
+    "duration": times.is_duration,
+    "datetime": times.is_date_time,
+    "k8sshortname": codes.is_short_name,
+    "k8slongname": codes.is_long_name,
+}
+_NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+def string_check(name: str) -> Check | None:
+    """The check of a format of strings; None when the format is not known."""
+    return CHECKS.get(name.replace("-", ""))
+
+
+def is_recognized(schema_type: str, name: str) -> bool:
+    """Whether a format means something for a type (empty for a schema that allows several)."""
+    if schema_type in ("", "string"):
+        return string_check(name) is not None
+    return name in _NUMBERS.get(schema_type, ())
