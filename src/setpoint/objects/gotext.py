@@ -52,6 +52,17 @@ def _escape(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def quote_ascii(text: str) -> str:
+    """The text as Go's `time` package quotes it: what is not printable ASCII as the hex of its bytes."""
+    return '"' + "".join(map(_escape_bytes, text)) + '"'
+
+
+def _escape_bytes(char: str) -> str:
+    if " " <= char < "\x80":
+        return f"\\{char}" if char in '"\\' else char
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
 def float_text(value: float) -> str:
     """A float as Go's `encoding/json` writes it: the shortest digits, without a fraction where there is none."""
     text = repr(value)
@@ -62,6 +73,16 @@ def float_text(value: float) -> str:
         # Python turns to exponents earlier than Go does: from 1e16 up, and below 1e-4.
         text = format(Decimal(text), "f")
     return text.removesuffix(".0")
+
+
+def float_v(value: float) -> str:
+    """A float as Go's `%v` prints it: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return float_text(value)
+    digits, exponent = f"{Decimal(repr(value)):e}".split("e")
+    if "." in digits:
+        digits = digits.rstrip("0").removesuffix(".")
+    return f"{digits}e{exponent[0]}{exponent[1:]:0>2}"
 
 
 def compact_json(value: Json) -> str:
@@ -91,7 +112,7 @@ def bad_value(value: Json) -> str:
         return quote(value)
     if value is None:
         return "null"
-    return compact_json(value)
+    return float_v(value) if type(value) is float else compact_json(value)
 
 
 def byte_length(text: str) -> int:
@@ -99,11 +120,11 @@ def byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def parse_int(text: str, bits: int = 64) -> int:
-    """A decimal integer as `strconv.ParseInt` reads it. Raises ValueError with Go's words."""
+def parse_int(text: str, bits: int = 64, *, function: str = "ParseInt") -> int:
+    """A decimal integer as `strconv.ParseInt` (or `Atoi`) reads it. Raises ValueError with Go's words."""
     if not _SIGNED.fullmatch(text):
-        raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
-    return _in_range("ParseInt", text, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        raise ValueError(f"strconv.{function}: parsing {quote(text)}: invalid syntax")
+    return _in_range(function, text, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def parse_uint(text: str, bits: int = 64) -> int:
