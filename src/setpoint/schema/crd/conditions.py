@@ -1,0 +1,191 @@
+"""The conditions of a definition and the other parts of its status, as functions of the definition and the time.
+
+Each function takes a definition's tree and returns a new one, or the same when there is nothing to change, so that a
+caller writes only what changed. The time of a transition moves only when the status of the condition does.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from setpoint.objects.clock import Clock
+from setpoint.objects.errors import join_errors
+from setpoint.objects.field import FieldError, child, index, invalid
+from setpoint.objects.tree import Object
+from setpoint.schema.crd.approval import approval, is_protected
+from setpoint.schema.crd.conversion import ca_bundle_of, ca_bundle_problem
+from setpoint.schema.crd.definition import FINALIZER, Condition, CustomResourceDefinition
+from setpoint.schema.crd.names import accept_names
+
+NAMES_ACCEPTED = "NamesAccepted"
+ESTABLISHED = "Established"
+TERMINATING = "Terminating"
+NON_STRUCTURAL_SCHEMA = "NonStructuralSchema"
+API_APPROVAL = "KubernetesAPIApprovalPolicyConformant"
+
+
+class Verdict(NamedTuple):
+    """A condition without its time."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+NO_CONFLICTS = Verdict(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
+NOT_ACCEPTED = Verdict(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
+INSTALLING = Verdict(ESTABLISHED, "False", "Installing", "the initial names have been accepted")
+INITIAL_NAMES_ACCEPTED = Verdict(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
+INVALID_CA_BUNDLE = Verdict(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+DELETION_PENDING = Verdict(
+    TERMINATING,
+    "True",
+    "InstanceDeletionPending",
+    "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+)
+DELETION_IN_PROGRESS = Verdict(
+    TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+)
+DELETION_COMPLETED = Verdict(TERMINATING, "False", "InstanceDeletionCompleted", "removed all instances")
+NEVER_ESTABLISHED = Verdict(TERMINATING, "False", "NeverEstablished", "resource was never established")
+
+
+def deletion_failed(problem: str) -> Verdict:
+    """Deleting the instances failed; it is tried again."""
+    return Verdict(TERMINATING, "True", "InstanceDeletionFailed", problem)
+
+
+def deletion_unconfirmed(problem: str) -> Verdict:
+    """The instances are still there, or nobody can say."""
+    message = f"could not confirm zero CustomResources remaining: {problem}"
+    return Verdict(TERMINATING, "True", "InstanceDeletionCheck", message)
+
+
+def set_condition(tree: Object, verdict: Verdict, clock: Clock) -> Object:
+    """The definition with this condition."""
+    crd = CustomResourceDefinition.parse(tree)
+    return crd.to_json() if _set(crd, verdict, clock) else tree
+
+
+def settle_names(tree: Object, others: Iterable[Object], clock: Clock) -> Object:
+    """The definition with the names it gets beside the others, and with NamesAccepted and Established to match.
+
+    A definition that has all its names, and none that it did not have, becomes Installing; `establish` does the rest.
+    Once Established it stays so, whatever happens to its names.
+    """
+    crd = CustomResourceDefinition.parse(tree)
+    if crd.spec.names == crd.status.accepted_names:
+        return tree
+    accepted = accept_names(crd, map(CustomResourceDefinition.parse, others))
+    verdict = NO_CONFLICTS
+    if not accepted.complete:
+        verdict = Verdict(NAMES_ACCEPTED, "False", accepted.reason, accepted.message)
+    if accepted.names == crd.status.accepted_names and _says(crd.condition(NAMES_ACCEPTED), verdict):
+        return tree
+    crd.status.accepted_names = accepted.names
+    _set(crd, verdict, clock)
+    established = crd.condition(ESTABLISHED)
+    if established is None or established.status != "True":
+        if accepted.complete:
+            _set(crd, INSTALLING, clock)
+        elif established is None:
+            _set(crd, NOT_ACCEPTED, clock)
+    return crd.to_json()
+
+
+def establish(tree: Object, clock: Clock) -> Object:
+    """The definition as Established, if its names are accepted and it is not established already."""
+    crd = CustomResourceDefinition.parse(tree)
+    if not crd.is_true(NAMES_ACCEPTED) or crd.is_true(ESTABLISHED):
+        return tree
+    bundle = ca_bundle_of(crd.spec.conversion)
+    broken = bool(bundle) and ca_bundle_problem(bundle) is not None
+    return set_condition(tree, INVALID_CA_BUNDLE if broken else INITIAL_NAMES_ACCEPTED, clock)
+
+
+def judge_approval(tree: Object, clock: Clock) -> Object:
+    """The definition with what its approval annotation is worth; only groups of the Kubernetes project have this."""
+    crd = CustomResourceDefinition.parse(tree)
+    if not is_protected(crd.spec.group):
+        return tree
+    state, message = approval(crd.annotations)
+    return set_condition(tree, Verdict(API_APPROVAL, state.status, state.reason, message), clock)
+
+
+def judge_schemas(tree: Object, violations: Iterable[FieldError], clock: Clock) -> Object:
+    """The definition with NonStructuralSchema, which only one from an older store can have.
+
+    `violations` are what the structural rules say of its schemas, at `spec.versions[i].schema.openAPIV3Schema`.
+    """
+    crd = CustomResourceDefinition.parse(tree)
+    errors = list(violations)
+    if crd.spec.preserve_unknown_fields:
+        errors.insert(0, invalid("spec.preserveUnknownFields", True, "must be false"))
+    if errors:
+        message = join_errors(map(str, errors))
+        return set_condition(tree, Verdict(NON_STRUCTURAL_SCHEMA, "True", "Violations", message), clock)
+    if crd.condition(NON_STRUCTURAL_SCHEMA) is None:
+        return tree
+    crd.status.conditions = [found for found in crd.status.conditions or () if found.type != NON_STRUCTURAL_SCHEMA]
+    return crd.to_json()
+
+
+def schema_path(position: int) -> str:
+    """Where the schema of a version stands in the definition."""
+    return child(index("spec.versions", position), "schema.openAPIV3Schema")
+
+
+def mark_for_deletion(tree: Object, clock: Clock) -> Object:
+    """The definition after the first request to delete it: a time, the finalizer of the clean-up, Terminating."""
+    crd = CustomResourceDefinition.parse(tree)
+    finalizers = crd.metadata.get("finalizers") or []
+    crd.metadata = {
+        **crd.metadata,
+        "deletionTimestamp": crd.metadata.get("deletionTimestamp") or _now(clock),
+        "finalizers": finalizers if FINALIZER in finalizers else [*finalizers, FINALIZER],
+    }
+    _set(crd, DELETION_PENDING, clock)
+    return crd.to_json()
+
+
+def finish_deletion(tree: Object, verdict: Verdict, clock: Clock) -> Object:
+    """The definition without the finalizer of the clean-up: its instances are gone, or it never had any."""
+    crd = CustomResourceDefinition.parse(tree)
+    finalizers = crd.metadata.get("finalizers") or []
+    crd.metadata = {**crd.metadata, "finalizers": [found for found in finalizers if found != FINALIZER]}
+    _set(crd, verdict, clock)
+    return crd.to_json()
+
+
+def is_served(crd: CustomResourceDefinition) -> bool:
+    """Whether clients may reach the resource: established, and not with all its instances gone."""
+    terminating = crd.condition(TERMINATING)
+    gone = terminating is not None and terminating.status == "False"
+    return crd.is_true(ESTABLISHED) and not ("deletionTimestamp" in crd.metadata and gone)
+
+
+def _says(condition: Condition | None, verdict: Verdict) -> bool:
+    return condition is not None and verdict == (
+        condition.type,
+        condition.status,
+        condition.reason,
+        condition.message,
+    )
+
+
+def _set(crd: CustomResourceDefinition, verdict: Verdict, clock: Clock) -> bool:
+    """Puts the condition in its place. Whether that changed anything."""
+    found = crd.condition(verdict.type)
+    if _says(found, verdict):
+        return False
+    if found is None:
+        found = Condition(type=verdict.type)
+        crd.status.conditions = [*(crd.status.conditions or ()), found]
+    if found.status != verdict.status or not found.last_transition_time:
+        found.last_transition_time = _now(clock)
+    found.status, found.reason, found.message = verdict.status, verdict.reason, verdict.message
+    return True
+
+
+def _now(clock: Clock) -> str:
+    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,116 @@
+"""The names of a definition: whether they are legal, and which of them it gets beside the others of its group.
+
+Plural, singular and short names share one space per group, Kind and list kind another. Who came first keeps a name;
+a definition that lost one gets the others, and gets the rest when the name is free.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from setpoint.objects.field import FieldError, child, index, invalid, required
+from setpoint.objects.gotext import quote
+from setpoint.objects.names import dns1035_label, dns1123_subdomain
+from setpoint.schema.crd.definition import CustomResourceDefinition, Names, Spec
+
+
+def name_rule(spec: Spec) -> Callable[[str, bool], tuple[str, ...]]:
+    """The rule for `metadata.name`, in the form of the rules of `setpoint.objects.names`."""
+    expected = f"{spec.names.plural}.{spec.group}"
+
+    def rule(name: str, prefix: bool = False) -> tuple[str, ...]:
+        errors = dns1123_subdomain(name, prefix)
+        return errors if name == expected else (*errors, 'must be spec.names.plural+"."+spec.group')
+
+    return rule
+
+
+def required_names(names: Names, path: str) -> list[FieldError]:
+    """What a spec must name; a status may leave it out."""
+    wanted = (
+        ("plural", names.plural),
+        ("singular", names.singular),
+        ("kind", names.kind),
+        ("listKind", names.list_kind),
+    )
+    return [required(child(path, field)) for field, value in wanted if not value]
+
+
+def validate_names(names: Names, path: str) -> list[FieldError]:
+    """Whether every name that is there is legal."""
+    errors: list[FieldError] = []
+
+    def label(field: str, value: str, prefix: str = "", checked: str | None = None) -> None:
+        if problems := dns1035_label(value if checked is None else checked):
+            errors.append(invalid(field, value, prefix + ",".join(problems)))
+
+    mixed = "may have mixed case, but should otherwise match: "
+    if names.plural:
+        label(child(path, "plural"), names.plural)
+    if names.singular:
+        label(child(path, "singular"), names.singular)
+    if names.kind:
+        label(child(path, "kind"), names.kind, mixed, names.kind.lower())
+    if names.list_kind:
+        label(child(path, "listKind"), names.list_kind, mixed, names.list_kind.lower())
+    for position, short_name in enumerate(names.short_names):
+        label(index(child(path, "shortNames"), position), short_name)
+    if names.kind and names.kind == names.list_kind:
+        errors.append(invalid(child(path, "listKind"), names.list_kind, "kind and listKind may not be the same"))
+    for position, category in enumerate(names.categories):
+        label(index(child(path, "categories"), position), category)
+    return errors
+
+
+class Acceptance(NamedTuple):
+    """The names a definition gets, and why not all where it does not get all (`reason` is empty then)."""
+
+    names: Names
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return not self.reason
+
+
+def accept_names(crd: CustomResourceDefinition, others: Iterable[CustomResourceDefinition]) -> Acceptance:
+    """Which of the requested names are free, given the names the other definitions of the group hold.
+
+    Where several are taken, the last one checked (plural, singular, short names, Kind, list kind) is the one reported.
+    """
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for other in (*others, crd):
+        if other.spec.group == crd.spec.group:
+            held = other.status.accepted_names
+            resources.update((held.plural, held.singular, *held.short_names))
+            kinds.update((held.kind, held.list_kind))
+
+    wanted, held = crd.spec.names, crd.status.accepted_names
+    conflict = ("", "")
+
+    def settle(reason: str, name: str, mine: str, taken: set[str]) -> str:
+        nonlocal conflict
+        if name == mine or name not in taken:
+            return name
+        conflict = (reason, f"{quote(name)} is already in use")
+        return mine
+
+    plural = settle("PluralConflict", wanted.plural, held.plural, resources)
+    singular = settle("SingularConflict", wanted.singular, held.singular, resources)
+    short_names = wanted.short_names
+    if blocked := [name for name in wanted.short_names if name not in held.short_names and name in resources]:
+        short_names = held.short_names
+        messages = list(dict.fromkeys(f"{quote(name)} is already in use" for name in blocked))
+        conflict = ("ShortNamesConflict", messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
+    kind = settle("KindConflict", wanted.kind, held.kind, kinds)
+    list_kind = settle("ListKindConflict", wanted.list_kind, held.list_kind, kinds)
+    accepted = Names(
+        plural=plural,
+        singular=singular,
+        short_names=short_names,
+        kind=kind,
+        list_kind=list_kind,
+        categories=wanted.categories,
+    )
+    return Acceptance(accepted, *conflict)

@@ -1,0 +1,73 @@
+"""The scale subresource of a custom resource: reading the numbers its definition points to, and setting the wish."""
+
+from typing import NamedTuple
+
+from setpoint.objects.errors import InternalError
+from setpoint.objects.goformat import format_v
+from setpoint.objects.tree import Json, Object, copy
+from setpoint.schema.crd.definition import Scale
+
+
+class Replicas(NamedTuple):
+    """What the scale of an object says. `wanted` is None where the object does not say how many it wants."""
+
+    wanted: int | None
+    actual: int
+    selector: str
+
+
+def read_scale(tree: Object, scale: Scale) -> Replicas:
+    """The numbers of an object. Raises `InternalError` where something else stands in their place."""
+    wanted = _integer(tree, scale.spec_replicas_path)
+    actual = _integer(tree, scale.status_replicas_path)
+    selector: Json = None
+    if scale.label_selector_path:
+        selector = _lookup(tree, scale.label_selector_path)
+        if selector is not None and type(selector) is not str:
+            raise _wrong(scale.label_selector_path, selector, "string")
+    return Replicas(wanted, actual or 0, selector or "")
+
+
+def with_replicas(tree: Object, scale: Scale, replicas: int) -> Object:
+    """A copy of the object that wants this many replicas."""
+    changed: Object = copy(tree)
+    *parents, last = _fields(scale.spec_replicas_path)
+    here = changed
+    for position, name in enumerate(parents):
+        below = here.setdefault(name, {})
+        if type(below) is not dict:
+            raise _wrong("." + ".".join(parents[: position + 1]), below, "map[string]interface {}")
+        here = below
+    here[last] = replicas
+    return changed
+
+
+def _fields(path: str) -> list[str]:
+    return path.removeprefix(".").split(".")
+
+
+def _lookup(tree: Object, path: str) -> Json:
+    here: Json = tree
+    fields = _fields(path)
+    for position, name in enumerate(fields):
+        if here is None:
+            return None
+        if type(here) is not dict:
+            raise _wrong("." + ".".join(fields[:position]), here, "map[string]interface {}")
+        here = here.get(name)
+    return here
+
+
+def _integer(tree: Object, path: str) -> int | None:
+    value = _lookup(tree, path)
+    if value is not None and type(value) is not int:
+        raise _wrong(path, value, "int64")
+    return value
+
+
+_GO_TYPES = {dict: "map[string]interface {}", list: "[]interface {}", float: "float64", int: "int64", bool: "bool"}
+
+
+def _wrong(path: str, value: Json, wanted: str) -> InternalError:
+    found = _GO_TYPES.get(type(value), "string")
+    return InternalError.of(f"{path} accessor error: {format_v(value)} is of the type {found}, expected {wanted}")

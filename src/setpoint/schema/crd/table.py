@@ -1,0 +1,166 @@
+"""Custom resources as rows of a Table: their columns, and the cells that printer columns show.
+
+A column is compiled once; a row then costs one walk per column. A cell that finds nothing, or finds another type than
+its column has, is null.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from setpoint.objects.goformat import format_v
+from setpoint.objects.gotext import compact_json
+from setpoint.objects.tree import Json, Object
+from setpoint.schema.crd.definition import Column
+from setpoint.schema.jsonpath import JSONPath, JSONPathError
+
+_Cell: TypeAlias = Callable[[Json, datetime], Json]
+
+NAME_DESCRIPTION = (
+    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
+    "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
+    "idempotence and configuration definition. Cannot be updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+)
+AGE_DESCRIPTION = (
+    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed "
+    "to be set in happens-before order across separate operations. Clients may not set this value. It is represented "
+    "in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+)
+AGE = Column(name="Age", type="date", description=AGE_DESCRIPTION, json_path=".metadata.creationTimestamp")
+
+_INT64 = range(-(2**63), 2**63)
+_ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+class Table:
+    """The columns of one version. With none of its own a version shows the age of its objects."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        name = {"name": "Name", "type": "string", "format": "name", "description": NAME_DESCRIPTION, "priority": 0}
+        self.headers: list[Object] = [name]
+        self._cells: list[tuple[JSONPath, _Cell]] = []
+        for column in columns or (AGE,):
+            try:
+                path = JSONPath(column.json_path)
+            except JSONPathError:
+                # A definition is accepted with a path that cannot be read; its table ends before that column.
+                break
+            self._cells.append((path, _CELLS.get(column.type, _nothing)))
+            about = column.description or f"Custom resource definition column (in JSONPath format): {column.json_path}"
+            self.headers.append(
+                {
+                    "name": column.name,
+                    "type": column.type,
+                    "format": column.format,
+                    "description": about,
+                    "priority": column.priority,
+                }
+            )
+
+    def cells(self, tree: Object, now: datetime) -> list[Json]:
+        """One row: the name, then a cell for each column."""
+        metadata = tree.get("metadata")
+        row: list[Json] = [metadata.get("name", "") if isinstance(metadata, dict) else ""]
+        for path, cell in self._cells:
+            try:
+                found = path.find(tree)
+            except JSONPathError:
+                found = []
+            row.append(cell(found[0], now) if found else None)
+        return row
+
+
+def text_of(value: Json) -> str:
+    """A value as templates print it: text and numbers as Go does, objects and lists as JSON."""
+    if value is None:
+        return "<no value>"
+    if type(value) is dict or type(value) is list:
+        return compact_json(value)
+    return format_v(float(value) if type(value) is int and value not in _INT64 else value)
+
+
+def _nothing(_value: Json, _now: datetime) -> None:
+    return None
+
+
+def _string(value: Json, _now: datetime) -> Json:
+    return text_of(value)
+
+
+def _integer(value: Json, _now: datetime) -> Json:
+    if type(value) is float or type(value) is int:
+        whole = int(value)
+        return whole if whole in _INT64 else -(2**63)
+    return None
+
+
+def _number(value: Json, _now: datetime) -> Json:
+    return value if type(value) is float or type(value) is int else None
+
+
+def _boolean(value: Json, _now: datetime) -> Json:
+    return value if type(value) is bool else None
+
+
+def _date(value: Json, now: datetime) -> Json:
+    if type(value) is not str:
+        return None
+    if value in ("", "null"):
+        return "<unknown>"
+    moment = _parse_time(value)
+    if moment is None:
+        return "<invalid>"
+    return "<unknown>" if moment == _ZERO_TIME else human_duration((now - moment).total_seconds())
+
+
+def _parse_time(text: str) -> datetime | None:
+    if _RFC3339.fullmatch(text) is None:
+        return None
+    try:
+        # Fractions may have any number of digits; Python takes up to six.
+        return datetime.fromisoformat(re.sub(r"([.,]\d{6})\d+", r"\1", text).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+
+
+def human_duration(seconds: float) -> str:
+    """How long ago, in the two or three figures that people read: `45s`, `5m30s`, `3h`, `2d4h`, `1y20d`."""
+    total = int(seconds)
+    if total < -1:
+        return "<invalid>"
+    minutes, hours, days = total // 60, total // 3600, total // 86400
+    if total < 0:
+        return "0s"
+    if total < 120:
+        return f"{total}s"
+    if minutes < 10:
+        return _pair(minutes, "m", total % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _pair(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _pair(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    years = days // 365
+    return _pair(years, "y", days % 365, "d") if years < 8 else f"{years}y"
+
+
+def _pair(big: int, big_unit: str, small: int, small_unit: str) -> str:
+    return f"{big}{big_unit}{small}{small_unit}" if small else f"{big}{big_unit}"
+
+
+_CELLS: dict[str, _Cell] = {
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+}

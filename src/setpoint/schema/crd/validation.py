@@ -1,0 +1,363 @@
+"""Whether a definition is legal: on create, on update, on a change of its status.
+
+The definition must have its defaults (see `defaults`). Errors come in the order, with the paths and texts of the real
+server. That server moves what all versions have in common (schema, columns, subresources, selectable fields) to the top
+of the spec before it looks, so the errors of a definition with one version read `spec.validation.openAPIV3Schema...`
+and `spec.additionalPrinterColumns[0]...`; only what differs between versions is found under `spec.versions[i]`.
+
+The rest of the metadata is validated like any object's; `names.name_rule` is the rule for its name.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from setpoint.objects.field import FieldError, child, forbidden, index, invalid, not_supported, required
+from setpoint.objects.gotext import byte_length, compact_json
+from setpoint.objects.names import dns1035_label, dns1123_subdomain
+from setpoint.objects.tree import Json, Object
+from setpoint.schema.crd.approval import validate_approval
+from setpoint.schema.crd.conversion import REVIEW_VERSIONS, ca_bundle_of, ca_bundle_problem, validate_conversion
+from setpoint.schema.crd.definition import CustomResourceDefinition, Version
+from setpoint.schema.crd.names import name_rule, required_names, validate_names
+from setpoint.schema.crd.paths import (
+    MAX_SELECTABLE_FIELDS,
+    validate_columns,
+    validate_selectable_fields,
+    validate_subresources,
+)
+from setpoint.schema.crd.shown import shown_schema, shown_versions
+from setpoint.schema.openapi import Schema
+
+_T = TypeVar("_T")
+
+
+class SchemaValidator(Protocol):
+    """Judges one schema. `unchanged` says that the version had this very schema before the update."""
+
+    def __call__(self, schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]: ...
+
+
+def validate_create(tree: Object, validator: SchemaValidator | None = None) -> list[FieldError]:
+    """Everything wrong with a new definition."""
+    crd = CustomResourceDefinition.parse(tree)
+    rule = name_rule(crd.spec)
+    errors = [invalid("metadata.name", crd.name, problem) for problem in (rule(crd.name, False) if crd.name else ())]
+    errors += _SpecValidation(crd, None, validator or validate_schema).run()
+    return errors + _common(crd, None)
+
+
+def validate_update(tree: Object, old: Object, validator: SchemaValidator | None = None) -> list[FieldError]:
+    """Everything wrong with a changed definition. What was accepted once and did not change may stay."""
+    crd, before = CustomResourceDefinition.parse(tree), CustomResourceDefinition.parse(old)
+    errors = _SpecValidation(crd, before, validator or validate_schema).run()
+    spec, was = crd.spec, before.spec
+    frozen = [("spec.group", spec.group, was.group), ("spec.names.plural", spec.names.plural, was.names.plural)]
+    if before.is_true("Established"):
+        frozen = [
+            ("spec.scope", spec.scope, was.scope),
+            ("spec.names.kind", spec.names.kind, was.names.kind),
+            *frozen,
+        ]
+    errors += [invalid(path, now, "field is immutable") for path, now, earlier in frozen if now != earlier]
+    return errors + _common(crd, before)
+
+
+def validate_status_update(tree: Object) -> list[FieldError]:
+    """Everything wrong with a changed status. The stored versions are free: a migration may set them."""
+    crd = CustomResourceDefinition.parse(tree)
+    return validate_names(crd.status.accepted_names, "status.acceptedNames")
+
+
+def _common(crd: CustomResourceDefinition, old: CustomResourceDefinition | None) -> list[FieldError]:
+    errors = validate_names(crd.status.accepted_names, "status.acceptedNames")
+    errors += _validate_stored_versions(crd)
+    errors += validate_approval(crd, old)
+    if crd.spec.preserve_unknown_fields and not (old and old.spec.preserve_unknown_fields):
+        remedy = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        errors.append(invalid("spec.preserveUnknownFields", True, f"cannot set to true, {remedy}"))
+    return errors
+
+
+def _validate_stored_versions(crd: CustomResourceDefinition) -> list[FieldError]:
+    path, stored = "status.storedVersions", crd.status.stored_versions
+    if not stored:
+        return [invalid(path, stored or None, "must have at least one stored version")]
+    errors = [
+        invalid(path, stored, f"must have the storage version {version.name}")
+        for version in crd.spec.versions
+        if version.storage and version.name not in stored
+    ]
+    known = {version.name for version in crd.spec.versions}
+    return errors + [
+        invalid(
+            index(path, position),
+            name,
+            f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
+            f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
+            "status.storedVersions",
+        )
+        for position, name in enumerate(stored)
+        if name not in known and name not in stored[position + 1 :]
+    ]
+
+
+class _SpecValidation:
+    """One pass over a spec. `old` is the definition before an update, None on create."""
+
+    def __init__(
+        self, crd: CustomResourceDefinition, old: CustomResourceDefinition | None, validator: SchemaValidator
+    ) -> None:
+        self.spec = crd.spec
+        self.old = old
+        self.validator = validator
+        # Parsed once, None where the version has none; a schema that cannot even be read has its error here.
+        self.schemas: list[Schema | None] = []
+        self.unreadable: dict[int, str] = {}
+        for position, version in enumerate(crd.spec.versions):
+            self.schemas.append(self._read(version, position))
+        versions = crd.spec.versions
+        self.common_schema = _same(versions, lambda version: version.openapi_schema)
+        self.common_subresources = _same(versions, lambda version: version.subresources)
+        self.common_columns = _same(versions, lambda version: version.additional_printer_columns)
+        self.common_fields = _same(versions, lambda version: version.selectable_fields)
+
+    def _read(self, version: Version, position: int) -> Schema | None:
+        if version.openapi_schema is None:
+            return None
+        try:
+            return Schema.parse(version.openapi_schema)
+        except (msgspec.ValidationError, RecursionError) as error:
+            self.unreadable[position] = str(error)
+            return Schema()
+
+    def run(self) -> list[FieldError]:
+        spec = self.spec
+        errors = self._group_and_scope()
+        needed = self.old is None or all(version.openapi_schema is not None for version in self.old.spec.versions)
+        if needed or not spec.preserve_unknown_fields:
+            why = "" if needed else "because otherwise all fields are pruned"
+            for position, schema in enumerate(self.schemas):
+                if schema is None and (needed or spec.versions[position].served):
+                    here = index("spec.versions", position)
+                    errors.append(required(child(here, "schema.openAPIV3Schema"), why))
+        if spec.preserve_unknown_fields and any(map(_has_default, self.schemas)):
+            why = "must be false in order to use defaults in the schema"
+            errors.append(invalid("spec.preserveUnknownFields", True, why))
+        errors += self._versions()
+        errors += required_names(spec.names, "spec.names")
+        errors += validate_names(spec.names, "spec.names")
+        errors += self._common_parts()
+        if spec.conversion and spec.conversion.strategy != "None" and spec.preserve_unknown_fields:
+            why = "must be None if spec.preserveUnknownFields is true"
+            errors.append(invalid("spec.conversion.strategy", spec.conversion.strategy, why))
+        return errors + validate_conversion(
+            spec.conversion,
+            "spec.conversion",
+            any_review_version=not _understands_reviews(self.old),
+            any_ca_bundle=_may_keep_bad_ca_bundle(self.old),
+        )
+
+    def _group_and_scope(self) -> list[FieldError]:
+        group, scope = self.spec.group, self.spec.scope
+        errors: list[FieldError] = []
+        if not group:
+            errors.append(required("spec.group"))
+        elif problems := dns1123_subdomain(group):
+            errors.append(invalid("spec.group", group, ",".join(problems)))
+        elif "." not in group:
+            errors.append(invalid("spec.group", group, "should be a domain with at least one dot"))
+        if not scope:
+            errors.append(required("spec.scope"))
+        elif scope not in ("Cluster", "Namespaced"):
+            errors.append(not_supported("spec.scope", scope, ("Cluster", "Namespaced")))
+        return errors
+
+    def _versions(self) -> list[FieldError]:
+        versions = self.spec.versions
+        errors: list[FieldError] = []
+        for position, version in enumerate(versions):
+            here = index("spec.versions", position)
+            if problems := dns1035_label(version.name):
+                errors.append(invalid(child(here, "name"), version.name, ",".join(problems)))
+            errors += self._version(version, position, here)
+        names = [version.name for version in versions]
+        if len(set(names)) < len(names):
+            errors.append(invalid("spec.versions", self._shown(), "must contain unique version names"))
+        if sum(version.storage for version in versions) != 1:
+            why = "must have exactly one version marked as storage version"
+            errors.append(invalid("spec.versions", self._shown(), why))
+        # The server keeps the first version's name in a field of its own, from an older form of the API.
+        if names and names[0] and (problems := dns1035_label(names[0])):
+            errors.append(invalid("spec.version", names[0], ",".join(problems)))
+        return errors
+
+    def _version(self, version: Version, position: int, path: str) -> list[FieldError]:
+        # Shown as JSON, not as a Go string: the server holds a pointer here.
+        warning = msgspec.Raw(compact_json(version.deprecation_warning).encode())
+        errors = [
+            invalid(child(path, "deprecationWarning"), warning, problem) for problem in _deprecation_problems(version)
+        ]
+        schema = self.schemas[position]
+        if not self.common_schema and schema is not None:
+            subresources = version.subresources
+            has_status = subresources is not None and subresources.status is not None
+            errors += self._schema(schema, position, child(path, "schema.openAPIV3Schema"), has_status)
+        if not self.common_subresources:
+            errors += validate_subresources(version.subresources, child(path, "subresources"))
+        if not self.common_columns:
+            here = child(path, "additionalPrinterColumns")
+            errors += validate_columns(version.additional_printer_columns, here)
+        if not self.common_fields and version.selectable_fields:
+            here = child(path, "selectableFields")
+            if self.common_schema or schema is None:
+                # The text of the server, which means the opposite; it also says so of versions with one common schema.
+                why = "may only be set when `version.schema.openAPIV3Schema` is not included"
+                errors.append(invalid(here, "", why))
+            else:
+                errors += self._selectable_fields(version, schema, here)
+        return errors
+
+    def _common_parts(self) -> list[FieldError]:
+        if not self.spec.versions:
+            return []
+        first, schema = self.spec.versions[0], self.schemas[0]
+        errors: list[FieldError] = []
+        if self.common_schema and schema is not None:
+            every = (version.subresources for version in self.spec.versions)
+            has_status = any(found is not None and found.status is not None for found in every)
+            errors += self._schema(schema, 0, "spec.validation.openAPIV3Schema", has_status)
+        if self.common_subresources:
+            errors += validate_subresources(first.subresources, "spec.subresources")
+        if self.common_columns:
+            errors += validate_columns(first.additional_printer_columns, "spec.additionalPrinterColumns")
+        if self.common_fields and first.selectable_fields:
+            if self.common_schema and schema is not None:
+                errors += self._selectable_fields(first, schema, "spec.selectableFields")
+            else:
+                why = "may only be set when validations.schema is included"
+                errors.append(invalid("spec.selectableFields", "", why))
+        return errors
+
+    def _selectable_fields(self, version: Version, schema: Schema, path: str) -> list[FieldError]:
+        before = self.old.version(version.name) if self.old else None
+        same = before is not None and before.selectable_fields == version.selectable_fields
+        kept = same and len(version.selectable_fields) > MAX_SELECTABLE_FIELDS
+        return validate_selectable_fields(version.selectable_fields, schema, path, any_number=kept)
+
+    def _schema(self, schema: Schema, position: int, path: str, has_status: bool) -> list[FieldError]:
+        if position in self.unreadable:
+            return [invalid(path, "", self.unreadable[position])]
+        errors = _status_root_errors(schema, path) if has_status else []
+        if schema.nullable:
+            errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
+        version = self.spec.versions[position]
+        before = self.old.version(version.name) if self.old else None
+        unchanged = before is not None and _equal(before.openapi_schema, version.openapi_schema)
+        return errors + self.validator(schema, path, unchanged=unchanged)
+
+    def _shown(self) -> Any:
+        return shown_versions(
+            self.spec.versions,
+            None if self.common_schema else self.schemas,
+            subresources=not self.common_subresources,
+            columns=not self.common_columns,
+            fields=not self.common_fields,
+        )
+
+
+def validate_schema(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
+    """The acceptance rules for a schema, then its CEL rules where the schema itself is fine."""
+    from setpoint.schema import cel, structural
+
+    errors = structural.validate_schema(schema, path)
+    return errors or cel.validate_rules(schema, path)
+
+
+# What may stand at the root of a schema when the status is a subresource, in the words of the server.
+_AT_ROOT = (
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
+    "MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields "
+    "XValidations"
+)
+# And what may not: the keywords that the server declares, and looks at, before the type; and those after it.
+_NOT_AT_ROOT_EARLY = ("id", "schema_uri", "ref")
+_NOT_AT_ROOT_LATE = (
+    *("nullable", "default", "enum", "max_properties", "min_properties", "all_of", "one_of", "any_of", "not_"),
+    *("additional_properties", "pattern_properties", "dependencies", "additional_items", "definitions"),
+    *("embedded_resource", "int_or_string", "list_map_keys", "list_type", "map_type"),
+)
+
+
+def _status_root_errors(schema: Schema, path: str) -> list[FieldError]:
+    unwanted = f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
+    if any(_is_set(schema, name) for name in _NOT_AT_ROOT_EARLY):
+        return [invalid(path, shown_schema(schema), unwanted)]
+    if schema.type and schema.type != "object":
+        why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        return [invalid(child(path, "type"), schema.type, why)]
+    if any(_is_set(schema, name) for name in _NOT_AT_ROOT_LATE):
+        return [invalid(path, shown_schema(schema), unwanted)]
+    return []
+
+
+def _is_set(schema: Schema, name: str) -> bool:
+    value = getattr(schema, name)
+    if name == "default":
+        return value is not msgspec.UNSET and value is not None
+    return value is not None and value is not False and value not in ("", [], {})
+
+
+def _has_default(schema: Schema | None) -> bool:
+    waiting = [schema] if schema is not None else []
+    while waiting:
+        here = waiting.pop()
+        if _is_set(here, "default"):
+            return True
+        waiting += [*here.properties.values(), *here.all_of, *here.any_of, *here.one_of]
+        waiting += [found for found in (here.items, here.not_, here.additional_properties) if isinstance(found, Schema)]
+    return False
+
+
+def _deprecation_problems(version: Version) -> list[str]:
+    text = version.deprecation_warning
+    if text is None:
+        return []
+    if not version.deprecated:
+        return ["can only be set for deprecated versions"]
+    problems: list[str] = []
+    if byte_length(text) > 256:
+        problems.append("must be <= 256 characters long")
+    if not text:
+        problems.append("must not be an empty string")
+    if (bad := next((position for position, char in enumerate(text) if not char.isprintable()), None)) is not None:
+        where = byte_length(text[:bad])
+        what = "must only contain printable UTF-8 characters; non-printable character found at index"
+        problems.append(f"{what} {where}")
+    return problems
+
+
+def _understands_reviews(old: CustomResourceDefinition | None) -> bool:
+    conversion = old.spec.conversion if old else None
+    versions = conversion.webhook.conversion_review_versions if conversion and conversion.webhook else []
+    return not versions or bool(set(versions) & set(REVIEW_VERSIONS))
+
+
+def _may_keep_bad_ca_bundle(old: CustomResourceDefinition | None) -> bool:
+    """Before it is Established a definition may carry any bundle; later only if the old one was as bad."""
+    if old is None or not old.is_true("Established"):
+        return True
+    bundle = ca_bundle_of(old.spec.conversion)
+    return bool(bundle) and ca_bundle_problem(bundle) is not None
+
+
+def _equal(left: Json, right: Json) -> bool:
+    # As text, because Python takes 1, 1.0 and True for the same.
+    return compact_json(left) == compact_json(right)
+
+
+def _same(versions: Sequence[Version], part: Callable[[Version], _T]) -> bool:
+    """Whether all versions have this part in common."""
+    parts = [compact_json(msgspec.to_builtins(part(version))) for version in versions]
+    return len(set(parts)) <= 1
