@@ -4,7 +4,7 @@ A field that an object does not have counts as the empty string. What cannot be 
 of the API. Which fields a kind has is the resource's business: it passes a function to `transform`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from setpoint.objects.errors import BadRequest
@@ -48,8 +48,7 @@ class Selector:
 
     def transform(self, function: Transform) -> "Selector":
         """The selector with each term put through the function; what it raises passes."""
-        changed = (Requirement(*function(field, value), equals) for field, value, equals in self.requirements)
-        return Selector(tuple(term for term in changed if term.field or term.value))
+        return _selector(Requirement(*function(field, value), equals) for field, value, equals in self.requirements)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Selector) and self.requirements == other.requirements
@@ -69,7 +68,12 @@ EVERYTHING = Selector()
 
 def parse(text: str) -> Selector:
     """Reads a `fieldSelector`. Raises BadRequest with the words of the API."""
-    return Selector(tuple(_term(part, text) for part in sorted(_split(text)) if part))
+    return _selector(_term(part, text) for part in sorted(_split(text)) if part)
+
+
+def _selector(terms: Iterable[Requirement]) -> Selector:
+    """A selector without the terms that name no field and no value (a lone `=`), which upstream passes over."""
+    return Selector(tuple(term for term in terms if term.field or term.value))
 
 
 def _split(text: str) -> list[str]:

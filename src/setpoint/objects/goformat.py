@@ -1,4 +1,4 @@
-"""JSON trees as Go prints them with `%v` and `%s`: `map[a:1 b:[x y]]`. Some messages of the API show values this way."""
+"""JSON trees as Go prints them with `%v` and `%s`: `map[a:1 b:[x y]]`. Some messages of the API show values so."""
 
 from setpoint.objects.gotext import float_text
 from setpoint.objects.tree import Json

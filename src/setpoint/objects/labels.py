@@ -181,10 +181,6 @@ class _Nothing(Selector):
         return self
 
 
-EVERYTHING = Selector()
-NOTHING: Selector = _Nothing()
-
-
 def _compile(requirements: Sequence[Requirement]) -> Match:
     tests = [requirement.compile() for requirement in requirements]
     if not tests:
@@ -195,6 +191,10 @@ def _compile(requirements: Sequence[Requirement]) -> Match:
         first, second = tests
         return lambda labels: first(labels) and second(labels)
     return lambda labels: all(test(labels) for test in tests)
+
+
+EVERYTHING = Selector()
+NOTHING: Selector = _Nothing()
 
 
 def parse(text: str) -> Selector:
@@ -263,7 +263,7 @@ def validate_object(selector: Json, path: str) -> list[FieldError]:
 
 
 # A symbol, or a run of anything that is neither a symbol nor blank. Upstream reads a NUL as the end of what it scans.
-_TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<>\x00 \t\r\n]+)\x00?)")
+_TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<>\x00 \t\r\n]+))\x00?")
 _WORDS = {"in": Operator.IN, "notin": Operator.NOT_IN}
 _OPERATORS = {
     **_WORDS,

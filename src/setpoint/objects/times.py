@@ -1,0 +1,126 @@
+"""Times of the API: RFC 3339 in UTC, whole seconds in metadata, six digits of a second where it says MicroTime.
+
+Parsing is Go's, with its leniency (a fraction is read and dropped) and its error texts.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from setpoint.objects.gotext import quote_ascii
+
+_SECONDS = "2006-01-02T15:04:05Z07:00"
+_MICROS = "2006-01-02T15:04:05.000000Z07:00"
+
+# What nearly every time looks like; anything else goes step by step, to say what is wrong with it.
+_USUAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
+# The parts of the layout in order: what stands before, the part as the layout writes it, its pattern, its range.
+_STEPS = (
+    ("", "2006", re.compile(r"[0-9]{4}"), None),
+    ("-", "01", re.compile(r"[0-9]{2}"), ("month", 1, 12)),
+    ("-", "02", re.compile(r"[0-9]{2}"), None),
+    ("T", "15", re.compile(r"[0-9]{1,2}"), ("hour", 0, 23)),
+    (":", "04", re.compile(r"[0-9]{2}"), ("minute", 0, 59)),
+    (":", "05", re.compile(r"[0-9]{2}"), ("second", 0, 59)),
+)
+_FRACTION = re.compile(r"[.,]([0-9]+)")
+_MICRO_FRACTION = re.compile(r"[.,]([0-9]{6})")
+_ZONE = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
+
+
+def parse_time(text: str) -> datetime:
+    """The moment a `Time` names, in UTC and whole seconds. Raises ValueError with Go's words."""
+    return _parse(text, _SECONDS).replace(microsecond=0)
+
+
+def parse_micro_time(text: str) -> datetime:
+    """The moment a `MicroTime` names, in UTC; it has exactly six digits of a second. Raises ValueError as Go would."""
+    return _parse(text, _MICROS)
+
+
+def format_time(moment: datetime) -> str:
+    """A `Time`: `2026-01-31T12:00:00Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+
+
+def format_micro_time(moment: datetime) -> str:
+    """A `MicroTime`: `2026-01-31T12:00:00.000000Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def _parse(text: str, layout: str) -> datetime:
+    if (usual := _USUAL.fullmatch(text)) and (layout is _SECONDS or len(usual[1] or "") == 7):
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            pass  # out of some range: the steps below say which
+    return _Reader(text, layout).read()
+
+
+class _Reader:
+    """Reads a time part by part, as Go does, so that each failure has Go's text."""
+
+    def __init__(self, text: str, layout: str) -> None:
+        self.text = text
+        self.layout = layout
+        self.rest = text
+
+    def read(self) -> datetime:
+        year, month, day, hour, minute, second = (self.number(*step) for step in _STEPS)
+        micros = self.fraction()
+        offset = self.zone()
+        if self.rest:
+            raise self.failure(f": extra text: {quote_ascii(self.rest)}")
+        try:
+            moment = datetime(year, month, day, hour, minute, second, micros, UTC)
+        except ValueError:
+            raise self.failure(": day out of range" if year else ": year out of range") from None
+        try:
+            return moment - offset
+        except OverflowError:
+            raise self.failure(": year out of range") from None
+
+    def number(self, prefix: str, part: str, pattern: re.Pattern[str], bounds: tuple[str, int, int] | None) -> int:
+        if prefix:
+            if not self.rest.startswith(prefix):
+                raise self.unlike(self.rest, prefix)
+            self.rest = self.rest[1:]
+        found = pattern.match(self.rest)
+        if found is None:
+            raise self.unlike(self.rest, part)
+        self.rest = self.rest[found.end() :]
+        number = int(found[0])
+        if bounds and not bounds[1] <= number <= bounds[2]:
+            raise self.failure(f": {bounds[0]} out of range")
+        return number
+
+    def fraction(self) -> int:
+        found = (_FRACTION if self.layout is _SECONDS else _MICRO_FRACTION).match(self.rest)
+        if found is None:
+            if self.layout is _MICROS:
+                raise self.unlike(self.rest, ".000000")
+            return 0
+        self.rest = self.rest[found.end() :]
+        return int(found[1][:6].ljust(6, "0"))
+
+    def zone(self) -> timedelta:
+        if self.rest.startswith("Z"):
+            self.rest = self.rest[1:]
+            return timedelta()
+        found = _ZONE.match(self.rest)
+        if found is None:
+            raise self.unlike(self.rest, "Z07:00")
+        self.rest = self.rest[6:]
+        hours, minutes = int(found[2]), int(found[3])
+        if hours > 24:
+            raise self.failure(": time zone offset hour out of range")
+        if minutes > 60:
+            raise self.failure(": time zone offset minute out of range")
+        offset = timedelta(hours=hours, minutes=minutes)
+        return offset if found[1] == "+" else -offset
+
+    def unlike(self, found: str, part: str) -> ValueError:
+        where = f"parsing time {quote_ascii(self.text)} as {quote_ascii(self.layout)}"
+        return ValueError(f"{where}: cannot parse {quote_ascii(found)} as {quote_ascii(part)}")
+
+    def failure(self, message: str) -> ValueError:
+        return ValueError(f"parsing time {quote_ascii(self.text)}{message}")
