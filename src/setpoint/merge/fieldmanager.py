@@ -1,0 +1,269 @@
+"""The field manager of an endpoint: keeps `metadata.managedFields` true through every write, and applies.
+
+One is made for each version of a resource and each subresource that is written through. Objects come and go as JSON
+trees in the version of the endpoint. What is given is never changed; results share whatever did not have to change with
+what was given, so both must be treated as immutable afterwards.
+"""
+
+from collections.abc import Mapping
+
+from setpoint.merge import fieldset, last_applied, managedfields
+from setpoint.merge.conflicts import Conflicts
+from setpoint.merge.fieldset import EMPTY, FieldSet
+from setpoint.merge.managedfields import APPLY, UPDATE, Identifier, Managed, ManagedFieldsError, Managers
+from setpoint.merge.typed import validate
+from setpoint.merge.typed.node import Mismatch, Type, equal
+from setpoint.merge.updater import Convert, Updater, same_version
+from setpoint.objects.clock import Clock
+from setpoint.objects.errors import APIError, BadRequest
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.tree import Json, Object
+
+MAX_UPDATE_MANAGERS = 10
+ANCIENT_CHANGES = "ancient-changes"
+BEFORE_FIRST_APPLY = "before-first-apply"
+
+# Nobody owns what names an object or what the server itself writes.
+_STRIPPED = fieldset.from_paths(
+    ("f:apiVersion",),
+    ("f:kind",),
+    ("f:metadata",),
+    *(
+        ("f:metadata", f"f:{name}")
+        for name in (
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        )
+    ),
+)
+
+
+class FieldManager:
+    """Keeps who owns what for the writes of one endpoint.
+
+    `types` has the type of every version that is served, and `convert` brings an object from one to another (raising
+    `VersionNotServed`). `reset_fields` are, for each version, the fields that writes through this endpoint leave alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_version: str,
+        kind: str,
+        types: Mapping[str, Type],
+        clock: Clock,
+        convert: Convert = same_version,
+        reset_fields: Mapping[str, FieldSet] | None = None,
+        subresource: str = "",
+    ) -> None:
+        self._version = api_version
+        self._gvk = GroupVersion.parse(api_version).with_kind(kind)
+        self._type = types[api_version]
+        self._updater = Updater(types, convert, reset_fields or {})
+        self._clock = clock
+        self._subresource = subresource
+
+    def update(self, live: Object | None, new: Object, manager: str) -> Object:
+        """The new object with its `managedFields`, for every write that is not an apply. `live` is None for a create.
+
+        Never fails: where the objects do not fit their types, the entries of the live object stay as they are.
+        """
+        sent = _entries(new)
+        before = _without_entries(live) if live is not None else self._nothing()
+        after = _without_entries(new)
+        managers = self._base(live, sent)
+        if not managers and live is not None:
+            # Nobody tracked this object so far, or somebody asked to forget who did.
+            return after
+        try:
+            managers = self._update(before, after, managers, self._identify(manager, UPDATE))
+        except Mismatch:
+            return _with_entries(after, _entries(live) if live is not None else None)
+        return _with_entries(after, managedfields.encode(_capped(managers)))
+
+    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool = False) -> Object:
+        """The live object with the configuration applied. `live` is None where there is none yet.
+
+        Raises `ApplyConflict` where others own fields that would change, unless it is forced.
+        """
+        self._check(config)
+        fields = self._fields_of(config)
+        before = _without_entries(live) if live is not None else self._nothing()
+        managers = managedfields.decode(_entries(live) if live is not None else None)
+        if not managers and live is not None:
+            managers = self._update(self._nothing(), before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
+        try:
+            new, managers = self._apply(before, config, fields, managers, manager, force)
+        except Conflicts as conflicts:
+            rest = (
+                last_applied.not_migrated(conflicts, self._type, before, self._version)
+                if manager == "kubectl"
+                else conflicts
+            )
+            if rest is not None:
+                raise rest.to_error() from None
+            new, managers = self._apply(before, config, fields, managers, manager, force=True)
+        except Mismatch:
+            raise self._live_mismatch(before) from None
+        if manager == "kubectl":
+            new = last_applied.refreshed(new, config)
+        return _with_entries(new, managedfields.encode(managers))
+
+    def _update(self, live: Object, new: Object, managers: Managers, me: Identifier) -> Managers:
+        """The managers after an update. Who only confirms what is there gains nothing."""
+        fields, managers = self._updater.update(live, new, self._version, managers)
+        fields = fieldset.difference(fields, _STRIPPED)
+        if fields:
+            previous = managers.get(me)
+            if previous is not None:
+                fields = fieldset.union(fields, previous.fields)
+            managers[me] = Managed(fields, self._version, applied=False, time=self._now())
+        return managers
+
+    def _apply(
+        self, live: Object, config: Object, fields: FieldSet, managers: Managers, manager: str, force: bool
+    ) -> tuple[Object, Managers]:
+        me = self._identify(manager, APPLY)
+        last = managers.get(me)
+        new, managers = self._updater.apply(live, config, fields, self._version, managers, me, force)
+        unchanged = new is live or equal(new, live)
+        mine = managers.get(me)
+        if mine is not None:
+            owned = fieldset.difference(mine.fields, _STRIPPED)
+            if not owned:
+                del managers[me]
+            elif last is not None and unchanged and last.api_version == self._version and owned == last.fields:
+                managers[me] = last
+            else:
+                managers[me] = Managed(owned, self._version, applied=True, time=mine.time if unchanged else self._now())
+        return (live if unchanged else new), managers
+
+    def _base(self, live: Object | None, sent: Json) -> Managers:
+        """The managers a write starts from: those it sent, if it may and they make sense, else the stored ones."""
+        stored = _entries(live) if live is not None else None
+        if self._subresource or sent is stored:
+            return managedfields.decode(stored)
+        if managedfields.is_reset(sent):
+            return {}
+        if sent != stored:
+            try:
+                managers = managedfields.parse(sent)
+            except ManagedFieldsError:
+                managers = {}
+            if managers:
+                return managers
+        return managedfields.decode(stored)
+
+    def _identify(self, manager: str, operation: str) -> Identifier:
+        version = self._version if operation == UPDATE else ""
+        return Identifier(manager or "unknown", operation, version, self._subresource)
+
+    def _nothing(self) -> Object:
+        """The object before it is created."""
+        return {"apiVersion": self._version, "kind": self._gvk.kind}
+
+    def _now(self) -> str:
+        return managedfields.timestamp(self._clock.now())
+
+    def _check(self, config: Object) -> None:
+        """Refuses what is not a configuration for this endpoint."""
+        if config.get("apiVersion") != self._version or config.get("kind") != self._gvk.kind:
+            try:
+                claimed = GroupVersionKind.of(config)
+            except ValueError:
+                claimed = GroupVersionKind("", "", "")
+            raise BadRequest(f"invalid object type: {claimed}")
+        if type(_entries(config)) is list:
+            raise BadRequest("metadata.managedFields must be nil")
+
+    def _fields_of(self, config: Object) -> FieldSet:
+        """The fields that a configuration sets. Refuses one that does not fit the type of the object."""
+        try:
+            return self._type.field_set(config, True) or EMPTY
+        except Mismatch:
+            found = validate.text(validate.problems(self._type, config))
+            raise APIError(f"failed to create typed patch object ({self._name(config)}): {found}") from None
+
+    def _live_mismatch(self, live: Object) -> APIError:
+        found = validate.text(validate.problems(self._type, live, allow_duplicates=True))
+        return APIError(f"failed to create typed live object ({self._name(live)}): {found}")
+
+    def _name(self, tree: Object) -> str:
+        metadata = tree.get("metadata")
+        name, namespace = (
+            value if type(metadata) is dict and type(value := metadata.get(key)) is str else ""
+            for key in ("name", "namespace")
+        )
+        return f"{namespace}/{name}; {self._gvk}"
+
+
+def _capped(managers: Managers) -> Managers:
+    """At most so many entries of updaters: the oldest that share a version become one."""
+    updaters = [identifier for identifier, managed in managers.items() if not managed.applied]
+    excess = len(updaters) - MAX_UPDATE_MANAGERS
+    if excess <= 0:
+        return managers
+    updaters.sort(key=lambda identifier: (managers[identifier].time or "", identifier.text))
+    managers = dict(managers)
+    first_of: dict[str, Identifier] = {}
+    for identifier in updaters:
+        if excess <= 0:
+            break
+        managed = managers[identifier]
+        bucket = Identifier(ANCIENT_CHANGES, UPDATE, managed.api_version)
+        first = first_of.setdefault(managed.api_version, identifier)
+        if first is identifier:
+            continue
+        if bucket not in managers:
+            managers[bucket] = managers.pop(first)
+        fields = fieldset.union(managed.fields, managers[bucket].fields)
+        del managers[identifier]
+        # The time of the younger one is the truer.
+        managers[bucket] = Managed(fields, managed.api_version, applied=False, time=managed.time)
+        excess -= 1
+    return managers
+
+
+def restore_times(live: Object, new: Object) -> Object:
+    """The new object with the times of the live one's entries, if these times are all that differs; else itself."""
+    old_entries, new_entries = _entries(live), _entries(new)
+    if not old_entries or not new_entries or len(old_entries) != len(new_entries) or old_entries == new_entries:
+        return new
+    for old, entry in zip(old_entries, new_entries, strict=True):
+        if old is not entry and _timeless(old) != _timeless(entry):
+            return new
+    return _with_entries(new, old_entries) if equal(_without_entries(live), _without_entries(new)) else new
+
+
+def _timeless(entry: Object) -> Object:
+    return {name: value for name, value in entry.items() if name != "time"}
+
+
+def _entries(tree: Object) -> Json:
+    """The `managedFields` of an object; None where it has none."""
+    metadata = tree.get("metadata")
+    return metadata.get("managedFields") if type(metadata) is dict else None
+
+
+def _without_entries(tree: Object) -> Object:
+    metadata = tree.get("metadata")
+    if type(metadata) is not dict or "managedFields" not in metadata:
+        return tree
+    metadata = metadata.copy()
+    del metadata["managedFields"]
+    return {**tree, "metadata": metadata}
+
+
+def _with_entries(tree: Object, entries: Json) -> Object:
+    """The object with these entries; a tree without metadata gets them in an object of its own."""
+    if not entries:
+        return _without_entries(tree)
+    metadata = tree.get("metadata")
+    return {**tree, "metadata": {**(metadata if type(metadata) is dict else {}), "managedFields": entries}}

@@ -1,0 +1,257 @@
+"""Sets of field paths, kept as the very trie that FieldsV1 writes.
+
+A set is a dict from path elements (see `pathelement`) to nodes, so decoding `managedFields` costs nothing and the set
+operations are walks over dicts. In a node, `{}` means that the path is a member and nothing below it is; `"."` marks a
+path that is a member and has members below it; a node with children and no mark is only on the way. No node is empty
+and not a member. The empty set is the empty dict.
+
+Sets are never changed once made: every operation returns a set that may share nodes with its operands.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from setpoint.merge import pathelement
+from setpoint.merge.pathelement import PathElementError
+from setpoint.objects.tree import Json
+
+FieldSet: TypeAlias = dict[str, Any]
+Path: TypeAlias = tuple[str, ...]
+
+# Marks, inside its node, a member that has members below it.
+MEMBER = "."
+
+# The node of a member with nothing below it. Shared, so nobody may ever write into it.
+LEAF: FieldSet = {}
+EMPTY: FieldSet = {}
+
+
+class FieldSetError(ValueError):
+    """The value is no set of fields in the FieldsV1 encoding."""
+
+
+def is_member(node: FieldSet) -> bool:
+    """Whether the path that leads to the node is itself in the set."""
+    return not node or MEMBER in node
+
+
+def as_member(node: FieldSet) -> FieldSet:
+    """The node, with its own path in the set."""
+    return node if not node or MEMBER in node else {MEMBER: LEAF, **node}
+
+
+def from_paths(*paths: Sequence[str]) -> FieldSet:
+    """The set of these paths, each a sequence of elements. The path of the whole object is never a member."""
+    found: FieldSet = EMPTY
+    for path in paths:
+        if path:
+            node = LEAF
+            for element in reversed(path):
+                node = {element: node}
+            found = union(found, node)
+    return found
+
+
+def has(fields: FieldSet, path: Sequence[str]) -> bool:
+    """Whether exactly this path is a member."""
+    node: FieldSet | None = fields
+    for element in path:
+        node = node.get(element) if node else None
+        if node is None:
+            return False
+    return bool(path) and node is not None and is_member(node)
+
+
+def below(fields: FieldSet, element: str) -> FieldSet:
+    """The members under an element, without it."""
+    node: FieldSet = fields.get(element, EMPTY)
+    return {key: child for key, child in node.items() if key != MEMBER} if MEMBER in node else node
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The paths in either set."""
+    if not left or left is right:
+        return right
+    if not right:
+        return left
+    return _union(left, right)
+
+
+def _union(left: FieldSet, right: FieldSet) -> FieldSet:
+    if left is right:
+        return left
+    if not left:
+        return as_member(right)
+    if not right:
+        return as_member(left)
+    found = left.copy()
+    for element, node in right.items():
+        other = found.get(element)
+        found[element] = node if other is None else _union(other, node)
+    return found
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The paths of the left set that are not in the right one; a path does not stand for what is below it."""
+    if not right or not left:
+        return left
+    return _difference(left, right) or EMPTY
+
+
+def _difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    if left is right:
+        return None
+    if not left:
+        return None if is_member(right) else left
+    if not right:
+        return {element: node for element, node in left.items() if element != MEMBER} if MEMBER in left else left
+    found = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is None:
+            found[element] = node
+        elif element != MEMBER:
+            rest = _difference(node, other)
+            if rest is not None:
+                found[element] = rest
+    return _node(found)
+
+
+def _node(found: FieldSet) -> FieldSet | None:
+    """What was found under an element, as its node; None when that is nothing."""
+    if not found:
+        return None
+    return LEAF if len(found) == 1 and MEMBER in found else found
+
+
+def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The paths of the left set that are neither in the right one nor below a path of it."""
+    if not right or not left:
+        return left
+    found = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is None:
+            found[element] = node
+        elif not is_member(other) and element != MEMBER:
+            rest = _node(recursive_difference(node, other)) if node else node
+            if rest is not None:
+                found[element] = rest
+    return found
+
+
+def is_subset(left: FieldSet, right: FieldSet) -> bool:
+    """Whether every path of the left set is in the right one."""
+    for element, node in left.items():
+        other = right.get(element)
+        if other is None:
+            return False
+        if node is other or node == other:
+            continue
+        if not (is_member(other) if not node else is_subset(node, other)):
+            return False
+    return True
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The paths in both sets."""
+    if not left or not right:
+        return EMPTY
+    return _intersection(left, right) or EMPTY
+
+
+def _intersection(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    if left is right:
+        return left
+    if not left:
+        return LEAF if is_member(right) else None
+    if not right:
+        return LEAF if MEMBER in left else None
+    if len(left) > len(right):
+        left, right = right, left
+    found = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is not None:
+            both = _intersection(node, other)
+            if both is not None:
+                found[element] = both
+    return _node(found)
+
+
+def leaves(fields: FieldSet) -> FieldSet:
+    """The members that have no member below them."""
+    return {element: leaves(node) for element, node in fields.items() if element != MEMBER}
+
+
+def paths(fields: FieldSet) -> Iterator[Path]:
+    """Every member, in the order conflicts name them: at each level first the members there, then what is below."""
+    return _paths(fields, ())
+
+
+def _paths(fields: FieldSet, prefix: Path) -> Iterator[Path]:
+    elements = sorted((element for element in fields if element != MEMBER), key=pathelement.sort_key)
+    for element in elements:
+        if is_member(fields[element]):
+            yield (*prefix, element)
+    for element in elements:
+        if fields[element]:
+            yield from _paths(fields[element], (*prefix, element))
+
+
+def path_text(path: Sequence[str]) -> str:
+    """A path as messages show it: `.spec.ports[port=80,protocol="TCP"].name`."""
+    return "".join(map(pathelement.element_text, path))
+
+
+def ordered(fields: FieldSet) -> FieldSet:
+    """The same set with its elements in the order FieldsV1 lists them; the set itself when they are so already."""
+    if len(fields) < 2:
+        for element, node in fields.items():
+            if node and (sorted_node := ordered(node)) is not node:
+                return {element: sorted_node}
+        return fields
+    elements = list(fields)
+    in_order = sorted(elements)
+    # Texts sort like elements, except that keys and values compare as JSON and that indexes come last.
+    if in_order[-1] >= "i":
+        in_order.sort(key=pathelement.sort_key)
+    changed = elements != in_order
+    found = {}
+    for element in in_order:
+        node = fields[element]
+        if node and (sorted_node := ordered(node)) is not node:
+            changed = True
+            node = sorted_node
+        found[element] = node
+    return found if changed else fields
+
+
+def parse(fields: Json) -> FieldSet:
+    """The set that FieldsV1 JSON stands for, in canonical form. Elements of a kind we do not know are left out."""
+    found, _ = _parse(fields)
+    return found
+
+
+def _parse(fields: Json) -> tuple[FieldSet, bool]:
+    """The members below a node, and whether the node is marked as one itself."""
+    if fields is None:
+        return EMPTY, False
+    if type(fields) is not dict:
+        raise FieldSetError(f"expected an object of path elements, got {type(fields).__name__}")
+    found: FieldSet = {}
+    marked = False
+    for text, value in fields.items():
+        if text == MEMBER:
+            marked = True
+            continue
+        try:
+            element = pathelement.parse(text)
+        except PathElementError as error:
+            raise FieldSetError(f"parsing key as path element: {error}") from None
+        if element is None:
+            continue
+        children, member = _parse(value)
+        node = as_member(children) if member else children
+        found[element] = _union(found[element], node) if element in found else node
+    return found, marked

@@ -1,0 +1,237 @@
+"""`metadata.managedFields`: who owns which fields, as the API writes it and as merging reads it.
+
+An entry belongs to an identifier: a manager's name with the operation, the subresource and, for updates only, the
+version. `decode` takes entries that this server wrote, so their sets of fields are used as they are; `parse` takes
+entries that somebody sent, checks them and brings them into canonical form.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeAlias
+
+from setpoint.merge import fieldset
+from setpoint.merge.fieldset import EMPTY, FieldSet, FieldSetError
+from setpoint.objects import field
+from setpoint.objects.field import FieldError
+from setpoint.objects.gotext import compact_json, quote
+from setpoint.objects.tree import Json, Object
+
+MAX_MANAGER_LENGTH = 128
+MAX_SUBRESOURCE_LENGTH = 256
+
+APPLY = "Apply"
+UPDATE = "Update"
+
+
+class ManagedFieldsError(ValueError):
+    """The entries cannot be understood; the text says why."""
+
+
+class Identifier(NamedTuple):
+    """Whose entry it is. `api_version` is empty for appliers, who have one entry whatever version they use."""
+
+    manager: str
+    operation: str
+    api_version: str = ""
+    subresource: str = ""
+
+    @property
+    def text(self) -> str:
+        """The identifier as JSON, which is how the API orders identifiers."""
+        parts = {
+            "manager": self.manager,
+            "operation": self.operation,
+            "apiVersion": self.api_version,
+            "subresource": self.subresource,
+        }
+        shown = [f'"{name}":{compact_json(value)}' for name, value in parts.items() if value]
+        return "{" + ",".join(shown) + "}"
+
+    def describe(self) -> str:
+        """The manager as a conflict names it."""
+        text = quote(self.manager)
+        if self.subresource:
+            text = f"{text} with subresource {quote(self.subresource)}"
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+
+
+class Managed:
+    """What a manager owns: the fields, in the version they are meant in, and when that last changed."""
+
+    __slots__ = ("api_version", "applied", "entry", "fields", "time")
+
+    def __init__(
+        self,
+        fields: FieldSet,
+        api_version: str,
+        applied: bool,
+        time: str | None = None,
+        entry: Object | None = None,
+    ) -> None:
+        self.fields = fields
+        self.api_version = api_version
+        self.applied = applied
+        self.time = time
+        # The entry this was read from, for as long as it says the same.
+        self.entry = entry
+
+    def with_fields(self, fields: FieldSet) -> "Managed":
+        """The same manager owning other fields."""
+        return self if fields is self.fields else Managed(fields, self.api_version, self.applied, self.time)
+
+
+Managers: TypeAlias = dict[Identifier, Managed]
+
+
+def decode(entries: Json) -> Managers:
+    """The managers in the entries of a stored object."""
+    managers: Managers = {}
+    for entry in entries or ():
+        applied = entry["operation"] == APPLY
+        version = entry["apiVersion"]
+        identifier = Identifier(
+            entry.get("manager", ""), entry["operation"], "" if applied else version, entry.get("subresource", "")
+        )
+        managers[identifier] = Managed(entry.get("fieldsV1") or EMPTY, version, applied, entry.get("time"), entry)
+    return managers
+
+
+def is_reset(entries: Json) -> bool:
+    """Whether sent entries ask to forget all managers: an empty list, or one empty entry."""
+    return type(entries) is list and (not entries or entries == [{}])
+
+
+def parse(entries: Json) -> Managers:
+    """The managers in entries that somebody sent. Raises `ManagedFieldsError`."""
+    managers: Managers = {}
+    if entries is None:
+        return managers
+    if type(entries) is not list:
+        raise ManagedFieldsError("managedFields must be a list")
+    for index, entry in enumerate(entries):
+        if type(entry) is not dict:
+            raise ManagedFieldsError(f"managed fields entry {index} must be an object")
+        manager, operation, version, subresource, fields_type, time = (
+            _text(entry, name, index)
+            for name in ("manager", "operation", "apiVersion", "subresource", "fieldsType", "time")
+        )
+        if operation not in (APPLY, UPDATE):
+            raise ManagedFieldsError("operation must be `Apply` or `Update`")
+        if not version:
+            raise ManagedFieldsError("apiVersion must not be empty")
+        if not fields_type:
+            raise ManagedFieldsError(f"missing fieldsType in managed fields entry {index}")
+        if fields_type != "FieldsV1":
+            raise ManagedFieldsError(f"invalid fieldsType {quote(fields_type)} in managed fields entry {index}")
+        try:
+            fields = fieldset.ordered(fieldset.parse(entry.get("fieldsV1")))
+        except FieldSetError as error:
+            raise ManagedFieldsError(f"error decoding set of managed fields entry {index}: {error}") from None
+        applied = operation == APPLY
+        identifier = Identifier(manager, operation, "" if applied else version, subresource)
+        managers[identifier] = Managed(fields, version, applied, _time(time, index))
+    return managers
+
+
+def _text(entry: Object, name: str, index: int) -> str:
+    value = entry.get(name)
+    if value is None:
+        return ""
+    if type(value) is not str:
+        raise ManagedFieldsError(f"{name} of managed fields entry {index} must be a string")
+    return value
+
+
+def _time(text: str, index: int) -> str | None:
+    """The time in the one form that entries have: UTC, in whole seconds."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ManagedFieldsError(f"time of managed fields entry {index} is not an RFC 3339 time: {quote(text)}")
+    return timestamp(moment)
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as entries write it."""
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="seconds")[:19] + "Z"
+
+
+def encode(managers: Managers) -> list[Object]:
+    """The entries of the managers, in the order the API lists them."""
+    entries = [_entry(identifier, managed) for identifier, managed in managers.items()]
+    entries.sort(key=_order)
+    return entries
+
+
+def _entry(identifier: Identifier, managed: Managed) -> Object:
+    if managed.entry is not None and managed.entry.get("time") == managed.time:
+        return managed.entry
+    entry: Object = {}
+    if identifier.manager:
+        entry["manager"] = identifier.manager
+    entry["operation"] = APPLY if managed.applied else identifier.operation
+    entry["apiVersion"] = managed.api_version
+    if managed.time is not None:
+        entry["time"] = managed.time
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = fieldset.ordered(managed.fields)
+    if identifier.subresource:
+        entry["subresource"] = identifier.subresource
+    return entry
+
+
+def _order(entry: Object) -> tuple[Any, ...]:
+    return (
+        entry["operation"],
+        entry.get("time", ""),
+        entry.get("manager", ""),
+        entry["apiVersion"],
+        entry.get("subresource", ""),
+    )
+
+
+def validate(entries: Sequence[Json], path: str = "metadata.managedFields") -> list[FieldError]:
+    """What is wrong with the entries of an object that is about to be stored."""
+    errors = []
+    for index, entry in enumerate(entries):
+        at = field.index(path, index)
+        operation = entry.get("operation", "")
+        if not operation:
+            errors.append(field.required(field.child(at, "operation"), "must not be empty"))
+        elif operation not in (APPLY, UPDATE):
+            errors.append(field.not_supported(field.child(at, "operation"), operation, [APPLY, UPDATE]))
+        fields_type = entry.get("fieldsType", "")
+        if fields_type not in ("", "FieldsV1"):
+            errors.append(field.invalid(field.child(at, "fieldsType"), fields_type, "must be `FieldsV1`"))
+        errors.extend(validate_manager(entry.get("manager", ""), field.child(at, "manager")))
+        if len(entry.get("subresource", "").encode()) > MAX_SUBRESOURCE_LENGTH:
+            errors.append(field.too_long(field.child(at, "subresource"), MAX_SUBRESOURCE_LENGTH))
+    return errors
+
+
+def validate_manager(manager: str, path: str = "fieldManager") -> list[FieldError]:
+    """What is wrong with the name of a field manager."""
+    errors = []
+    if len(manager.encode()) > MAX_MANAGER_LENGTH:
+        errors.append(field.too_long(path, MAX_MANAGER_LENGTH))
+    for position, char in enumerate(manager):
+        if not char.isprintable():
+            at = len(manager[:position].encode())
+            errors.append(field.invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {at})"))
+    return errors
+
+
+def manager_name(field_manager: str, user_agent: str) -> str:
+    """The name a write is recorded under: what the request says, else the User-Agent up to its first slash."""
+    if field_manager:
+        return field_manager
+    name = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())
+    while len(name.encode()) > MAX_MANAGER_LENGTH:
+        name = name[:-1]
+    return name

@@ -1,0 +1,91 @@
+"""Values of whatever form: the type is deduced from each value.
+
+Where two values have different forms, each is looked at in its own: what the one held is gone, what the other holds has
+come, and a value that is a leaf on either side counts as modified.
+"""
+
+from setpoint.merge.fieldset import MEMBER, FieldSet
+from setpoint.merge.typed.list import ListType
+from setpoint.merge.typed.map import MapType
+from setpoint.merge.typed.node import Type
+from setpoint.merge.typed.scalar import UNTYPED
+from setpoint.objects.tree import Json
+
+
+class AnyType(Type):
+    """A scalar, a list or a map, the last two as `as_list` and `as_map` say; both are set once the type is made."""
+
+    __slots__ = ("as_list", "as_map")
+
+    leaf = str
+
+    as_list: ListType
+    as_map: MapType
+
+    def __init__(self) -> None:
+        self.exact = False
+
+    def _deduce(self, value: Json) -> Type:
+        """The type for a value; null is a map without entries."""
+        kind = type(value)
+        if kind is dict or value is None:
+            return self.as_map
+        return self.as_list if kind is list else UNTYPED
+
+    def field_set(self, value: Json, strict: bool) -> FieldSet | None:
+        return self._deduce(value).field_set(value, strict)
+
+    def paths(self, value: Json) -> FieldSet:
+        return self._deduce(value).paths(value)
+
+    def compare(
+        self, element: str, old: Json, new: Json, removed: FieldSet, modified: FieldSet, added: FieldSet
+    ) -> None:
+        before, after = self._deduce(old), self._deduce(new)
+        before.compare(element, old, new, removed, modified, added)
+        if after is not before:
+            after.compare(element, old, new, removed, modified, added)
+
+    def merge(self, live: Json, config: Json) -> Json:
+        return self._deduce(config).merge(live, config)
+
+    def remove(self, value: Json, fields: FieldSet) -> Json:
+        return self._deduce(value).remove(value, fields)
+
+    def extract(self, value: Json, fields: FieldSet) -> Json:
+        return self._deduce(value).extract(value, fields)
+
+    def named(self, fields: FieldSet) -> FieldSet:
+        elements = iter(fields)
+        first = next(elements, "")
+        if first == MEMBER:
+            first = next(elements, "")
+        return self.as_list.named(fields) if first[:1] == "k" else self.as_map.named(fields)
+
+    def reconcile(self, fields: FieldSet) -> FieldSet:
+        return self.as_map.reconcile(fields)
+
+
+def _untyped() -> AnyType:
+    """Any value, owned and merged whole."""
+    kind = AnyType()
+    kind.as_list = ListType(kind, atomic=True)
+    kind.as_map = MapType(atomic=True)
+    kind.as_map.element = kind
+    kind.as_list.exact = kind.as_map.exact = False
+    return kind
+
+
+def _deduced() -> AnyType:
+    """Any value: maps entry by entry, lists whole."""
+    kind = AnyType()
+    kind.as_list = ListType(ATOMIC, atomic=True)
+    kind.as_map = MapType()
+    kind.as_map.element = kind
+    kind.as_map.deduced = True
+    kind.as_list.exact = kind.as_map.exact = False
+    return kind
+
+
+ATOMIC = _untyped()
+DEDUCED = _deduced()

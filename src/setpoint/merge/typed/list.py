@@ -1,0 +1,244 @@
+"""Lists: atomic ones, sets of scalars, and lists whose items are known by their keys.
+
+An atomic list is owned and merged whole. In the other two every item is on its own, under a path element made from its
+value or its keys; a key that is left out takes its default. An item that is there more than once is owned whole.
+"""
+
+from operator import is_
+from typing import NamedTuple
+
+from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, is_member
+from setpoint.merge.pathelement import scalar_json, value_json
+from setpoint.merge.typed.node import Mismatch, Type, equal
+from setpoint.objects.tree import Json
+
+_ABSENT = object()
+
+
+class ListKey(NamedTuple):
+    """A key of a list: its name, how it stands in a path element, and its value where an item leaves it out."""
+
+    name: str
+    prefix: str
+    default: Json = None
+
+
+class ListType(Type):
+    """A list. `keys` are sorted by name; an associative list without keys is a set.
+
+    `element` and `keys` are filled in after the type is made, since a type may contain itself.
+    """
+
+    __slots__ = ("atomic", "element", "key_names", "keys")
+
+    def __init__(self, element: Type, *, atomic: bool) -> None:
+        self.atomic = atomic
+        self.element = element
+        self.keys: tuple[ListKey, ...] = ()
+        # The names of the keys in the order the schema gives them.
+        self.key_names: tuple[str, ...] = ()
+        self.exact = True
+
+    def item_element(self, item: Json) -> str:
+        """The path element of an item of an associative list."""
+        if not self.keys:
+            kind = type(item)
+            if kind is dict or kind is list or item is None:
+                raise Mismatch
+            return f"v:{scalar_json(item)}"
+        if type(item) is not dict:
+            raise Mismatch
+        found = [
+            f"{prefix}{value_json(value)}"
+            for name, prefix, default in self.keys
+            if (value := item.get(name, _ABSENT)) is not _ABSENT or (value := default) is not None
+        ]
+        if not found:
+            raise Mismatch
+        return "k:{" + ",".join(found) + "}"
+
+    def _index(self, items: list[Json]) -> tuple[dict[str, Json], dict[str, list[Json]]]:
+        """The items by element, and apart from them those whose element occurs more than once."""
+        elements = list(map(self.item_element, items))
+        single = dict(zip(elements, items, strict=True))
+        if len(single) == len(items):
+            return single, {}
+        several: dict[str, list[Json]] = {}
+        for element, item in zip(elements, items, strict=True):
+            several.setdefault(element, []).append(item)
+        several = {element: found for element, found in several.items() if len(found) > 1}
+        for element in several:
+            del single[element]
+        return single, several
+
+    def field_set(self, value: Json, strict: bool) -> FieldSet | None:
+        if type(value) is not list:
+            if strict and value is not None:
+                raise Mismatch
+            return LEAF if self.atomic else None
+        kind = self.element
+        if self.atomic:
+            if strict:
+                for item in value:
+                    if type(item) is not kind.leaf:
+                        kind.field_set(item, strict)
+            return LEAF
+        if not strict and None in value:
+            # What pruning emptied: it is no item any more.
+            value = [item for item in value if item is not None]
+        single, several = self._index(value)
+        if strict and several:
+            raise Mismatch
+        found: FieldSet = {}
+        for element, item in single.items():
+            node = kind.field_set(item, strict)
+            found[element] = LEAF if node is None else as_member(node)
+        for element in several:
+            found[element] = LEAF
+        return found or None
+
+    def paths(self, value: Json) -> FieldSet:
+        if type(value) is not list or not value or self.atomic:
+            return LEAF
+        single, several = self._index(value)
+        found: FieldSet = {MEMBER: LEAF}
+        for element, item in single.items():
+            found[element] = self.element.paths(item)
+        for element in several:
+            found[element] = LEAF
+        return found
+
+    def compare(
+        self, element: str, old: Json, new: Json, removed: FieldSet, modified: FieldSet, added: FieldSet
+    ) -> None:
+        old_list: list[Json] = old if type(old) is list else []
+        new_list: list[Json] = new if type(new) is list else []
+        if self.atomic or not (old_list or new_list):
+            if not equal(old, new):
+                modified[element] = LEAF
+            return
+        gone: FieldSet = {}
+        changed: FieldSet = {}
+        come: FieldSet = {}
+        kind = self.element
+        old_items, old_several = self._index(old_list)
+        new_items, new_several = self._index(new_list)
+        for step, before in old_items.items():
+            after = new_items.get(step, _ABSENT)
+            if after is _ABSENT:
+                gone[step] = kind.paths(before)
+            elif after is not before and not (kind.exact and before == after):
+                kind.compare(step, before, after, gone, changed, come)
+        for step, after in new_items.items():
+            if step not in old_items:
+                come[step] = kind.paths(after)
+        for step, befores in old_several.items():
+            afters = new_several.get(step)
+            if afters is None:
+                gone[step] = LEAF
+            elif not equal(befores, afters):
+                changed[step] = LEAF
+        for step in new_several:
+            if step not in old_several:
+                come[step] = LEAF
+        if gone:
+            removed[element] = gone
+        if changed:
+            modified[element] = changed
+        if come:
+            added[element] = come
+
+    def merge(self, live: Json, config: Json) -> Json:
+        if self.atomic:
+            return live if equal(live, config) else config
+        if type(config) is not list or not config:
+            return live if type(live) is list and (live or config is not None) else config
+        if type(live) is not list or not live:
+            return config
+        merged = self._merge_items(live, config)
+        if len(merged) == len(live) and all(map(is_, merged, live)):
+            return live
+        return merged
+
+    def _merge_items(self, live: list[Json], config: list[Json]) -> list[Json]:
+        """The items of both, those of the config in its order and those it does not name where they were."""
+        live_elements = list(map(self.item_element, live))
+        config_elements = list(map(self.item_element, config))
+        live_items: dict[str, Json] = {}
+        for element, item in zip(live_elements, live, strict=True):
+            # An item that is there more than once cannot be merged with: the config's takes the place of all of them.
+            live_items[element] = None if element in live_items else item
+        wanted = dict(zip(config_elements, config, strict=True))
+        shared = iter([element for element in config_elements if element in live_items])
+        next_shared = next(shared, None)
+        done: set[str] = set()
+        merged: list[Json] = []
+        left, right = 0, 0
+        while left < len(live) or right < len(config):
+            if left < len(live):
+                element = live_elements[left]
+                if right < len(config):
+                    if element == config_elements[right]:
+                        merged.append(self._merge_item(live_items[element], config[right]))
+                        done.add(element)
+                        left += 1
+                        right += 1
+                        next_shared = next(shared, None)
+                        continue
+                    if element in wanted and next_shared is not None and next_shared != element:
+                        left += 1
+                        continue
+                if element not in wanted:
+                    merged.append(live[left])
+                    left += 1
+                    continue
+                if element in done:
+                    left += 1
+            if right < len(config):
+                element = config_elements[right]
+                merged.append(self._merge_item(live_items.get(element), config[right]))
+                done.add(element)
+                right += 1
+                if element == next_shared:
+                    next_shared = next(shared, None)
+        return merged
+
+    def _merge_item(self, live: Json, config: Json) -> Json:
+        return config if live is None else self.element.merge(live, config)
+
+    def remove(self, value: Json, fields: FieldSet) -> Json:
+        if type(value) is not list or not value or self.atomic:
+            return None
+        kept = []
+        for item in value:
+            node = fields.get(self.item_element(item))
+            if node is None:
+                kept.append(item)
+            elif not is_member(node):
+                kept.append(self.element.remove(item, node))
+        return kept or None
+
+    def extract(self, value: Json, fields: FieldSet) -> Json:
+        if type(value) is not list or not value or self.atomic:
+            return value
+        kept = []
+        for item in value:
+            node = fields.get(self.item_element(item))
+            if node is not None:
+                kept.append(self.element.extract(item, node) if node else item)
+        return kept
+
+    def named(self, fields: FieldSet) -> FieldSet:
+        kind = self.element
+        return {element: kind.named(node) if node and element[0] == "k" else node for element, node in fields.items()}
+
+    def reconcile(self, fields: FieldSet) -> FieldSet:
+        if not fields or self.atomic:
+            return LEAF
+        found: FieldSet | None = None
+        for element, node in fields.items():
+            if node and (result := self.element.reconcile(node)) is not node:
+                if found is None:
+                    found = fields.copy()
+                found[element] = result
+        return fields if found is None else found

@@ -1,0 +1,197 @@
+"""Maps: structs with declared fields, maps with entries of one type, or both.
+
+An atomic map is owned and merged whole. In any other, every field and entry is on its own: who owns the map owns the
+entries they set, and the map itself only where they set it empty.
+"""
+
+from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, is_member
+from setpoint.merge.typed.node import Mismatch, Type, equal
+from setpoint.objects.tree import Json
+
+_ABSENT = object()
+
+
+class MapType(Type):
+    """A map. `fields` are the declared ones with their elements; `element` is the type of all others, if any may be.
+
+    `fields` and `element` are filled in after the type is made, since a type may contain itself.
+    """
+
+    __slots__ = ("atomic", "deduced", "element", "fields")
+
+    def __init__(self, atomic: bool = False) -> None:
+        self.atomic = atomic
+        self.fields: dict[str, tuple[str, Type]] = {}
+        self.element: Type | None = None
+        # A map without declared fields whose entries may be anything: its ownership is never reconciled.
+        self.deduced = False
+        self.exact = True
+
+    def _member(self, name: str) -> tuple[str, Type]:
+        """The element and type of a key that is no declared field."""
+        if self.element is None:
+            raise Mismatch
+        return f"f:{name}", self.element
+
+    def field_set(self, value: Json, strict: bool) -> FieldSet | None:
+        if type(value) is not dict:
+            if strict and value is not None:
+                raise Mismatch
+            return LEAF if self.atomic else None
+        if self.atomic and not strict:
+            return LEAF
+        found: FieldSet = {}
+        fields = self.fields
+        for name, item in value.items():
+            declared = fields.get(name)
+            if declared is None:
+                element, kind = self._member(name)
+                node = kind.field_set(item, strict)
+                found[element] = LEAF if node is None else as_member(node)
+                continue
+            element, kind = declared
+            if type(item) is kind.leaf:
+                found[element] = LEAF
+                continue
+            node = kind.field_set(item, strict)
+            if item is None or item == {}:
+                node = LEAF
+            if node is not None:
+                found[element] = node
+        if self.atomic:
+            return LEAF
+        return found or None
+
+    def paths(self, value: Json) -> FieldSet:
+        if type(value) is not dict or not value or self.atomic:
+            return LEAF
+        found: FieldSet = {MEMBER: LEAF}
+        fields = self.fields
+        for name, item in value.items():
+            element, kind = fields.get(name) or self._member(name)
+            found[element] = LEAF if type(item) is kind.leaf else kind.paths(item)
+        return found
+
+    def compare(
+        self, element: str, old: Json, new: Json, removed: FieldSet, modified: FieldSet, added: FieldSet
+    ) -> None:
+        old_map: dict[str, Json] = old if type(old) is dict else LEAF
+        new_map: dict[str, Json] = new if type(new) is dict else LEAF
+        if self.atomic or not (old_map or new_map):
+            if not equal(old, new):
+                modified[element] = LEAF
+            return
+        gone: FieldSet = {}
+        changed: FieldSet = {}
+        come: FieldSet = {}
+        fields = self.fields
+        absent = 0
+        for name, before in old_map.items():
+            after = new_map.get(name, _ABSENT)
+            if after is before:
+                continue
+            step, kind = fields.get(name) or self._member(name)
+            if after is _ABSENT:
+                absent += 1
+                gone[step] = kind.paths(before)
+            elif type(before) is str and type(after) is str:
+                if before != after:
+                    changed[step] = LEAF
+            elif not (kind.exact and before == after):
+                kind.compare(step, before, after, gone, changed, come)
+        if len(new_map) > len(old_map) - absent:
+            for name, after in new_map.items():
+                if name not in old_map:
+                    step, kind = fields.get(name) or self._member(name)
+                    come[step] = kind.paths(after)
+        if gone:
+            removed[element] = gone
+        if changed:
+            modified[element] = changed
+        if come:
+            added[element] = come
+
+    def merge(self, live: Json, config: Json) -> Json:
+        if self.atomic:
+            return live if equal(live, config) else config
+        if type(config) is not dict or not config:
+            # Nothing to lay over: a map that has something keeps it, an empty one becomes what the config says.
+            return live if type(live) is dict and (live or config is not None) else config
+        if type(live) is not dict or not live:
+            return config
+        merged: dict[str, Json] | None = None
+        fields = self.fields
+        for name, wanted in config.items():
+            current = live.get(name, _ABSENT)
+            if current is _ABSENT:
+                result = wanted
+            elif type(wanted) is str and type(current) is str:
+                if wanted == current:
+                    continue
+                result = wanted
+            else:
+                _, kind = fields.get(name) or self._member(name)
+                result = kind.merge(current, wanted)
+                if result is current:
+                    continue
+            if merged is None:
+                merged = live.copy()
+            merged[name] = result
+        return live if merged is None else merged
+
+    def remove(self, value: Json, fields: FieldSet) -> Json:
+        if type(value) is not dict or not value or self.atomic:
+            return None
+        kept: dict[str, Json] = {}
+        for name, item in value.items():
+            declared = self.fields.get(name)
+            node = fields.get(f"f:{name}" if declared is None else declared[0])
+            if node is None:
+                kept[name] = item
+            elif not is_member(node):
+                kind = self.element if declared is None else declared[1]
+                kept[name] = None if kind is None else kind.remove(item, node)
+        return kept or None
+
+    def extract(self, value: Json, fields: FieldSet) -> Json:
+        if type(value) is not dict or not value or self.atomic:
+            return value
+        kept: dict[str, Json] = {}
+        for name, item in value.items():
+            element, kind = self.fields.get(name) or self._member(name)
+            node = fields.get(element)
+            if node is not None:
+                kept[name] = kind.extract(item, node)
+        return kept
+
+    def named(self, fields: FieldSet) -> FieldSet:
+        found: FieldSet = {}
+        for element, node in fields.items():
+            if node:
+                declared = self.fields.get(element[2:]) if element.startswith("f:") else None
+                if declared is not None:
+                    node = as_member(declared[1].named(node))
+                elif self.element is not None and element.startswith("f:"):
+                    node = self.element.named(node)
+            found[element] = node
+        return found
+
+    def reconcile(self, fields: FieldSet) -> FieldSet:
+        if self.deduced or not fields:
+            return fields
+        if self.atomic:
+            return LEAF
+        found: FieldSet | None = None
+        declared = self.fields
+        for element, node in fields.items():
+            if not node:
+                continue
+            field = declared.get(element[2:]) if element[0] == "f" else None
+            kind = self.element if field is None else field[1]
+            if kind is not None:
+                result = kind.reconcile(node)
+                if result is not node:
+                    if found is None:
+                        found = fields.copy()
+                    found[element] = result
+        return fields if found is None else found

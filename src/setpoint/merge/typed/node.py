@@ -1,0 +1,107 @@
+"""What every type can do with its values.
+
+A type is made once from a schema (see `merge.types`) and then asked, over and over, about values: which fields they
+set, how two of them differ, what a merge of them is. Each kind of type answers for its own values and hands their parts
+on.
+
+Values are JSON trees. No operation changes the values it is given; results share whatever they did not have to change,
+down to being the very same object when nothing changed at all, which is what makes comparing afterwards cheap.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+from setpoint.merge.fieldset import EMPTY, FieldSet
+from setpoint.objects.tree import Json
+
+
+class Mismatch(Exception):  # noqa: N818 - a signal between the walkers and their callers, never shown
+    """A value does not have the form its type asks for; `validate.errors` says where and why."""
+
+
+class Comparison(NamedTuple):
+    """The paths that one value has and the other has not, and those where both are but differ."""
+
+    removed: FieldSet
+    modified: FieldSet
+    added: FieldSet
+
+
+class Type(ABC):
+    """The type of a value."""
+
+    __slots__ = ("exact",)
+
+    # Whether `==` is true equality for values of this type. Python holds True equal to 1, so it is not where a value
+    # may be either.
+    exact: bool
+
+    # The Python type whose values are valid leaves of this type without a second look.
+    leaf: type | None = None
+
+    @abstractmethod
+    def field_set(self, value: Json, strict: bool) -> FieldSet | None:
+        """The node of the paths the value sets: LEAF for its own path alone, None for none at all.
+
+        When `strict`, the value is validated on the way, and `Mismatch` raised where it is not of this type.
+        """
+
+    @abstractmethod
+    def paths(self, value: Json) -> FieldSet:
+        """The node of all there is in the value, containers included: what adding or removing it changes."""
+
+    @abstractmethod
+    def compare(
+        self, element: str, old: Json, new: Json, removed: FieldSet, modified: FieldSet, added: FieldSet
+    ) -> None:
+        """Enters under `element` how two values differ that are both there."""
+
+    @abstractmethod
+    def merge(self, live: Json, config: Json) -> Json:
+        """The live value with the config laid over it."""
+
+    @abstractmethod
+    def remove(self, value: Json, fields: FieldSet) -> Json:
+        """The value without the fields; None when nothing of it is left."""
+
+    @abstractmethod
+    def extract(self, value: Json, fields: FieldSet) -> Json:
+        """Only the fields of the value: what its owner would have to apply. None when there are none."""
+
+    def named(self, fields: FieldSet) -> FieldSet:
+        """The set, with every declared field on the way to a member a member too."""
+        return fields
+
+    def reconcile(self, fields: FieldSet) -> FieldSet:
+        """The set as it reads under this type: what is below a value that is now one whole becomes that whole."""
+        return fields
+
+
+def compare(root: Type, old: Json, new: Json) -> Comparison:
+    """How two objects of a type differ."""
+    if old is new:
+        return Comparison(EMPTY, EMPTY, EMPTY)
+    removed: FieldSet = {}
+    modified: FieldSet = {}
+    added: FieldSet = {}
+    root.compare("", old, new, removed, modified, added)
+    return Comparison(removed.get("", EMPTY), modified.get("", EMPTY), added.get("", EMPTY))
+
+
+def equal(left: Json, right: Json) -> bool:
+    """Whether two values are the same: 1 and 1.0 are, 1 and true are not."""
+    if left is right:
+        return True
+    kind = type(left)
+    other: Any = type(right)
+    if kind is float or other is float:
+        return kind is not bool and other is not bool and isinstance(left, int | float) and left == right
+    if kind is not other:
+        return False
+    if kind is dict:
+        if len(left) != len(right):
+            return False
+        return all(key in right and equal(item, right[key]) for key, item in left.items())
+    if kind is list:
+        return len(left) == len(right) and all(map(equal, left, right))
+    return bool(left == right)

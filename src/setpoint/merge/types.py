@@ -1,0 +1,248 @@
+"""The types of an API, made from its OpenAPI schemas: which lists are sets or maps, which values are owned whole.
+
+`Types.custom_resource` takes the raw `openAPIV3Schema` of a CRD version, `Types.definition` the name of a built-in
+definition; references are resolved through the function that `Types` is given. A type is made once and then asked over
+and over.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from setpoint.merge.pathelement import value_json
+from setpoint.merge.typed.any import ATOMIC, DEDUCED, AnyType
+from setpoint.merge.typed.list import ListKey, ListType
+from setpoint.merge.typed.map import MapType
+from setpoint.merge.typed.node import Type
+from setpoint.merge.typed.scalar import BOOLEAN, NUMERIC, STRING, UNTYPED
+
+Schema: TypeAlias = Mapping[str, Any]
+Resolve: TypeAlias = Callable[[str], Schema]
+
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+# Definitions whose schema does not say how their values are owned.
+_FIXED: dict[str, Type] = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": UNTYPED,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": ATOMIC,
+}
+_ZERO = {"string": "", "integer": 0, "number": 0, "boolean": False}
+
+
+class Types:
+    """Makes types, each definition once; recursive definitions give recursive types."""
+
+    def __init__(self, resolve: Resolve) -> None:
+        self._resolve = resolve
+        self._definitions: dict[str, Type] = {}
+
+    def definition(self, name: str) -> Type:
+        """The type of a built-in definition."""
+        return _Build(self._resolve, self._definitions).finish(lambda build: build.definition(name))
+
+    def custom_resource(self, schema: Schema | None, *, preserve_unknown_fields: bool = False) -> Type:
+        """The type of a custom resource; without a schema everything about it is deduced from its values."""
+        if schema is None:
+            return DEDUCED
+        typed = _as_object(schema)
+        return _Build(self._resolve, self._definitions).finish(lambda build: build.node(typed, preserve_unknown_fields))
+
+
+def _as_object(schema: Schema) -> Schema:
+    """The schema of a whole object: what its version declares, with the fields that every object has."""
+    properties = schema.get("properties") or {}
+    every = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"$ref": f"#/definitions/{OBJECT_META}"},
+    }
+    return {**schema, "properties": {**properties, **every}}
+
+
+class _Build:
+    """One construction: makes all the types that are reached, then finishes what needed them complete."""
+
+    def __init__(self, resolve: Resolve, definitions: dict[str, Type]) -> None:
+        self._resolve = resolve
+        self._definitions = definitions
+        self._made: list[Type] = []
+        self._later: list[Callable[[], None]] = []
+
+    def finish(self, make: Callable[["_Build"], Type]) -> Type:
+        root = make(self)
+        for complete in self._later:
+            complete()
+        _settle_exactness(self._made)
+        return root
+
+    def definition(self, name: str) -> Type:
+        fixed = _FIXED.get(name)
+        if fixed is not None:
+            return fixed
+        found = self._definitions.get(name)
+        if found is None:
+            schema = self._resolve(name)
+            found = self._definitions[name] = self._new(schema)
+            self._fill(found, schema, preserve=False)
+        return found
+
+    def node(self, schema: Schema, preserve: bool) -> Type:
+        """The type of a schema inside another one."""
+        name = _reference(schema)
+        if name:
+            referred = self.definition(name)
+            relationship = schema.get("x-kubernetes-map-type")
+            return self._with_relationship(referred, relationship == "atomic") if relationship else referred
+        found = self._new(schema)
+        self._fill(found, schema, preserve)
+        return found
+
+    def _new(self, schema: Schema) -> Type:
+        """The type for a schema, still empty where it has parts."""
+        match schema.get("type"):
+            case "object":
+                return self._map(schema)
+            case "array":
+                return self._list()
+            case "string":
+                return STRING if schema.get("format") in (None, "", "byte") else UNTYPED
+            case "integer" | "number":
+                return NUMERIC
+            case "boolean":
+                return BOOLEAN
+        found = AnyType()
+        found.as_list = self._list()
+        found.as_map = self._map(schema)
+        return found
+
+    def _map(self, schema: Schema) -> MapType:
+        made = MapType(schema.get("x-kubernetes-map-type") == "atomic")
+        self._made.append(made)
+        return made
+
+    def _list(self) -> ListType:
+        made = ListType(ATOMIC, atomic=True)
+        self._made.append(made)
+        return made
+
+    def _fill(self, made: Type, schema: Schema, preserve: bool) -> None:
+        if schema.get("x-kubernetes-embedded-resource") is True:
+            schema = _as_object(schema)
+        # A schema that preserves unknown fields does so for everything declared inside it.
+        preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
+        if isinstance(made, AnyType):
+            self._fill_list(made.as_list, schema, preserve)
+            self._fill_map(made.as_map, schema, preserve)
+        elif isinstance(made, ListType):
+            self._fill_list(made, schema, preserve)
+        elif isinstance(made, MapType):
+            self._fill_map(made, schema, preserve)
+
+    def _fill_map(self, made: MapType, schema: Schema, preserve: bool) -> None:
+        properties = schema.get("properties") or {}
+        for name, member in properties.items():
+            made.fields[name] = f"f:{name}", self.node(member, preserve)
+        additional = schema.get("additionalProperties")
+        if additional is None:
+            made.element = DEDUCED if preserve or not properties else None
+        elif isinstance(additional, Mapping):
+            made.element = self.node(additional, preserve)
+        else:
+            made.element = DEDUCED if additional else None
+        untyped = made.element is DEDUCED or (
+            isinstance(additional, Mapping)
+            and not _reference(additional)
+            and (isinstance(made.element, AnyType) or made.element is UNTYPED)
+        )
+        made.deduced = untyped and not properties
+
+    def _fill_list(self, made: ListType, schema: Schema, preserve: bool) -> None:
+        items = schema.get("items")
+        if items is not None:
+            made.element = self.node(items, preserve)
+        associative, names = _list_relationship(schema)
+        made.atomic = not associative
+        if names:
+            made.key_names = names
+            made.keys = tuple(ListKey(name, f"{value_json(name)}:") for name in sorted(names))
+            self._later.append(lambda: self._default_keys(made, items))
+
+    def _default_keys(self, made: ListType, items: Schema | None) -> None:
+        """Gives the keys of a list the defaults of its items' fields."""
+        schema = items or {}
+        name = _reference(schema)
+        if name:
+            schema = self._resolve(name)
+        # Required fields of the built-in kinds are plain values there, which are zero when nobody sets them.
+        zero = schema.get("required", ()) if name else ()
+        keys = []
+        for key in made.keys:
+            member = (schema.get("properties") or {}).get(key.name) or {}
+            default = member.get("default")
+            if default is None and key.name in zero:
+                default = _ZERO.get(member.get("type", ""))
+            keys.append(key._replace(default=default))
+        made.keys = tuple(keys)
+
+    def _with_relationship(self, referred: Type, atomic: bool) -> Type:
+        """The type a field refers to, owned as the field says instead."""
+        if isinstance(referred, AnyType):
+            found = AnyType()
+            found.as_list = referred.as_list
+            found.as_map = self._copy_map(referred.as_map, atomic)
+            return found
+        if isinstance(referred, MapType):
+            return self._copy_map(referred, atomic)
+        return referred
+
+    def _copy_map(self, referred: MapType, atomic: bool) -> MapType:
+        found = MapType(atomic)
+        self._made.append(found)
+        # The type referred to may not be complete yet; its fields are shared, the rest is taken over at the end.
+        found.fields = referred.fields
+
+        def complete() -> None:
+            found.element = referred.element
+            found.deduced = referred.deduced
+
+        self._later.append(complete)
+        return found
+
+
+def _reference(schema: Schema) -> str:
+    """The name of the definition a schema refers to, if it does."""
+    reference = schema.get("$ref", "")
+    parts = schema.get("allOf")
+    if not reference and isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], Mapping):
+        reference = parts[0].get("$ref", "")
+    return reference.rpartition("/")[2] if isinstance(reference, str) else ""
+
+
+def _list_relationship(schema: Schema) -> tuple[bool, tuple[str, ...]]:
+    """Whether the items of a list are owned one by one, and the keys they are known by."""
+    kind = schema.get("x-kubernetes-list-type")
+    if kind is not None:
+        return kind in ("set", "map"), tuple(schema.get("x-kubernetes-list-map-keys") or ()) if kind == "map" else ()
+    if schema.get("x-kubernetes-patch-strategy") in ("merge", "merge,retainKeys"):
+        key = schema.get("x-kubernetes-patch-merge-key")
+        return True, (key,) if key else ()
+    return False, ()
+
+
+def _settle_exactness(made: list[Type]) -> None:
+    """Marks the containers that may hold values which `==` confuses."""
+    changed = True
+    while changed:
+        changed = False
+        for kind in made:
+            if kind.exact and not all(part.exact for part in _parts(kind)):
+                kind.exact = False
+                changed = True
+
+
+def _parts(kind: Type) -> list[Type]:
+    if isinstance(kind, ListType):
+        return [kind.element]
+    if isinstance(kind, MapType):
+        parts = [member for _, member in kind.fields.values()]
+        return parts if kind.element is None else [*parts, kind.element]
+    return []

@@ -1,0 +1,187 @@
+"""Update and apply: what a write does to the object and to who owns what.
+
+Both compare the object before and after, each manager in the version it last wrote in. A plain update takes the fields
+it changed away from everybody else. An apply merges its configuration, drops what it applied before and does not any
+more (unless somebody else owns it too), and refuses to change what others own unless it is forced.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from setpoint.merge import fieldset
+from setpoint.merge.conflicts import Conflicts
+from setpoint.merge.fieldset import EMPTY, FieldSet
+from setpoint.merge.managedfields import Identifier, Managed, Managers
+from setpoint.merge.typed.node import Type, compare
+from setpoint.objects.tree import Object
+
+Convert: TypeAlias = Callable[[Object, str, str], Object]
+
+
+class VersionNotServed(Exception):  # noqa: N818 - a signal: what was owned in that version is forgotten
+    """Raised by a converter for a version that does not exist any more."""
+
+
+def same_version(tree: Object, from_version: str, to_version: str) -> Object:
+    """The converter of kinds whose versions differ in their name only."""
+    return {**tree, "apiVersion": to_version}
+
+
+class Change(NamedTuple):
+    """What differs between two objects in one version: what a writer takes over, and what is gone for everybody."""
+
+    changed: FieldSet
+    removed: FieldSet
+
+
+class Updater:
+    """Knows the types of every version, how to convert between them and which fields a write cannot change."""
+
+    def __init__(self, types: Mapping[str, Type], convert: Convert, reset_fields: Mapping[str, FieldSet]) -> None:
+        self.types = types
+        self._convert = convert
+        self._reset_fields = reset_fields
+
+    def in_version(self, tree: Object, version: str) -> Object:
+        """The object in another version. Raises `VersionNotServed`."""
+        current = tree.get("apiVersion", "")
+        if current == version:
+            return tree
+        if version not in self.types:
+            raise VersionNotServed(version)
+        return self._convert(tree, current, version)
+
+    def update(self, live: Object, new: Object, version: str, managers: Managers) -> tuple[FieldSet, Managers]:
+        """The fields that the write changed and its manager now owns, and what is left to all the others."""
+        managers = self._reconcile(managers)
+        change, managers = self._take(live, new, version, managers, me=None, force=True)
+        return change.changed, managers
+
+    def apply(
+        self,
+        live: Object,
+        config: Object,
+        fields: FieldSet,
+        version: str,
+        managers: Managers,
+        me: Identifier,
+        force: bool,
+    ) -> tuple[Object, Managers]:
+        """The object with the configuration applied, which sets `fields`, and who owns what then.
+
+        The very same object when it did not change. Raises `Conflicts`.
+        """
+        managers = self._reconcile(managers)
+        last = managers.get(me)
+        fields = self.without_reset(fields, version)
+        managers[me] = Managed(fields, version, applied=True, time=last.time if last else None)
+        new = self.types[version].merge(live, config)
+        if last is not None and last.fields:
+            new = self._prune(new, managers, me, last)
+        _, managers = self._take(live, new, version, managers, me, force)
+        return new, managers
+
+    def without_reset(self, fields: FieldSet, version: str) -> FieldSet:
+        """The fields that a write can change at all."""
+        return fieldset.recursive_difference(fields, self._reset_fields.get(version, EMPTY))
+
+    def _reconcile(self, managers: Managers) -> Managers:
+        """The managers as they read under the types of today; those of versions that are gone are left out."""
+        found = {}
+        for identifier, managed in managers.items():
+            kind = self.types.get(managed.api_version)
+            if kind is not None:
+                found[identifier] = managed.with_fields(kind.reconcile(managed.fields))
+        return found
+
+    def _change(self, live: Object, new: Object, version: str) -> Change:
+        before, after = self.in_version(live, version), self.in_version(new, version)
+        removed, modified, added = compare(self.types[version], before, after)
+        return Change(
+            self.without_reset(fieldset.union(modified, added), version), self.without_reset(removed, version)
+        )
+
+    def _take(
+        self, live: Object, new: Object, version: str, managers: Managers, me: Identifier | None, force: bool
+    ) -> tuple[Change, Managers]:
+        """Takes from everybody else what changed. Without force, that they own any of it is a conflict."""
+        change = self._change(live, new, version)
+        by_version: dict[str, Change | None] = {version: change}
+        conflicts: dict[Identifier, FieldSet] = {}
+        found: Managers = {}
+        for identifier, managed in managers.items():
+            theirs = managed.fields
+            if identifier != me:
+                if managed.api_version not in by_version:
+                    try:
+                        by_version[managed.api_version] = self._change(live, new, managed.api_version)
+                    except VersionNotServed:
+                        by_version[managed.api_version] = None
+                seen = by_version[managed.api_version]
+                if seen is None:
+                    continue
+                taken = fieldset.intersection(theirs, seen.changed)
+                if taken:
+                    conflicts[identifier] = taken
+                    theirs = fieldset.difference(theirs, taken)
+                theirs = fieldset.difference(theirs, seen.removed)
+            if theirs:
+                found[identifier] = managed.with_fields(theirs)
+        if conflicts and not force:
+            raise Conflicts(conflicts)
+        return change, found
+
+    def _prune(self, merged: Object, managers: Managers, me: Identifier, last: Managed) -> Object:
+        """Removes what the manager applied last time, does not apply now, and nobody else owns."""
+        mine = managers[me]
+        if last.api_version == mine.api_version and self._all_owned(last.fields, managers, mine):
+            return merged
+        version = last.api_version
+        try:
+            before = self.in_version(merged, version)
+        except VersionNotServed:
+            return merged
+        kind = self.types[version]
+        named_last = kind.named(last.fields)
+        kept: Object = kind.remove(before, named_last)
+        kept = self._add_back_owned(before, kept, version, managers)
+        kept = self._in_version_or_empty(kept, version)
+        there = kind.named(kind.field_set(before, False) or EMPTY)
+        still = kind.named(kind.field_set(kept, False) or EMPTY)
+        gone = fieldset.intersection(fieldset.difference(there, still), named_last)
+        pruned: Object = kind.remove(before, gone) if gone else before
+        return merged if pruned is before else self._in_version_or_empty(pruned, mine.api_version)
+
+    def _all_owned(self, fields: FieldSet, managers: Managers, mine: Managed) -> bool:
+        """Whether somebody still owns every one of the fields, so that none of them goes."""
+        if fieldset.is_subset(fields, mine.fields):
+            return True
+        rest = fieldset.difference(fields, mine.fields)
+        for managed in managers.values():
+            if managed is not mine and managed.api_version == mine.api_version:
+                rest = fieldset.difference(rest, managed.fields)
+                if not rest:
+                    return True
+        return False
+
+    def _add_back_owned(self, merged: Object, pruned: Object, version: str, managers: Managers) -> Object:
+        """Puts back what anybody owns, in the version they own it in; the version at hand first."""
+        owned: dict[str, FieldSet] = {version: EMPTY}
+        for managed in managers.values():
+            owned[managed.api_version] = fieldset.union(owned.get(managed.api_version, EMPTY), managed.fields)
+        for at, fields in owned.items():
+            if not fields:
+                continue
+            try:
+                merged, pruned = self.in_version(merged, at), self._in_version_or_empty(pruned, at)
+            except VersionNotServed:
+                continue
+            kind = self.types[at]
+            there = kind.named(kind.field_set(merged, False) or EMPTY)
+            still = kind.named(kind.field_set(pruned, False) or EMPTY)
+            gone = fieldset.difference(there, fieldset.union(still, kind.named(fields)))
+            pruned = kind.remove(merged, gone)
+        return pruned
+
+    def _in_version_or_empty(self, tree: Object | None, version: str) -> Object:
+        return {} if tree is None else self.in_version(tree, version)
