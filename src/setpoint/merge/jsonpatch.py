@@ -1,0 +1,309 @@
+"""JSON Patch (RFC 6902): a list of operations, applied in order, all or none.
+
+`decode` reads a patch, `apply` gives the patched tree, `diff` makes the patch from one object to another. Nothing is
+changed in place: the result shares with its inputs whatever the patch did not touch.
+
+It answers as the real server does, which departs from the RFC in a few places: a `replace` of a key that an object does
+not have adds it; a `copy` of one copies a null; an operation without `value` has the value null; what stands before
+the first slash of a path is skipped; an index may count from the end (-1 is the last item); the whole document can be
+replaced or tested, but not added, removed, moved or copied. Numbers are tested by their value, as the RFC wants (the
+real server compares their text).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from setpoint.merge.equality import equal, identical
+from setpoint.merge.failure import PatchFailed
+from setpoint.objects import tree
+from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
+from setpoint.objects.goformat import json_type
+from setpoint.objects.gotext import parse_int, quote
+from setpoint.objects.tree import Json, Object
+
+MAX_OPERATIONS = 10_000
+# How many bytes of JSON all copies of a patch together may add.
+MAX_COPIED_BYTES = 3 * 1024 * 1024
+# How many list items all operations together may shift: a second's work or so, where each alone costs nothing.
+MAX_SHIFTED_ITEMS = 1_000_000_000
+
+_FIELDS = ("op", "path", "from", "value")
+
+
+class Operation(NamedTuple):
+    """One step of a patch. `path` and `source` (the field `from`) are None where the patch has no text for them."""
+
+    op: str
+    path: str | None
+    source: str | None = None
+    value: Json = None
+
+
+def decode(patch: Json, *, strict: bool = True) -> list[Operation]:
+    """Reads a patch from its JSON.
+
+    Raises BadRequest where it is no list of objects, and RequestEntityTooLarge where it is too long. With `strict`
+    (field validation Warn or Strict) the fields of each operation must have the right types as well.
+    """
+    if type(patch) is not list and patch is not None:
+        raise _wrong_type(patch, "[]handlers.jsonPatchOp" if strict else "jsonpatch.Patch", strict)
+    operations = [_operation(item, strict) for item in patch or ()]
+    if len(operations) > MAX_OPERATIONS:
+        raise RequestEntityTooLarge.of(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        )
+    return operations
+
+
+def _operation(item: Json, strict: bool) -> Operation:
+    if item is None:
+        return Operation("unknown", None)
+    if type(item) is not dict:
+        raise _wrong_type(item, "handlers.jsonPatchOp" if strict else "jsonpatch.Operation", strict)
+    if strict:
+        for name, value in item.items():
+            if name in ("op", "path", "from") and value is not None and type(value) is not str:
+                raise BadRequest(
+                    f"error decoding patch: json: cannot unmarshal {json_type(value)} "
+                    f"into Go struct field jsonPatchOp.{name} of type string"
+                )
+    return Operation(_text(item, "op") or "unknown", _text(item, "path"), _text(item, "from"), item.get("value"))
+
+
+def _text(item: Object, name: str) -> str | None:
+    value = item.get(name)
+    return value if type(value) is str else None
+
+
+def _wrong_type(value: Json, wanted: str, strict: bool) -> BadRequest:
+    prefix = "error decoding patch: " if strict else ""
+    return BadRequest(f"{prefix}json: cannot unmarshal {json_type(value)} into Go value of type {wanted}")
+
+
+def unknown_fields(patch: Json) -> list[str]:
+    """What strict field validation says about fields that no operation has."""
+    return [
+        f"json patch unknown field {quote(f'[{position}].{name}')}"
+        for position, item in enumerate(patch if type(patch) is list else ())
+        if type(item) is dict
+        for name in item
+        if name not in _FIELDS
+    ]
+
+
+def apply(document: Json, operations: Iterable[Operation]) -> Json:
+    """The document with the patch applied to it. Raises PatchFailed where an operation does not apply."""
+    patched = _Document(document)
+    try:
+        for operation in operations:
+            patched.run(operation)
+    except RecursionError:
+        raise PatchFailed.because("the document is nested too deeply") from None
+    return patched.root
+
+
+class _Document:
+    """A document under a patch. Containers are copied when they are first changed, and from then on are its own."""
+
+    def __init__(self, root: Json) -> None:
+        self.root = root
+        # The containers made here, by identity. Kept alive, so that no other gets the identity of one of them.
+        self.own: dict[int, Json] = {}
+        self.copied = 0
+        self.shifted = 0
+        self.operations: dict[str, Callable[[Operation], None]] = {
+            "add": self.add,
+            "remove": self.remove,
+            "replace": self.replace,
+            "move": self.move,
+            "copy": self.copy,
+            "test": self.test,
+        }
+
+    def run(self, operation: Operation) -> None:
+        run = self.operations.get(operation.op)
+        if run is None:
+            raise PatchFailed.because(f"unexpected operation {quote(operation.op)}")
+        run(operation)
+
+    def add(self, operation: Operation) -> None:
+        self.put(self.change(operation, operation.path), operation.value)
+
+    def remove(self, operation: Operation) -> None:
+        self.take(self.change(operation, operation.path))
+
+    def replace(self, operation: Operation) -> None:
+        if operation.path == "":
+            if type(operation.value) not in (dict, list):
+                raise _failed(operation, "the whole document must be an object or a list")
+            self.root = operation.value
+            return
+        place = self.change(operation, operation.path)
+        if type(place.container) is dict:
+            place.container[place.key] = operation.value
+        else:
+            place.container[place.index()] = operation.value
+
+    def move(self, operation: Operation) -> None:
+        value = self.take(self.change(operation, operation.source, "from"))
+        self.put(self.change(operation, operation.path), value)
+
+    def copy(self, operation: Operation) -> None:
+        value = self.find(operation, operation.source, "from").get()
+        place = self.change(operation, operation.path)
+        self.copied += len(msgspec.json.encode(value))
+        if self.copied > MAX_COPIED_BYTES:
+            raise _failed(operation, f"the copies of the patch exceed {MAX_COPIED_BYTES} bytes")
+        self.put(place, tree.copy(value))
+
+    def test(self, operation: Operation) -> None:
+        found = self.root if operation.path == "" else self.find(operation, operation.path).get()
+        if not equal(found, operation.value):
+            raise _failed(operation, "the value is another")
+
+    def find(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
+        """The place that a path points to, for reading."""
+        tokens = _tokens(operation, path, field)
+        container = self.root
+        for token in tokens[:-1]:
+            container = _Place(operation, container, token).get()
+        return _Place(operation, container, tokens[-1])
+
+    def change(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
+        """The place that a path points to, in containers that are the document's own and may be changed."""
+        tokens = _tokens(operation, path, field)
+        container = self.root = self.owned(self.root)
+        for token in tokens[:-1]:
+            place = _Place(operation, container, token)
+            inner = place.get()
+            container = self.owned(inner)
+            if container is not inner:
+                place.container[token if type(place.container) is dict else place.index()] = container
+        return _Place(operation, container, tokens[-1])
+
+    def owned(self, container: Json) -> Json:
+        if type(container) not in (dict, list) or id(container) in self.own:
+            return container
+        fresh = container.copy()
+        self.own[id(fresh)] = fresh
+        return fresh
+
+    def put(self, place: "_Place", value: Json) -> None:
+        if type(place.container) is dict:
+            place.container[place.key] = value
+        elif place.key == "-":
+            place.container.append(value)
+        else:
+            index = place.index(room=1)
+            self.shift(place, index)
+            place.container.insert(index, value)
+
+    def take(self, place: "_Place") -> Json:
+        if type(place.container) is dict:
+            if place.key not in place.container:
+                raise place.failed("there is no such key")
+            return place.container.pop(place.key)
+        index = place.index()
+        self.shift(place, index)
+        return place.container.pop(index)
+
+    def shift(self, place: "_Place", index: int) -> None:
+        self.shifted += len(place.container) - index
+        if self.shifted > MAX_SHIFTED_ITEMS:
+            raise place.failed("the patch shifts too many list items")
+
+
+class _Place:
+    """Where the last token of a path points: a key of an object or an index of a list."""
+
+    __slots__ = ("container", "key", "operation")
+
+    def __init__(self, operation: Operation, container: Json, key: str) -> None:
+        if type(container) not in (dict, list):
+            raise _failed(operation, f"nothing holds {quote(key)}")
+        self.operation = operation
+        self.container: Any = container
+        self.key = key
+
+    def get(self) -> Json:
+        """What is there; null for a key that an object does not have."""
+        return self.container.get(self.key) if type(self.container) is dict else self.container[self.index()]
+
+    def index(self, room: int = 0) -> int:
+        """The index into the list, which may be `room` past its end."""
+        size = len(self.container) + room
+        try:
+            index = parse_int(self.key)
+        except ValueError as error:
+            raise self.failed(str(error)) from None
+        if not -size <= index < size:
+            raise self.failed(f"the list has no index {index}")
+        return index if index >= 0 else index + size
+
+    def failed(self, why: str) -> PatchFailed:
+        return _failed(self.operation, why)
+
+
+def _failed(operation: Operation, why: str) -> PatchFailed:
+    where = "" if operation.path is None else f" {quote(operation.path)}"
+    return PatchFailed.because(f"{operation.op}{where}: {why}")
+
+
+def _tokens(operation: Operation, path: str | None, field: str) -> Sequence[str]:
+    """The tokens of a JSON pointer, of which there is at least one."""
+    if path is None:
+        raise _failed(operation, f"it has no {field}")
+    _, *tokens = path.split("/")
+    if not tokens:
+        raise _failed(operation, f"its {field} names the whole document")
+    if "~" in path:
+        return [token.replace("~1", "/").replace("~0", "~") for token in tokens]
+    return tokens
+
+
+def diff(old: Object, new: Object) -> list[Object]:
+    """A patch that makes the one object the other."""
+    found: list[Object] = []
+    _diff_objects("", old, new, found)
+    return found
+
+
+def _diff(path: str, old: Json, new: Json, found: list[Object]) -> None:
+    if type(old) is type(new) is dict:
+        _diff_objects(path, old, new, found)
+    elif type(old) is type(new) is list:
+        _diff_lists(path, old, new, found)
+    elif not identical(old, new):
+        found.append({"op": "replace", "path": path, "value": new})
+
+
+def _diff_objects(path: str, old: Object, new: Object, found: list[Object]) -> None:
+    found += [{"op": "remove", "path": f"{path}/{_escape(key)}"} for key in old if key not in new]
+    for key, value in new.items():
+        if key in old:
+            _diff(f"{path}/{_escape(key)}", old[key], value, found)
+        else:
+            found.append({"op": "add", "path": f"{path}/{_escape(key)}", "value": value})
+
+
+def _diff_lists(path: str, old: list[Json], new: list[Json], found: list[Object]) -> None:
+    """Items that both ends share stay; between them items are patched in pairs, then added or removed."""
+    common = min(len(old), len(new))
+    start = 0
+    while start < common and identical(old[start], new[start]):
+        start += 1
+    end = 0
+    while end < common - start and identical(old[-1 - end], new[-1 - end]):
+        end += 1
+    old_end, new_end = len(old) - end, len(new) - end
+    paired = min(old_end, new_end)
+    for index in range(start, paired):
+        _diff(f"{path}/{index}", old[index], new[index], found)
+    found += [{"op": "remove", "path": f"{path}/{index}"} for index in reversed(range(paired, old_end))]
+    found += [{"op": "add", "path": f"{path}/{index}", "value": new[index]} for index in range(paired, new_end)]
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")

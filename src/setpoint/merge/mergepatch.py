@@ -1,0 +1,130 @@
+"""JSON merge patch (RFC 7386): a partial object in which null means removal.
+
+`apply` gives the patched object, `diff` makes the patch from one object to another, `three_way` the one that carries a
+change of a configuration over to an object that has changed meanwhile. Nothing is changed in place: the result shares
+with its inputs whatever the patch did not touch.
+
+It answers as the real server does. Where that departs from the RFC: a list that takes the place of anything but an
+object loses the nulls of the objects in it, where the RFC would keep them.
+"""
+
+from setpoint.merge.equality import identical
+from setpoint.merge.failure import PatchConflictError
+from setpoint.objects.errors import BadRequest
+from setpoint.objects.goformat import json_type
+from setpoint.objects.tree import Json, Object
+
+
+def apply(target: Object, patch: Json, *, strict: bool = True) -> Json:
+    """The target with the patch applied to it.
+
+    Raises BadRequest where the patch is no object. Without `strict` (field validation Ignore) it may also be a list,
+    which then is the result: that a list is no object comes out when the result is decoded.
+    """
+    if type(patch) is not dict:
+        if patch is None or (not strict and type(patch) is not list):
+            raise BadRequest("Invalid JSON Patch")
+        if strict:
+            raise BadRequest(
+                f"error decoding patch: json: cannot unmarshal {json_type(patch)} "
+                "into Go value of type map[string]interface {}"
+            )
+    try:
+        return _merge(target, patch) if type(patch) is dict else _without_nulls(patch)
+    except RecursionError:
+        raise BadRequest("the patch is nested too deeply") from None
+
+
+def _merge(target: Object, patch: Object) -> Object:
+    merged = target.copy()
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+            continue
+        current = merged.get(key)
+        if type(current) is not dict:
+            merged[key] = _without_nulls(value)
+        elif type(value) is dict:
+            merged[key] = _merge(current, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _without_nulls(value: Json) -> Json:
+    """The value without the null fields of the objects in it; the value itself where there are none."""
+    if type(value) is dict:
+        kept = {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        unchanged = len(kept) == len(value) and all(kept[key] is item for key, item in value.items())
+        return value if unchanged else kept
+    if type(value) is list:
+        items = [_without_nulls(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value
+
+
+def diff(old: Object, new: Object) -> Object:
+    """The patch that makes the one object the other, which may not have null fields: a patch cannot make them."""
+    found: Object = {}
+    for key, value in new.items():
+        if key not in old:
+            found[key] = value
+        elif type(value) is dict and type(old[key]) is dict:
+            if inner := diff(old[key], value):
+                found[key] = inner
+        elif not identical(old[key], value):
+            found[key] = value
+    for key in old:
+        if key not in new:
+            found[key] = None
+    return found
+
+
+def three_way(original: Object, modified: Object, current: Object) -> Object:
+    """The patch that makes `current` what `modified` says, and removes from it what `original` said and `modified` no
+    longer does.
+
+    Raises PatchConflictError where it would have to change and to remove the same field.
+    """
+    changes = _changes(diff(current, modified))
+    removals = _removals(diff(original, modified))
+    if _in_conflict(changes, removals):
+        raise PatchConflictError(f"the changes {changes} are in conflict with the removals {removals}")
+    return _combined(removals, changes)
+
+
+def _changes(patch: Object) -> Object:
+    """The patch without its removals, and without the objects that held nothing else."""
+    kept: Object = {}
+    for key, value in patch.items():
+        if type(value) is dict and value:
+            if inner := _changes(value):
+                kept[key] = inner
+        elif value is not None:
+            kept[key] = value
+    return kept
+
+
+def _removals(patch: Object) -> Object:
+    """The removals of the patch alone."""
+    kept: Object = {}
+    for key, value in patch.items():
+        if value is None:
+            kept[key] = None
+        elif type(value) is dict and (inner := _removals(value)):
+            kept[key] = inner
+    return kept
+
+
+def _in_conflict(left: Json, right: Json) -> bool:
+    if type(left) is type(right) is dict:
+        return any(_in_conflict(value, right[key]) for key, value in left.items() if key in right)
+    return not identical(left, right)
+
+
+def _combined(removals: Object, changes: Object) -> Object:
+    """Both in one patch. They are about different fields."""
+    combined = removals.copy()
+    for key, value in changes.items():
+        combined[key] = _combined(combined[key], value) if type(combined.get(key)) is dict else value
+    return combined

@@ -1,0 +1,93 @@
+"""The words of a strategic merge patch beside the object's own fields, and the server's errors about them.
+
+- `$patch: replace | delete` in an object, and in an item of a list: what becomes of the whole of it;
+- `$retainKeys: [...]` in an object: the keys that may stay;
+- `$setElementOrder/LIST: [...]` beside a list: the order of its items, each by its key or value;
+- `$deleteFromPrimitiveList/LIST: [...]` beside a list of scalars: those to remove.
+"""
+
+from typing import Any
+
+from setpoint.objects.errors import APIError, BadRequest
+from setpoint.objects.goformat import format_s, format_v, type_name
+from setpoint.objects.tree import Json, Object
+
+PATCH = "$patch"
+REPLACE = "replace"
+DELETE = "delete"
+RETAIN_KEYS = "$retainKeys"
+ORDER = "$setElementOrder"
+DELETE_FROM = "$deleteFromPrimitiveList"
+
+# The Go types that the errors name.
+A_LIST = "[]interface {}"
+A_MAP = "map[string]interface {}"
+
+
+def no_merge_key(item: Object, merge_key: str) -> APIError:
+    return APIError(f"map: {format_v(item)} does not contain declared merge key: {merge_key}")
+
+
+def unknown_patch_type(directive: Json, patch: Object) -> APIError:
+    return APIError(f"unknown patch type: {format_s(directive)} in map: {format_v(patch)}")
+
+
+def wrong_type(expected: str, value: Json) -> APIError:
+    received = "%!s(<nil>)" if value is None else type_name(value)
+    return APIError(f"expected a {expected}, but received a {received}")
+
+
+def bad_format(what: str) -> BadRequest:
+    return BadRequest(f"invalid patch format of {what}")
+
+
+def bad_order() -> BadRequest:
+    return bad_format("setElementOrder list")
+
+
+def field_of(directive: str, prefix: str) -> str:
+    """The field that a directive beside it is about."""
+    head, slash, name = directive.partition("/")
+    if head != prefix or not slash:
+        raise bad_order() if prefix == ORDER else bad_format("primitive list")
+    return name
+
+
+def scalar_key(value: Json) -> Any:
+    """A scalar as the key of a dict, in which true, 1 and 1.0 are three keys."""
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is dict or kind is list:
+        raise BadRequest(f"a merge key cannot be {format_v(value)}: it must be a scalar")
+    return kind, value
+
+
+def item_key(item: Json, merge_key: str) -> Any:
+    """The key of a list's item: its merge key, or the item itself in a list of scalars."""
+    if not merge_key:
+        return scalar_key(item)
+    if type(item) is not dict:
+        raise wrong_type(A_MAP, item)
+    if merge_key not in item:
+        raise no_merge_key(item, merge_key)
+    return scalar_key(item[merge_key])
+
+
+def item_keys(items: list[Json], merge_key: str) -> list[Any]:
+    """The keys of all items of a list."""
+    keys = items
+    if merge_key:
+        try:
+            keys = [item[merge_key] for item in items]
+        except (KeyError, TypeError):
+            return [item_key(item, merge_key) for item in items]
+    for key in keys:
+        if type(key) is not str:
+            return [scalar_key(key) for key in keys]
+    return keys
+
+
+def is_deletion(item: Json) -> bool:
+    """Whether an item of a list only says that the item with its key goes."""
+    return type(item) is dict and item.get(PATCH) == DELETE

@@ -1,0 +1,300 @@
+"""Applies a strategic merge patch to an object: maps field by field, lists by the strategy of their field.
+
+Pure: neither input changes, and the result shares with both what it can. `combining` is for a patch that is merged into
+another patch, not into an object: then directives and nulls are kept for the one who applies the result.
+"""
+
+from setpoint.merge.equality import identical
+from setpoint.merge.failure import PatchFailed
+from setpoint.merge.strategic.directives import (
+    A_LIST,
+    DELETE,
+    DELETE_FROM,
+    ORDER,
+    PATCH,
+    REPLACE,
+    RETAIN_KEYS,
+    bad_format,
+    bad_order,
+    field_of,
+    is_deletion,
+    item_key,
+    no_merge_key,
+    scalar_key,
+    unknown_patch_type,
+    wrong_type,
+)
+from setpoint.merge.strategic.order import arrange
+from setpoint.merge.strategic.schema import Field, PatchSchema
+from setpoint.objects.errors import APIError, BadRequest
+from setpoint.objects.goformat import format_v, json_type
+from setpoint.objects.tree import Json, Object
+
+_MISSING = object()
+
+
+def merge(original: Object, patch: Json, schema: PatchSchema) -> Object:
+    """The object with the patch applied to it. Raises APIError with the code and words of the real server."""
+    if patch is None:
+        return original
+    if type(patch) is not dict:
+        raise BadRequest(f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}")
+    try:
+        return merge_maps(original, patch, schema)
+    except RecursionError:
+        raise BadRequest("the patch is nested too deeply") from None
+
+
+def merge_maps(original: Object, patch: Object, schema: PatchSchema, combining: bool = False) -> Object:
+    if PATCH in patch:
+        return _directed(patch)
+    merged = original.copy()
+    for key in patch:
+        if key[:1] == "$":
+            patch = _follow_directives(merged, patch, schema, combining)
+            break
+    for key, value in patch.items():
+        deletes = False
+        if key[:1] == "$" and key.startswith(DELETE_FROM):
+            if combining:
+                merged[key] = value
+                continue
+            key, deletes = field_of(key, DELETE_FROM), True
+        if value is None:
+            merged.pop(key, None)
+            if combining:
+                merged[key] = None
+            continue
+        current: Json = merged.get(key)
+        kind = type(value)
+        if type(current) is not kind:
+            if not deletes:
+                _take(merged, key, value, combining)
+        elif kind is dict:
+            field = schema.field(key)
+            merged[key] = value if field.replaces else merge_maps(current, value, field.schema, combining)
+        elif kind is list:
+            field = schema.list_field(key)
+            if field.merges or deletes:
+                merged[key] = merge_lists(current, value, field, combining, deletes)
+            else:
+                merged[key] = value
+        else:
+            merged[key] = value
+    return merged
+
+
+def _directed(patch: Object) -> Object:
+    """What becomes of a map whose patch has a directive for the whole of it."""
+    directive = patch[PATCH]
+    if directive == REPLACE:
+        return {key: value for key, value in patch.items() if key != PATCH}
+    if directive == DELETE:
+        return {}
+    raise unknown_patch_type(directive, patch)
+
+
+def _take(merged: Object, key: str, value: Json, keep_nulls: bool) -> None:
+    """Takes over a value of the patch that there is nothing to merge with."""
+    value = _plain(value, keep_nulls)
+    if value is _MISSING:
+        merged.pop(key, None)
+    else:
+        merged[key] = value
+
+
+def _plain(value: Json, keep_nulls: bool) -> Json:
+    """The value without nulls and without the maps that are directives; `_MISSING` where it is one itself."""
+    if type(value) is dict:
+        if PATCH in value and (keep_nulls or value[PATCH] is not None):
+            return _MISSING
+        found = {key: _plain(item, keep_nulls) for key, item in value.items() if keep_nulls or item is not None}
+        return {key: item for key, item in found.items() if item is not _MISSING}
+    if type(value) is list:
+        return [item for item in (_plain(item, keep_nulls) for item in value) if item is not _MISSING]
+    return value
+
+
+def _follow_directives(merged: Object, patch: Object, schema: PatchSchema, combining: bool) -> Object:
+    """Does what `$retainKeys` and `$setElementOrder` say, and returns what is left of the patch."""
+    rest = patch.copy()
+    if RETAIN_KEYS in rest:
+        _retain_keys(merged, rest, rest.pop(RETAIN_KEYS), combining)
+    for directive, order in patch.items():
+        if directive.startswith(ORDER):
+            del rest[directive]
+            if combining and not identical(merged.setdefault(directive, order), order):
+                raise bad_order()
+            _merge_in_order(merged, rest, directive, order, schema, combining)
+    return rest
+
+
+def _retain_keys(merged: Object, patch: Object, retained: Json, combining: bool) -> None:
+    if combining:
+        if not identical(merged.setdefault(RETAIN_KEYS, retained), retained):
+            raise APIError(
+                f"{format_v(merged[RETAIN_KEYS])} and {format_v(retained)} are not deep equal: "
+                "this may happen when calculating the 3-way diff patch"
+            )
+        return
+    if type(retained) is not list:
+        raise bad_format("retainKeys")
+    kept = {key for key in retained if type(key) is str}
+    for key, value in patch.items():
+        if value is not None and key not in kept and not key.startswith((DELETE_FROM, ORDER)):
+            raise bad_format("retainKeys")
+    for key in [key for key in merged if key not in kept]:
+        del merged[key]
+
+
+def _merge_in_order(
+    merged: Object, patch: Object, directive: str, order: Json, schema: PatchSchema, combining: bool
+) -> None:
+    """Merges a list that has an order beside it, and takes it out of the patch."""
+    if type(order) is not list:
+        raise wrong_type(A_LIST, order)
+    key = field_of(directive, ORDER)
+    live, changes = merged.get(key, _MISSING), patch.get(key, _MISSING)
+    for value in (live, changes):
+        if value is not _MISSING and type(value) is not list:
+            raise wrong_type(A_LIST, value)
+    field = schema.list_field(key)
+    if changes is not _MISSING:
+        _check_order(changes, order, field.merge_key)
+    if live is _MISSING:
+        if changes is _MISSING:
+            return
+        items, live = _plain(changes, keep_nulls=True), []
+    elif changes is _MISSING:
+        items = live
+    else:
+        # The order of the items does not matter yet, unless there are new ones that the directive does not name.
+        items = merge_lists(live, changes, field, combining, ordered=not order) if field.merges else changes
+        if field.merges and field.merge_key:
+            live = _live_order(live, changes, field.merge_key)
+    _element_type(live, [] if changes is _MISSING else changes)
+    merged[key] = arrange(items, order, live, field.merge_key)
+    patch.pop(key, None)
+
+
+def _live_order(live: list[Json], changes: list[Json], merge_key: str) -> list[Json]:
+    """The live list as the order sees it. The real server deletes in place: what it adds takes the freed places."""
+    deleted = {item_key(item, merge_key) for item in changes if is_deletion(item)}
+    if not deleted:
+        return live
+    kept = [item for item in live if item_key(item, merge_key) not in deleted]
+    if len(kept) == len(live) or any(item.get(PATCH) == REPLACE for item in changes):
+        return kept
+    keys = {item_key(item, merge_key) for item in kept}
+    added = [item for item in changes if PATCH not in item and item_key(item, merge_key) not in keys]
+    return (kept + added)[: len(live)]
+
+
+def _check_order(changes: list[Json], order: list[Json], merge_key: str) -> None:
+    """The items of the patch must be among those of the order, one after the other as they are there."""
+    if not order or not changes:
+        return
+    items = [item for item in changes if not is_deletion(item)] if merge_key else changes
+    position = 0
+    for wanted in order:
+        # A `$patch: replace` stands for no item; but behind the last item of the order the real server finds it amiss.
+        while position < len(items) and type(items[position]) is dict and PATCH in items[position]:
+            position += 1
+        if position == len(items):
+            return
+        if item_key(items[position], merge_key) == item_key(wanted, merge_key):
+            position += 1
+    if position < len(items):
+        raise APIError(
+            f"The order in patch list:\n{format_v(changes)}\n doesn't match {ORDER} list:\n{format_v(order)}\n"
+        )
+
+
+def merge_lists(
+    original: list[Json],
+    patch: list[Json],
+    field: Field,
+    combining: bool = False,
+    deletes: bool = False,
+    ordered: bool = True,
+) -> list[Json]:
+    """Merges two lists: of maps by their merge key, of scalars as sets. With `deletes` the scalars of the patch go."""
+    if not original and not patch:
+        return original
+    if _element_type(original, patch) is dict:
+        return _merge_lists_of_maps(original, patch, field, combining, ordered)
+    patched = {scalar_key(item): item for item in patch}
+    if deletes and not combining:
+        return [item for item in original if scalar_key(item) not in patched]
+    both = {scalar_key(item): item for item in original} | patched
+    return arrange(list(both.values()), patch, original, field.merge_key)
+
+
+def _element_type(*lists: list[Json]) -> type:
+    """The one type that all items have."""
+    kind: type | None = None
+    for items in lists:
+        for item in items:
+            if kind is None:
+                kind = type(item)
+                if kind is list:
+                    raise PatchFailed.because("lists of lists are not supported")
+            if type(item) is not kind or item is None:
+                raise APIError(f"list element types are not identical: {format_v(list(lists))}")
+    if kind is None:
+        raise APIError("no elements in any of the given slices")
+    return kind
+
+
+def _merge_lists_of_maps(
+    original: list[Json], patch: list[Json], field: Field, combining: bool, ordered: bool
+) -> list[Json]:
+    merge_key = field.merge_key
+    if not merge_key:
+        raise APIError("cannot merge lists without merge key for struct")
+    for item in patch:
+        if PATCH in item:
+            original, patch = _follow_items(original, patch, merge_key)
+            break
+    positions: dict[Json, int] = {}
+    for position, item in enumerate(original):
+        if merge_key in item:
+            key = item[merge_key]
+            positions.setdefault(key if type(key) is str else scalar_key(key), position)
+    merged = original.copy()
+    # As long as the patch names distinct live items, each after the one before it, their order is what it was.
+    in_place, last = len(positions) == len(original), -1
+    for item in patch:
+        if merge_key not in item:
+            raise no_merge_key(item, merge_key)
+        found = positions.setdefault(scalar_key(item[merge_key]), len(merged))
+        if found == len(merged):
+            merged.append(item)
+            in_place = False
+        else:
+            merged[found] = merge_maps(merged[found], item, field.schema, combining)
+            in_place = in_place and found > last
+            last = found
+    return merged if in_place or not ordered else arrange(merged, patch, original, merge_key)
+
+
+def _follow_items(original: list[Json], patch: list[Json], merge_key: str) -> tuple[list[Json], list[Json]]:
+    """Does what the items with a directive say; returns what is left of both lists."""
+    rest = [item for item in patch if PATCH not in item]
+    replaces = False
+    deleted = set()
+    for item in patch:
+        match item.get(PATCH, _MISSING):
+            case directive if directive is _MISSING:
+                continue
+            case "delete":
+                deleted.add(item_key(item, merge_key))
+            case "replace":
+                replaces = True
+            case "merge":
+                raise APIError("merging lists cannot yet be specified in the patch")
+            case directive:
+                raise unknown_patch_type(directive, item)
+    if replaces:
+        return rest, []
+    return [item for item in original if merge_key not in item or item_key(item, merge_key) not in deleted], rest
