@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 
@@ -476,10 +477,8 @@ async def test_nothing_is_lost_when_a_waiting_watch_is_cancelled(store_factory: 
             for _ in range(n % 5):
                 await asyncio.sleep(0)
             waiting.cancel()
-            try:
+            with suppress(asyncio.CancelledError):
                 seen += [event.entry.revision for event in await waiting]
-            except asyncio.CancelledError:
-                pass
             await commit
         if not seen or seen[-1] < 30:
             seen += [event.entry.revision for event in await collect(watch, 30)]

@@ -1,0 +1,50 @@
+"""What a store does by itself when its time has come: delete what expired, forget what is too old."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from setpoint.objects.clock import Clock
+from setpoint.store.contract import StoreError
+
+_logger = logging.getLogger("setpoint.store")
+_PAUSE_AFTER_FAILURE = 5.0  # seconds
+
+
+class Upkeep:
+    """A task that sleeps until the next thing is due. There is none while nothing ever is."""
+
+    def __init__(self, clock: Clock, due: Callable[[], float | None], run: Callable[[], Awaitable[None]]) -> None:
+        self._clock = clock
+        self._due = due
+        self._run = run
+        self._wakes = float("inf")
+        self._task: asyncio.Task[None] | None = None
+
+    def expect(self, time: float) -> None:
+        """Something will be due then, in seconds since the epoch."""
+        if self._task is not None and not self._task.done():
+            if self._wakes <= time:
+                return
+            self._task.cancel()
+        self._wakes = time
+        self._task = asyncio.get_running_loop().create_task(self._follow(time))
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _follow(self, wakes: float) -> None:
+        due: float | None = wakes
+        while due is not None:
+            self._wakes = due
+            await self._clock.sleep(due - self._clock.now().timestamp())
+            try:
+                await self._run()
+            except StoreError as error:
+                _logger.warning("the store could not be maintained: %s; trying again later", error)
+                due = self._clock.now().timestamp() + _PAUSE_AFTER_FAILURE
+            else:
+                due = self._due()
