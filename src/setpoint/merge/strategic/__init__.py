@@ -4,7 +4,9 @@
 configuration over to a live object. `PatchSchemas` reads how fields merge from the definitions of the kinds.
 """
 
+from setpoint.merge.strategic.diff import diff
 from setpoint.merge.strategic.merge import merge
 from setpoint.merge.strategic.schema import PatchSchema, PatchSchemas
+from setpoint.merge.strategic.three_way import three_way
 
-__all__ = ["PatchSchema", "PatchSchemas", "merge"]
+__all__ = ["PatchSchema", "PatchSchemas", "diff", "merge", "three_way"]

@@ -172,7 +172,7 @@ def _merge_in_order(
         items = merge_lists(live, changes, field, combining, ordered=not order) if field.merges else changes
         if field.merges and field.merge_key:
             live = _live_order(live, changes, field.merge_key)
-    _element_type(live, [] if changes is _MISSING else changes)
+    element_type(live, [] if changes is _MISSING else changes)
     merged[key] = arrange(items, order, live, field.merge_key)
     patch.pop(key, None)
 
@@ -221,7 +221,7 @@ def merge_lists(
     """Merges two lists: of maps by their merge key, of scalars as sets. With `deletes` the scalars of the patch go."""
     if not original and not patch:
         return original
-    if _element_type(original, patch) is dict:
+    if element_type(original, patch) is dict:
         return _merge_lists_of_maps(original, patch, field, combining, ordered)
     patched = {scalar_key(item): item for item in patch}
     if deletes and not combining:
@@ -230,7 +230,7 @@ def merge_lists(
     return arrange(list(both.values()), patch, original, field.merge_key)
 
 
-def _element_type(*lists: list[Json]) -> type:
+def element_type(*lists: list[Json]) -> type:
     """The one type that all items have."""
     kind: type | None = None
     for items in lists:
