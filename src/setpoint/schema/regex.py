@@ -111,7 +111,7 @@ def _re2_matcher(pattern: str) -> Matcher:
     return match
 
 
-# --- reading a pattern that both engines understand alike ------------------------------------------------------------
+# --- reading a pattern that both engines understand alike ---
 
 # Characters are bits of a mask: one for each ASCII character, one for all others together. A mask that claims too much
 # only makes the proof below fail, never wrong.
@@ -306,7 +306,7 @@ class _Reader:
         return _Node("char", f"[{'^' if negated else ''}{source}]", mask)
 
 
-# --- the proof that backtracking has little to try ----------------------------------------------------------------------
+# --- the proof that backtracking has little to try ---
 
 _STEPS = 100_000  # about what `re` does in two milliseconds
 _LONGEST = 4096

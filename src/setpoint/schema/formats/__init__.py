@@ -1,7 +1,7 @@
 """Formats of strings and numbers: which names are known, and what a value must look like.
 
-A format is known under its name with every dash left out (`date-time` is `datetime`). One that is not known for its type
-is ignored where objects are validated, and worth a warning where a schema is accepted.
+A format is known under its name with every dash left out (`date-time` is `datetime`). One that is not known for its
+type is ignored where objects are validated, and worth a warning where a schema is accepted.
 """
 
 from collections.abc import Callable

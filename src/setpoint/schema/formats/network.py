@@ -20,7 +20,7 @@ def _octets(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-# --- addresses ----------------------------------------------------------------------------------------------------------
+# --- addresses ---
 
 _mac = re.compile(
     r"(?:[0-9a-fA-F]{2}(?P<mark>[:-]))(?:[0-9a-fA-F]{2}(?P=mark)){4}(?:(?:[0-9a-fA-F]{2}(?P=mark)){2})?"
@@ -67,7 +67,7 @@ def _parse_ip(text: str, sloppy: bool = False) -> object:
         return None
 
 
-# --- URIs ---------------------------------------------------------------------------------------------------------------
+# --- URIs ---
 
 _control = re.compile(r"[\x00-\x1f\x7f]")
 _scheme = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
@@ -120,7 +120,7 @@ def _is_authority(scheme: str, authority: str) -> bool:
     return _host.match(host) is not None
 
 
-# --- mail ---------------------------------------------------------------------------------------------------------------
+# --- mail ---
 
 _ATEXT = r"""[^\x00-\x20\x7f()<>\[\]:;@\\,"]"""
 _local = re.compile(rf'"(?P<quoted>(?:[^\x00-\x08\x0a-\x1f\x7f"\\]|\\[^\x00-\x08\x0a-\x1f\x7f])+)"|(?P<atom>{_ATEXT}+)')

@@ -1,0 +1,73 @@
+"""Nulls and defaults: what an object gets before it is validated.
+
+A null where null is not allowed counts as not said: the field goes, or takes its default where it has one. A null that
+is allowed stays, and is never defaulted. Defaults are filled in wherever the object that would hold them exists.
+"""
+
+from msgspec import UNSET
+
+from setpoint.objects.tree import Json, copy
+from setpoint.schema.openapi import Schema
+from setpoint.schema.references import View, plain_view
+
+
+def has_default(schema: Schema) -> bool:
+    """Whether a schema has a default. A default of null is none, as on the real server."""
+    return schema.default is not UNSET and schema.default is not None
+
+
+def drop_nulls(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
+    """Removes in place the null fields and map values that may not be null and have no default."""
+    schema = view(schema)
+    if type(tree) is list:
+        if isinstance(schema.items, Schema):
+            for item in tree:
+                if type(item) in (dict, list):
+                    drop_nulls(item, schema.items, view=view)
+        return
+    if type(tree) is not dict:
+        return
+    properties, extra = schema.properties, schema.additional_properties
+    gone = []
+    for name, value in tree.items():
+        inner = properties.get(name, extra)
+        if not isinstance(inner, Schema):
+            continue
+        if value is None:
+            inner = view(inner)
+            if not inner.nullable and not has_default(inner):
+                gone.append(name)
+        elif type(value) in (dict, list):
+            drop_nulls(value, inner, view=view)
+    for name in gone:
+        del tree[name]
+
+
+def default(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
+    """Fills in place what is missing and has a default; list items and map values are filled too."""
+    schema = view(schema)
+    if type(tree) is list:
+        if isinstance(schema.items, Schema):
+            items = view(schema.items)
+            for position, item in enumerate(tree):
+                if item is None and not items.nullable and has_default(items):
+                    item = tree[position] = copy(items.default)
+                if type(item) in (dict, list):
+                    default(item, items, view=view)
+        return
+    if type(tree) is not dict:
+        return
+    properties, extra = schema.properties, schema.additional_properties
+    for name, declared in properties.items():
+        node = view(declared)
+        if has_default(node) and (name not in tree or (tree[name] is None and not node.nullable)):
+            tree[name] = copy(node.default)
+    for name, value in tree.items():
+        found = properties.get(name, extra)
+        if not isinstance(found, Schema):
+            continue
+        inner = view(found)
+        if value is None and not inner.nullable and has_default(inner):
+            value = tree[name] = copy(inner.default)
+        if type(value) in (dict, list):
+            default(value, inner, view=view)

@@ -1,0 +1,350 @@
+"""Says exactly what is wrong with a value, as the real server does: which errors, in which order, in which words.
+
+This is the slow and exact way, taken only when the compiled check has seen that something is wrong. It follows the
+server's own validator through every keyword, its oddities included: errors of `anyOf` and `oneOf` are those of the
+branch that came closest (hence the count of what matched), integers are compared with bounds cut to integers, a bound
+that an integer cannot have is an error of every value.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from setpoint.objects.field import FieldError, invalid, not_supported, required, too_long, too_many, type_invalid
+from setpoint.objects.gotext import compact_json, float_v, quote
+from setpoint.objects.tree import Json, Object
+from setpoint.schema import formats
+from setpoint.schema.listtype import repeated
+from setpoint.schema.openapi import Schema
+from setpoint.schema.ratchet import Correlation, same
+from setpoint.schema.references import View, plain_view
+from setpoint.schema.regex import matcher
+
+NO_PATH = "<nil>"
+
+INT64 = (-(2**63), 2**63 - 1)
+INT32 = (-(2**31), 2**31 - 1)
+_FLOAT32_MAX = 3.4028235677973366e38  # halfway to the next: from here on a number rounds to no 32-bit float
+_MAX_EXACT = float(2**53 - 1)
+_EPSILON = 1e-9
+_NUMERIC = (int, float)
+
+_TYPES = {
+    bool: ("boolean", ""),
+    str: ("string", ""),
+    int: ("integer", "int64"),
+    float: ("number", "float64"),
+    list: ("array", ""),
+    dict: ("object", ""),
+}
+
+
+class Findings(NamedTuple):
+    """What was found at one node and below: the errors, and how many checks were met."""
+
+    errors: list[FieldError]
+    matches: int
+
+
+def find_violations(
+    tree: Json,
+    schema: Schema,
+    *,
+    path: str | None = None,
+    correlation: Correlation | None = None,
+    view: View = plain_view,
+) -> list[FieldError]:
+    """Everything in a tree that its schema does not allow.
+
+    `path` is where the tree stands: None for a whole object. With a `correlation`, errors at nodes that an update left
+    as they were are passed over.
+    """
+    base = NO_PATH if path is None else path
+    found: dict[str, FieldError] = {}
+    for error in _Validator(view).ratcheted(schema, tree, "", correlation).errors:
+        name = error.field.removeprefix(".")
+        field = base if not name else name if path is None else f"{path}.{name}"
+        # Alternatives may find the same fault twice; it is told once.
+        found.setdefault(f"{field} {error.detail} {error.type}", error._replace(field=field))
+    return list(found.values())
+
+
+def types_of(schema: Schema) -> tuple[str, ...]:
+    """The types a schema allows; none when it allows all."""
+    if schema.int_or_string:
+        return ("integer", "string")
+    return (schema.type,) if schema.type else ()
+
+
+def known_format(schema: Schema) -> str:
+    """The format of a schema where it means something for its type."""
+    single = "" if schema.int_or_string else schema.type
+    return schema.format if schema.format and formats.is_recognized(single, schema.format) else ""
+
+
+def is_integral(value: float) -> bool:
+    """Whether a float counts as an integer: it is one, or as good as one, within what a float holds exactly."""
+    if not abs(value) <= _MAX_EXACT:
+        return False
+    rounded = math.floor(abs(value) + 0.5)
+    return abs(abs(value) - rounded) < _EPSILON * rounded or abs(value) == rounded
+
+
+def is_multiple(value: float, factor: float) -> bool:
+    """Whether a number is a multiple of another, as floats can tell."""
+    return is_integral(1 / factor * value if factor < 1 else value / factor)
+
+
+def in_enum(value: Json, allowed: list[Any]) -> bool:
+    """Whether a value is one of an enum. Null never is; numbers are compared in the form the enum has them."""
+    if value is None:
+        return False
+    for item in allowed:
+        if type(value) in _NUMERIC and type(item) in _NUMERIC:
+            # The real server converts to the type of the enum's value, cutting fractions off.
+            if type(item)(value) == item:
+                return True
+        elif same(value, item):
+            return True
+    return False
+
+
+class _Validator:
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def ratcheted(self, schema: Schema, value: Json, path: str, correlation: Correlation | None) -> Findings:
+        found = self.node(schema, value, path, correlation)
+        if found.errors and correlation is not None and correlation.equal():
+            return Findings([], found.matches)
+        return found
+
+    def node(self, schema: Schema, value: Json, path: str, correlation: Correlation | None = None) -> Findings:
+        schema = self.view(schema)
+        if type(value) is int and not INT64[0] <= value <= INT64[1]:
+            value = _as_float(value)
+        wrong = _type_error(schema, value, path)
+        errors = [wrong] if wrong else []
+        if value is None:
+            matches = 0 if wrong else 1
+        else:
+            # One for the node, one for each validator that applies, and what those count themselves.
+            matches = 1 + (0 if not (types_of(schema) or known_format(schema)) else 1 if wrong else 2)
+            matches += 2 + self.alternatives(schema, value, path, errors)
+            if type(value) is str:
+                matches += 1 + _string_errors(schema, value, path, errors)
+            elif type(value) in (int, float):
+                matches += 2
+                _number_errors(schema, value, path, errors)
+            elif type(value) is list:
+                matches += 2 + self.items(schema, value, path, correlation, errors)
+            matches += 1
+        if schema.enum and not in_enum(value, schema.enum):
+            texts = [item if type(item) is str else compact_json(item) for item in schema.enum]
+            errors.append(not_supported(path, value, texts))
+        if type(value) is dict:
+            matches += 1 + self.fields(schema, value, path, correlation, errors)
+        return Findings(errors, matches)
+
+    def alternatives(self, schema: Schema, value: Json, path: str, errors: list[FieldError]) -> int:
+        """`anyOf`, `oneOf`, `allOf` and `not`. Nothing below them is passed over for being old."""
+        matches = 0
+        if schema.any_of:
+            found = []
+            for branch in schema.any_of:
+                found.append(self.node(branch, value, path))
+                if not found[-1].errors:
+                    break
+            if found[-1].errors:
+                errors.append(_plain(f"{quote(path)} must validate at least one schema (anyOf)"))
+            closest = found[-1] if not found[-1].errors else max(found, key=_matches)
+            errors.extend(closest.errors)
+            matches += closest.matches
+        if schema.one_of:
+            found = [self.node(branch, value, path) for branch in schema.one_of]
+            valid = [each for each in found if not each.errors]
+            if len(valid) == 1:
+                matches += valid[0].matches
+            elif valid:
+                text = f"must validate one and only one schema (oneOf). Found {len(valid)} valid alternatives"
+                errors.append(_plain(f"{quote(path)} {text}"))
+            else:
+                errors.append(_plain(f"{quote(path)} must validate one and only one schema (oneOf). Found none valid"))
+                closest = max(found, key=_matches)
+                errors.extend(closest.errors)
+                matches += closest.matches
+        if schema.all_of:
+            found = [self.node(branch, value, path) for branch in schema.all_of]
+            for each in found:
+                errors.extend(each.errors)
+                matches += each.matches
+            if any(each.errors for each in found):
+                none = ". None validated" if all(each.errors for each in found) else ""
+                errors.append(_plain(f"{quote(path)} must validate all the schemas (allOf){none}"))
+        if schema.not_ is not None and not self.node(schema.not_, value, path).errors:
+            errors.append(_plain(f"{quote(path)} must not validate the schema (not)"))
+        return matches
+
+    def items(
+        self, schema: Schema, values: list[Json], path: str, correlation: Correlation | None, errors: list[FieldError]
+    ) -> int:
+        matches = 0
+        if isinstance(schema.items, Schema):
+            for position, value in enumerate(values):
+                old = correlation.index(position) if correlation is not None else None
+                found = self.ratcheted(schema.items, value, f"{path}[{position}]", old)
+                errors.extend(found.errors)
+                matches += found.matches
+        size = len(values)
+        if schema.min_items is not None and size < schema.min_items:
+            errors.append(invalid(path, size, f"{path} in body should have at least {schema.min_items} items"))
+        if schema.max_items is not None and size > schema.max_items:
+            errors.append(too_many(path, size, schema.max_items))
+        if schema.unique_items and repeated(values):
+            errors.append(invalid(path, "", f"{path} in body shouldn't contain duplicates"))
+        return matches
+
+    def fields(
+        self, schema: Schema, value: Object, path: str, correlation: Correlation | None, errors: list[FieldError]
+    ) -> int:
+        matches, size = 0, len(value)
+        if schema.min_properties is not None and size < schema.min_properties:
+            text = f"{path} in body should have at least {schema.min_properties} properties"
+            errors.append(invalid(path, size, text))
+        if schema.max_properties is not None and size > schema.max_properties:
+            errors.append(too_many(path, size, schema.max_properties))
+        properties, extra = schema.properties, schema.additional_properties
+        if extra is False:
+            forbidden = (name for name in value if name not in properties)
+            errors.extend(invalid(path, name, f"{path}.{name} in body is a forbidden property") for name in forbidden)
+        elif isinstance(extra, Schema):
+            for name, item in value.items():
+                if name not in properties:
+                    matches += self.field(extra, name, item, f"{path}.{name}", correlation, errors)
+        for name, inner in properties.items():
+            if name in value:
+                where = f"{path}.{name}" if path else name
+                typemeta = not path and name in ("apiVersion", "kind")
+                matches += self.field(inner, name, value[name], where, None if typemeta else correlation, errors)
+        errors.extend(required(f"{path}.{name}") for name in schema.required if name not in value)
+        return matches
+
+    def field(
+        self,
+        schema: Schema,
+        name: str,
+        value: Json,
+        path: str,
+        correlation: Correlation | None,
+        errors: list[FieldError],
+    ) -> int:
+        found = self.ratcheted(schema, value, path, correlation.key(name) if correlation is not None else None)
+        errors.extend(found.errors)
+        return found.matches
+
+
+def _matches(found: Findings) -> int:
+    return found.matches
+
+
+def _plain(text: str) -> FieldError:
+    """An error the server tells of no field in particular."""
+    return invalid("", "", text)
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _type_error(schema: Schema, value: Json, path: str) -> FieldError | None:
+    types, form = types_of(schema), known_format(schema)
+    if value is None:
+        return _wrong_type(path, ",".join(types), "null") if types and not schema.nullable else None
+    if not types and not form:
+        return None
+    found, found_form = _TYPES[type(value)]
+    number = found == "number" and "integer" in types and is_integral(value)
+    number = number or (found == "integer" and "number" in types)
+    if type(value) not in (str, list) and form and not (found in types or found_form == form or number):
+        return _wrong_type(path, form, found_form)
+    if form and type(value) in (str, list) and "number" not in types and "integer" not in types:
+        # The server leaves these to the check of the format, which looks at strings only.
+        return None
+    if found in types or number:
+        return None
+    return _wrong_type(path, ",".join(types), found)
+
+
+def _wrong_type(path: str, wanted: str, found: str) -> FieldError:
+    return type_invalid(path, found, f"{path} in body must be of type {wanted}: {quote(found)}")
+
+
+def _string_errors(schema: Schema, value: str, path: str, errors: list[FieldError]) -> int:
+    """Errors of a string; gives how many further validators applied."""
+    size = len(value)
+    if schema.max_length is not None and size > schema.max_length:
+        errors.append(too_long(path, schema.max_length))
+    elif schema.min_length is not None and size < schema.min_length:
+        errors.append(invalid(path, value, f"{path} in body should be at least {schema.min_length} chars long"))
+    elif schema.pattern and not matcher(schema.pattern)(value):
+        errors.append(invalid(path, value, f"{path} in body should match '{schema.pattern}'"))
+    form = known_format(schema)
+    check = formats.string_check(form) if form else None
+    if check is None:
+        return 0
+    if not check(value):
+        errors.append(_wrong_type(path, form, value))
+    return 1
+
+
+def _number_errors(schema: Schema, value: int | float, path: str, errors: list[FieldError]) -> None:
+    single = "" if schema.int_or_string else schema.type
+    kind = single if single in ("integer", "number") else ""
+    form = known_format(schema) if kind else ""
+
+    def in_range(number: int | float, what: str) -> bool:
+        if fits(number, kind, form):
+            return True
+        suffix = f"with format {form}" if form else "(default format)"
+        errors.append(_plain(f"{what} value must be of type {kind} {suffix} in {path}"))
+        return False
+
+    in_range(value, "Checked")
+    if (factor := schema.multiple_of) is not None:
+        number, factor = _comparable(value, factor, in_range(factor, "MultipleOf"))
+        if factor <= 0:
+            text = f"factor MultipleOf declared for {path} must be positive: {_number(factor)}"
+            errors.append(invalid(path, factor, text))
+        elif not (number % factor == 0 if type(number) is int else is_multiple(number, factor)):
+            errors.append(invalid(path, number, f"{path} in body should be a multiple of {_number(factor)}"))
+    for bound, exclusive, what, sign, words in (
+        (schema.minimum, schema.exclusive_minimum, "Minimum boundary", -1, "greater than"),
+        (schema.maximum, schema.exclusive_maximum, "Maximum boundary", 1, "less than"),
+    ):
+        if bound is None:
+            continue
+        number, limit = _comparable(value, bound, in_range(bound, what))
+        if sign * number > sign * limit or (exclusive and number == limit):
+            words = words if exclusive else f"{words} or equal to"
+            errors.append(invalid(path, number, f"{path} in body should be {words} {_number(limit)}"))
+
+
+def _comparable(value: int | float, bound: int | float, exact: bool) -> tuple[int | float, int | float]:
+    """A value and a bound as the server compares them: both as integers where it can, else both as floats."""
+    if exact and type(value) is int:
+        return value, max(INT64[0], min(INT64[1], int(bound)))
+    return float(value), float(bound)
+
+
+def fits(number: int | float, kind: str, form: str) -> bool:
+    """Whether a number is within what its type and format can hold."""
+    if kind == "integer":
+        low, high = INT32 if form == "int32" else INT64
+        return (type(number) is int or float(number).is_integer()) and low <= number <= high
+    return form != "float" or abs(number) < _FLOAT32_MAX
+
+
+def _number(value: int | float) -> str:
+    return str(value) if type(value) is int else float_v(value)
