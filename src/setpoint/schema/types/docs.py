@@ -1,0 +1,44 @@
+"""Descriptions from docstrings: of a class, and the texts that stand below its fields.
+
+Python keeps the docstring of a class, but forgets a text below a field; that one is read from the source, where there
+is any, when a definition is made.
+"""
+
+import ast
+import inspect
+import textwrap
+from functools import lru_cache
+
+
+def class_description(cls: type) -> str:
+    """The docstring that the class itself has."""
+    text = cls.__dict__.get("__doc__")
+    return inspect.cleandoc(text) if isinstance(text, str) else ""
+
+
+@lru_cache(maxsize=256)
+def field_descriptions(cls: type) -> dict[str, str]:
+    """The texts below the fields of a class and its bases, by field."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__ not in ("builtins", "msgspec"):
+            found.update(_own_descriptions(base))
+    return found
+
+
+def _own_descriptions(cls: type) -> dict[str, str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return {}
+    found: dict[str, str] = {}
+    definition = tree.body[0] if tree.body else None
+    if isinstance(definition, ast.ClassDef):
+        for field, below in zip(definition.body, definition.body[1:], strict=False):
+            if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+                continue
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                text = below.value.value
+                if isinstance(text, str):
+                    found[field.target.id] = inspect.cleandoc(text)
+    return found

@@ -1,0 +1,36 @@
+"""The metadata of an object as a model."""
+
+from datetime import datetime
+from typing import Any
+
+from setpoint.schema.types.model import Model
+
+
+class OwnerReference(Model):
+    """An object that this one belongs to."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(Model):
+    """What every object has: its names, its labels, and what the server keeps about it."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: list[str] = []
+    owner_references: list[OwnerReference] = []
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    managed_fields: list[dict[str, Any]] = []

@@ -1,0 +1,165 @@
+"""`Resource`: a class that is a kind of the API, and what it says about itself beside its fields.
+
+    class Widget(Resource, group="ex.com", version="v1", short_names=["wd"], columns=[Column("Size", ".spec.size")]):
+        spec: WidgetSpec
+        status: WidgetStatus | None = None
+
+A class that derives from it inherits what it does not say anew, which is how several versions share their names.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import msgspec
+
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.names import dns1035_label, dns1123_subdomain
+from setpoint.objects.tree import Object
+from setpoint.schema.types.meta import ObjectMeta
+from setpoint.schema.types.model import Model, ModelError, ModelMeta
+
+ColumnType = Literal["string", "integer", "number", "boolean", "date"]
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column that `kubectl get` prints. Without a type it has that of the field; priority 1 shows only when wide."""
+
+    name: str
+    path: str
+    type: ColumnType | None = None
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """Where `kubectl scale` and autoscalers find the numbers."""
+
+    spec: str = ".spec.replicas"
+    status: str = ".status.replicas"
+    selector: str | None = None
+
+
+class WebhookConversion(msgspec.Struct, frozen=True, kw_only=True):
+    """A webhook that converts between versions, given by URL or by service (`namespace/name`)."""
+
+    url: str | None = None
+    service: str | None = None
+    path: str | None = None
+    port: int | None = None
+    ca_bundle: str = ""
+    review_versions: tuple[str, ...] = ("v1",)
+
+
+class ResourceConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What a class says about itself as a kind."""
+
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    plural: str = ""
+    singular: str = ""
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    scope: Literal["Namespaced", "Cluster"] = "Namespaced"
+    # None: there is a status subresource when there is a field `status`.
+    status_subresource: bool | None = None
+    scale: Scale | None = None
+    columns: tuple[Column, ...] = ()
+    selectable_fields: tuple[str, ...] = ()
+    served: bool = True
+    deprecated: bool | str = False
+    conversion: WebhookConversion | None = None
+    annotations: dict[str, str] = {}
+    labels: dict[str, str] = {}
+
+
+_OWN = frozenset(ResourceConfig.__struct_fields__)
+
+
+class ResourceMeta(ModelMeta):
+    """Splits what a class says about itself as a kind from what it says as a model."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> Any:
+        own = {key: config.pop(key) for key in list(config) if key in _OWN}
+        inherited = next((base.__resource__ for base in bases if isinstance(base, ResourceMeta)), None)
+        namespace["__resource__"] = _configure(name, inherited, own)
+        return super().__new__(mcls, name, bases, namespace, **config)
+
+    __resource__: ResourceConfig
+
+
+def _configure(name: str, inherited: ResourceConfig | None, own: dict[str, Any]) -> ResourceConfig:
+    for key in ("short_names", "categories", "columns", "selectable_fields"):
+        if isinstance(own.get(key), str):
+            raise ModelError(f"{name}: {key} is a list; write {key}=[{own[key]!r}]")
+        if isinstance(own.get(key), Sequence):
+            own[key] = tuple(own[key])
+    before = msgspec.structs.asdict(inherited) if inherited is not None else {}
+    if own.get("group") or own.get("version"):
+        # The kind is the name of the class that first says which group and version it is of.
+        own.setdefault("kind", before.get("kind") or name)
+    try:
+        config = msgspec.convert(ResourceConfig(**(before | own)), ResourceConfig, from_attributes=True)
+    except msgspec.ValidationError as error:
+        raise ModelError(f"{name}: {error}") from None
+    if config.group or config.version:
+        _check(name, config)
+    return config
+
+
+def _check(name: str, config: ResourceConfig) -> None:
+    """What can be said wrong about a kind, in the words of the class."""
+    problems = [f"group {config.group!r}: {problem}" for problem in dns1123_subdomain(config.group)]
+    if "." not in config.group:
+        problems = [f"group {config.group!r} should be a domain with at least one dot, such as 'example.com'"]
+    if config.scope not in ("Namespaced", "Cluster"):
+        problems.append(f"scope {config.scope!r} must be 'Namespaced' or 'Cluster'")
+    labels = [("version", config.version), ("kind", config.kind.lower())]
+    labels += [(key, value) for key, value in (("plural", config.plural), ("singular", config.singular)) if value]
+    labels += [("short_names", value) for value in config.short_names]
+    labels += [("categories", value) for value in config.categories]
+    problems += [f"{key} {value!r}: {problem}" for key, value in labels for problem in dns1035_label(value)]
+    if problems:
+        raise ModelError(f"{name}: {problems[0]}")
+
+
+class Resource(Model, metaclass=ResourceMeta):
+    """An object of the API. Its fields are the top level of the object, usually `spec` and `status`."""
+
+    __resource__: ClassVar[ResourceConfig]
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+    @classmethod
+    def gvk(cls) -> GroupVersionKind:
+        """The group, version and kind of the class."""
+        config = cls.__resource__
+        if not config.kind:
+            raise ModelError(f"{cls.__name__} is no kind yet: give it a group and a version, {_EXAMPLE}")
+        return GroupVersionKind(config.group, config.version, config.kind)
+
+    @classmethod
+    def crd(cls) -> Object:
+        """The CustomResourceDefinition of the class alone; `crd_of` makes one of several versions."""
+        from setpoint.schema.types.crd import crd_of
+
+        return crd_of(cls)
+
+    @classmethod
+    def from_json(cls, tree: Object) -> Self:
+        """Reads an object. Raises `msgspec.ValidationError` where it is of another kind, or a field of another type."""
+        kind = cls.gvk()
+        if (tree.get("apiVersion"), tree.get("kind")) != (str(kind.group_version), kind.kind):
+            found = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
+            raise msgspec.ValidationError(f"Expected `{kind.group_version}, Kind={kind.kind}`, got `{found}`")
+        return super().from_json(tree)
+
+    def to_json(self) -> Object:
+        """The tree of this object, with its apiVersion and kind."""
+        kind = self.gvk()
+        return {"apiVersion": str(kind.group_version), "kind": kind.kind} | super().to_json()
+
+
+_EXAMPLE = 'as in `class Widget(Resource, group="example.com", version="v1")`'
