@@ -5,6 +5,7 @@ exactly where Go's parsers would.
 """
 
 import re
+import struct
 from decimal import Decimal
 from typing import Any
 
@@ -83,6 +84,26 @@ def float_v(value: float) -> str:
     if "." in digits:
         digits = digits.rstrip("0").removesuffix(".")
     return f"{digits}e{exponent[0]}{exponent[1:]:0>2}"
+
+
+def general_float(value: float, bits: int = 64) -> str:
+    """A float as Go's `%g` writes it: the shortest digits, with an exponent from a million up and below 0.0001."""
+    text = f"{value!r}" if bits == 64 else _shortest_single(value)
+    number = Decimal(text).normalize()
+    sign, digits, exponent = number.as_tuple()
+    power = len(digits) - 1 + int(exponent)
+    if value == 0 or -4 <= power < 6:
+        return format(number, "f")
+    shown = "".join(map(str, digits))
+    fraction = f".{shown[1:]}" if len(shown) > 1 else ""
+    return f"{'-' if sign else ''}{shown[0]}{fraction}e{'-' if power < 0 else '+'}{abs(power):02d}"
+
+
+def _shortest_single(value: float) -> str:
+    """The fewest digits that still name the same single-precision number."""
+    single = struct.pack("f", value)
+    texts = (f"{value:.{digits}e}" for digits in range(9))
+    return next((text for text in texts if struct.pack("f", float(text)) == single), repr(value))
 
 
 def compact_json(value: Json) -> str:

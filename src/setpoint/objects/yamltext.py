@@ -1,0 +1,359 @@
+"""YAML as `kubectl` and the API server read and write it: YAML 1.1 by the rules of Go's yaml, into JSON trees.
+
+`yes`, `on` and `y` are booleans, `0777` and `0o17` octal, `1e3` and `1_000` numbers; dates and `12:30:45` stay strings.
+Trees keep the promises of `codec`: at most `MAX_DEPTH` deep, numbers of 64 bits, keys that are strings. Aliases are
+copied, and refused where they multiply a document. Faults raise BadRequest with Go's words; keys given twice are
+reported beside the tree, where the last one wins. It is read in one pass over the events of the C parser.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from functools import cmp_to_key
+from typing import Any, NamedTuple
+
+import yaml
+from yaml import events
+
+from setpoint.objects.codec import MAX_BODY, MAX_DEPTH, TOO_DEEP
+from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
+from setpoint.objects.gotext import INT64_MAX, INT64_MIN, float_text, general_float, quote
+from setpoint.objects.tree import Json, Object, copy
+
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], True),
+    **dict.fromkeys(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], False),
+    **dict.fromkeys(["", "~", "null", "Null", "NULL"], None),
+}
+_NOT_FINITE = re.compile(r"[+-]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_INTEGERS = (
+    (re.compile(r"[+-]?(?:0|[1-9][0-9]*)"), 10),
+    (re.compile(r"[+-]?0[oO]?[0-7]+"), 8),
+    (re.compile(r"[+-]?0[xX][0-9a-fA-F]+"), 16),
+    (re.compile(r"[+-]?0[bB][01]+"), 2),
+)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_BASE60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_TIMESTAMP = re.compile(
+    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+    r"(?:(?:[Tt]|[ ]+)[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?(?:Z|[ ]*[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?"
+)
+# The longest number that is read as one; Python would refuse to convert much longer ones.
+_MAX_NUMBER = 400
+
+_CORE = "tag:yaml.org,2002:"
+_STR = f"{_CORE}str"
+_MAP = f"{_CORE}map"
+_MERGE: Any = object()
+_OPEN: Any = object()
+_NO_KEY: Any = object()
+
+
+class Document(NamedTuple):
+    """What a document holds, and its keys given twice (`line 6: key "k" already set in map`)."""
+
+    tree: Json
+    duplicates: tuple[str, ...]
+
+
+def load(text: str | bytes, limit: int = MAX_BODY) -> Document:
+    """The first document (an empty text is null). Raises RequestEntityTooLarge or BadRequest."""
+    return next(load_all(text, limit), Document(None, ()))
+
+
+def load_all(text: str | bytes, limit: int = MAX_BODY) -> Iterator[Document]:
+    """All documents, one after the other. Raises RequestEntityTooLarge or BadRequest."""
+    if len(text) > limit:
+        raise RequestEntityTooLarge.body(limit)
+    loader = None
+    try:
+        loader = yaml.CSafeLoader(text)
+        while not loader.check_event(events.StreamEndEvent):
+            event = loader.get_event()
+            if isinstance(event, events.DocumentStartEvent):
+                yield _Builder(loader).document()
+    except yaml.MarkedYAMLError as error:
+        raise BadRequest(_fault(error)) from None
+    except yaml.reader.ReaderError as error:
+        raise BadRequest(f"yaml: {error.reason}") from None
+    except UnicodeError:
+        raise BadRequest("yaml: invalid Unicode character") from None
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def strict_error(duplicates: tuple[str, ...]) -> str:
+    """The error that keys given twice make where they are not allowed."""
+    return "yaml: unmarshal errors:\n  " + "\n  ".join(duplicates)
+
+
+def _fault(error: yaml.MarkedYAMLError) -> str:
+    """The line as Go counts it: the scanner's faults from one, the parser's from zero, and none for line zero."""
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + (isinstance(error, yaml.scanner.ScannerError) and mark.line > 0) if mark else 0
+    return f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}"
+
+
+class _Frame:
+    """A collection that is being read."""
+
+    __slots__ = ("anchor", "key", "line", "nodes", "value")
+
+    def __init__(self, value: Any, anchor: str | None, nodes: int, line: int) -> None:
+        self.value = value
+        self.anchor = anchor
+        self.nodes = nodes
+        self.line = line
+        self.key: Any = _NO_KEY
+
+
+class _Builder:
+    """Builds the tree of one document from its events, with a stack of its own instead of recursion."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+        self.stack: list[_Frame] = []
+        # Anchor to its value and number of nodes.
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.duplicates: list[str] = []
+        # How many nodes the tree has, and how many of them aliases copied.
+        self.nodes = 0
+        self.copied = 0
+        self.root: Any = None
+
+    def document(self) -> Document:
+        while not isinstance(event := self.loader.get_event(), events.DocumentEndEvent):
+            self.nodes += 1
+            line = event.start_mark.line + 1
+            if isinstance(event, events.ScalarEvent):
+                value = _scalar(event)
+                if event.anchor:
+                    self.anchors[event.anchor] = (value, 1)
+                is_merge = value == "<<" and event.implicit[0] and isinstance(value, str)
+                self.add(_MERGE if is_merge and self.wants_key() else value, line)
+            elif isinstance(event, events.AliasEvent):
+                self.add(self.alias(event.anchor), line)
+            elif isinstance(event, events.CollectionStartEvent):
+                if len(self.stack) > MAX_DEPTH:
+                    raise BadRequest(TOO_DEEP)
+                if event.anchor:
+                    self.anchors[event.anchor] = (_OPEN, 0)
+                is_map = isinstance(event, events.MappingStartEvent)
+                self.stack.append(_Frame({} if is_map else [], event.anchor, self.nodes, line))
+            else:
+                frame = self.stack.pop()
+                if frame.anchor:
+                    self.anchors[frame.anchor] = (frame.value, self.nodes - frame.nodes + 1)
+                self.add(frame.value, frame.line)
+        return Document(self.root, tuple(self.duplicates))
+
+    def wants_key(self) -> bool:
+        return bool(self.stack) and type(self.stack[-1].value) is dict and self.stack[-1].key is _NO_KEY
+
+    def alias(self, name: str | None) -> Any:
+        if name is None or name not in self.anchors:
+            raise BadRequest(f"yaml: unknown anchor '{name}' referenced")
+        value, nodes = self.anchors[name]
+        if value is _OPEN:
+            raise BadRequest(f"yaml: anchor '{name}' value contains itself")
+        self.nodes += nodes
+        self.copied += nodes
+        if self.copied > 100 and self.nodes > 1000 and self.copied / self.nodes > _allowed_share(self.nodes):
+            raise BadRequest("yaml: document contains excessive aliasing")
+        # A copy is as deep as its original, below the place where it goes.
+        if isinstance(value, dict | list) and len(self.stack) + _depth(value) > MAX_DEPTH + 1:
+            raise BadRequest(TOO_DEEP)
+        return copy(value)
+
+    def add(self, value: Any, line: int) -> None:
+        if not self.stack:
+            self.root = value
+            return
+        frame = self.stack[-1]
+        if type(frame.value) is list:
+            frame.value.append(value)
+        elif frame.key is _NO_KEY:
+            frame.key = value if value is _MERGE or type(value) is str else _key(value)
+        else:
+            key, frame.key = frame.key, _NO_KEY
+            if key is _MERGE:
+                self.merge(frame.value, value, line)
+            else:
+                self.put(frame.value, key, value, line)
+
+    def put(self, into: Object, key: str, value: Any, line: int) -> None:
+        if key in into:
+            self.duplicates.append(f"line {line}: key {quote(key)} already set in map")
+        into[key] = value
+
+    def merge(self, into: Object, value: Any, line: int) -> None:
+        # The first of several maps wins, so the last is put in first.
+        parts = reversed(value) if type(value) is list else [value]
+        for part in parts:
+            if type(part) is not dict:
+                raise BadRequest("yaml: map merge requires map or sequence of maps as the value")
+            for key, item in part.items():
+                into[key] = item
+
+
+def _allowed_share(nodes: int) -> float:
+    """Which part of a tree may be copies: nearly all of a small one, a tenth of a large one."""
+    low, high = 400_000, 4_000_000
+    if nodes <= low:
+        return 0.99
+    return 0.10 if nodes >= high else 0.99 - 0.89 * (nodes - low) / (high - low)
+
+
+def _depth(value: Any) -> int:
+    if type(value) is dict:
+        return 1 + max(map(_depth, value.values()), default=0)
+    if type(value) is list:
+        return 1 + max(map(_depth, value), default=0)
+    return 0
+
+
+def _key(value: Any) -> str:
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int:
+        return str(value)
+    if type(value) is float:
+        return general_float(value, 32)
+    kind = "null" if value is None else "map" if type(value) is dict else "list"
+    raise BadRequest(f"yaml: invalid map key: a {kind} cannot be the key of a JSON object")
+
+
+def _scalar(event: Any) -> Any:
+    text: str = event.value
+    tag = event.tag
+    if tag is None:
+        return _resolve(text) if event.implicit[0] else text
+    if not tag.startswith(_CORE):
+        return text
+    wanted = tag.removeprefix(_CORE)
+    if wanted == "binary":
+        try:
+            return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
+        except binascii.Error:
+            raise BadRequest("yaml: !!binary value contains invalid base64 data") from None
+    if wanted not in ("int", "float", "bool", "null"):
+        return text
+    value = _resolve(text)
+    found = {bool: "bool", int: "int", float: "float", str: "str"}.get(type(value), "null")
+    if wanted == found or (wanted == "float" and found == "int"):
+        return value
+    raise BadRequest(f"yaml: cannot decode !!{found} `{text}` as a !!{wanted}")
+
+
+def _resolve(text: str) -> Any:
+    """What a plain scalar means, after a passage through JSON: `1e3` and `1.0` have become integers."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789" or len(text) > _MAX_NUMBER:
+        return text
+    if _NOT_FINITE.fullmatch(text):
+        name = "NaN" if text[1] in "nN" else f"{'-' if text[0] == '-' else '+'}Inf"
+        raise BadRequest(f"json: unsupported value: {name}")
+    plain = text.replace("_", "") if text[0] != "." else text
+    for pattern, base in _INTEGERS:
+        if pattern.fullmatch(plain):
+            number = int(_without_prefix(plain), base)
+            if INT64_MIN <= number <= INT64_MAX:
+                return number
+            if plain[0] not in "+-" and number < 2**64:
+                return float(number)
+    if not _FLOAT.fullmatch(plain):
+        return text
+    value = float(plain)
+    if value - value != 0:
+        return text
+    written = float_text(value)
+    return int(written) if written.lstrip("-").isdigit() and INT64_MIN <= int(written) <= INT64_MAX else value
+
+
+def _without_prefix(number: str) -> str:
+    """The number without the 0x, 0b or 0o that names its base."""
+    return re.sub(r"^([+-]?)0[xXbBoO]", r"\1", number)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes what Go's yaml would: the same indents, the same choice between plain, quoted and literal strings."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        # Every scalar goes out under one tag, so that the library adds neither tags nor quotes of its own.
+        return {yaml.ScalarNode: _STR, yaml.SequenceNode: f"{_CORE}seq"}.get(kind, _MAP)
+
+
+def _represent_str(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else '"' if _means_something_else(text) else ""
+    return dumper.represent_scalar(_STR, text, style=style)
+
+
+def _means_something_else(text: str) -> bool:
+    """Whether the text unquoted would be no string, to this reader or to one that knows base 60 or dates."""
+    if text == "<<" or any(pattern.fullmatch(text) for pattern in (_NOT_FINITE, _BASE60, _TIMESTAMP)):
+        return True
+    return not isinstance(_resolve(text), str)
+
+
+def _represent_scalar(dumper: _Dumper, value: float | bool | None) -> yaml.ScalarNode:
+    if isinstance(value, float):
+        text = float_text(value)
+        return dumper.represent_scalar(_STR, text if text.lstrip("-").isdigit() else general_float(value))
+    return dumper.represent_scalar(_STR, "null" if value is None else str(value).lower())
+
+
+def _represent_dict(dumper: _Dumper, tree: Object) -> yaml.MappingNode:
+    return dumper.represent_mapping(_MAP, sorted(tree.items(), key=lambda item: _natural(item[0])))
+
+
+_Dumper.add_representer(str, _represent_str)
+_Dumper.add_representer(dict, _represent_dict)
+for _type in (int, float, bool, type(None)):
+    _Dumper.add_representer(_type, _represent_scalar)
+
+
+def dump(tree: Json) -> str:
+    """The tree as YAML text, its keys in the order in which `kubectl` prints them."""
+    text: str = yaml.dump(tree, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
+    # A document that is a lone scalar ends with a mark that Go does not write.
+    return text.removesuffix("...\n")
+
+
+def _compare(first: str, second: str) -> int:
+    """The order of keys in Go's yaml: letters after anything else, and numbers inside by their value."""
+    for at, (mine, its) in enumerate(zip(first, second, strict=False)):
+        if mine == its:
+            continue
+        if mine.isalpha() or its.isalpha():
+            if mine.isalpha() and its.isalpha():
+                return -1 if mine < its else 1
+            return 1 if mine.isalpha() else -1
+        lead = ""
+        if "0" in (mine, its):
+            before = first[:at]
+            digits = before[len(before.rstrip("0123456789")) :]
+            lead = "1" if digits.strip("0") else ""
+        mine_digits, its_digits = _leading_digits(first, at), _leading_digits(second, at)
+        numbers = int(lead + mine_digits or "0"), int(lead + its_digits or "0")
+        if numbers[0] != numbers[1]:
+            return -1 if numbers[0] < numbers[1] else 1
+        if len(mine_digits) != len(its_digits):
+            return -1 if len(mine_digits) < len(its_digits) else 1
+        return -1 if mine < its else 1
+    return len(first) - len(second)
+
+
+def _leading_digits(text: str, at: int) -> str:
+    end = at
+    while end < len(text) and end - at < _MAX_NUMBER and text[end] in "0123456789":
+        end += 1
+    return text[at:end]
+
+
+_natural = cmp_to_key(_compare)
