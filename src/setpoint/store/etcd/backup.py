@@ -1,0 +1,106 @@
+"""Snapshots of a store in etcd: everything that is kept, as the bytes that every backend can load; and back again.
+
+etcd's past cannot be written, so restoring brings back the state alone, as new writes with their old time, actor, cause
+and deadline. It is made beside the current state and taken up in one transaction: other replicas see the old state or
+the new one, never a mixture, and a restore that is broken off changes nothing.
+"""
+
+from setpoint.store.bounds import Bounds
+from setpoint.store.contract import Entry, Snapshot, StoreError
+from setpoint.store.dump import Contents, Dumped, dump, load
+from setpoint.store.etcd import envelope, past, wire
+from setpoint.store.etcd.client import OutOfRange
+from setpoint.store.etcd.keys import Epoch, prefix_end
+from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.wire import Message
+
+# What one transaction of a restore may hold, well within the bounds that etcd has by default.
+CHUNK_OPS = 100
+CHUNK_BYTES = 512 << 10
+
+
+async def snapshot(session: Session) -> Dumped:
+    while True:
+        entries, kept = await past.log(session, 0, 0)
+        epoch = kept.epoch
+        deadlines = {}
+        try:
+            async for kv in past.state_at(session, epoch, kept.readable(kept.current)):
+                expires = envelope.open_(kv.value, kv.key).meta.expires
+                if expires is not None:
+                    deadlines[epoch.key(kv.key)] = expires
+        except OutOfRange:  # compacted while we read
+            continue
+        bounds = Bounds(epoch.outward(kept.base), epoch.outward(kept.current))
+        return Dumped(bounds.current, dump(Contents(bounds, entries, deadlines)))
+
+
+async def restore(session: Session, source: Snapshot | bytes) -> int:
+    contents = load(source if isinstance(source, bytes) else source.dump())
+    state: dict[str, Entry] = {}
+    for entry in contents.entries:
+        if entry.value is None:
+            state.pop(entry.key, None)
+        else:
+            state[entry.key] = entry
+    while True:
+        current = (await session.read(lambda _: [])).epoch
+        name = session.ids.uid()
+        if not await _stage(session, current, Epoch(session.root, name, 0, 0), state, contents):
+            continue
+        switched = await _switch(session, current, name, contents.bounds.current)
+        if switched is not None:
+            return switched
+
+
+async def _stage(session: Session, current: Epoch, epoch: Epoch, state: dict[str, Entry], contents: Contents) -> bool:
+    """Writes the state of a new epoch; False if another one became current meanwhile."""
+    ops: list[Message] = []
+    size = 0
+    for key, entry in state.items():
+        assert entry.value is not None
+        expires = contents.deadlines.get(key)
+        sealed = envelope.seal(entry.value, envelope.Meta(entry.time, entry.actor, entry.cause, expires))
+        if ops and (len(ops) >= CHUNK_OPS or size + len(sealed) > CHUNK_BYTES):
+            if not await _put(session, current, ops):
+                return False
+            ops, size = [], 0
+        ops.append(wire.put(epoch.of_state(key), sealed))
+        if expires is not None:
+            ops.append(wire.put(epoch.of_expiry(expires, key), b""))
+        size += len(sealed)
+    return not ops or await _put(session, current, ops)
+
+
+async def _put(session: Session, current: Epoch, ops: list[Message]) -> bool:
+    # The check also stops a copy of this request that was held up somewhere: it cannot arrive after the switch.
+    response = await session.client.txn(wire.txn([session.same_epoch(current)], ops, []), once=False)
+    session.hear(response)
+    return bool(response.succeeded)
+
+
+async def _switch(session: Session, current: Epoch, name: str, snapshot_revision: int) -> int | None:
+    """Makes a new epoch the current one, and removes all others. Returns the store's revision; None: we lost a race."""
+    # The switch will be etcd's next revision or a later one; the store's must come after the snapshot's and our own.
+    shift = max(current.shift, snapshot_revision - session.seen)
+    epoch = Epoch(session.root, name, 0, shift)
+    record = envelope.seal_record(envelope.EpochRecord(name, shift))
+    head = envelope.seal_head(envelope.Head(b"", session.now()))
+    request = wire.txn(
+        [session.same_epoch(current)],
+        [
+            wire.put(session.root.epoch, record),
+            wire.put(epoch.head, head),
+            wire.delete(session.root.epochs, epoch.base),
+            wire.delete(prefix_end(epoch.base), prefix_end(session.root.epochs)),
+        ],
+        [],
+    )
+    await session.client.txn(request, once=False)
+    # Whether it was this request or a copy of it that was done, the epoch tells.
+    reading = await session.read(lambda _: [])
+    if reading.epoch.name == name:
+        return reading.epoch.outward(reading.epoch.revision)
+    if reading.epoch.revision == current.revision:
+        raise StoreError("the snapshot could not be restored: etcd did not take up the new state")
+    return None

@@ -1,0 +1,159 @@
+"""What all watches of a store share: one etcd watch of everything, and a window of the latest events in memory.
+
+The watches are the cursors of `store.follow`. One that is older than the window reads from etcd itself until it has
+caught up, step by step and only as fast as it is asked; so a slow watch costs the others nothing and holds no queue.
+The feed begins with the first watch, a little in the past, so that watches that were just interrupted find their place.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from setpoint.store.bounds import Bounds
+from setpoint.store.contract import Closed, Event, StoreError, TooLate
+from setpoint.store.etcd.replay import Batch, LogReplay
+from setpoint.store.etcd.session import Session
+from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
+
+WINDOW_EVENTS = 16_384
+WINDOW_BYTES = 64 << 20
+BEGIN_BEFORE = 1_000  # revisions
+CATCHING_UP = 16  # etcd watches kept open between the steps of those who catch up
+
+_logger = logging.getLogger("setpoint.store")
+
+
+class Feed:
+    """The source of all cursors of a store. Revisions are the store's."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._followers = Followers()
+        self._events: list[Event] = []
+        self._sizes: list[int] = []
+        self._bytes = 0
+        self._start = 0  # the window holds every event after this revision,
+        self._current = 0  # up to this one
+        self._restored = 0
+        self._failure: StoreError | None = None
+        self._closed = False
+        self._task: asyncio.Task[None] | None = None
+        # Who catches up, by the revision they have reached.
+        self._replays: dict[int, LogReplay] = {}
+
+    @property
+    def current(self) -> int:
+        return self._current
+
+    @property
+    def bounds(self) -> Bounds:
+        """Where a new watch begins if it does not say; what is too late, only etcd knows."""
+        return Bounds(0, self._session.epoch.outward(self._session.known))
+
+    @property
+    def closed(self) -> bool:
+        if self._failure is not None:
+            raise self._failure
+        return self._closed
+
+    @property
+    def restored(self) -> int:
+        return self._restored
+
+    def watch(self, prefix: str, after: int | None) -> Cursor:
+        if self._task is None and not self._closed:
+            self._begin()
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        return Cursor(self, self._followers, prefix, after)
+
+    def recent(self, after: int) -> Sequence[Event] | None:
+        if after < self._start:
+            return None
+        return whole_revisions(self._events, first_after(self._events, after), STEP)
+
+    async def older(self, after: int) -> Sequence[Event]:
+        replay = self._replays.pop(after, None) or LogReplay(self._session, after)
+        found: list[Event] = []
+        try:
+            while not found:
+                for batch in await replay.next():
+                    found.extend(batch.events)
+        except BaseException:
+            replay.close()
+            raise
+        reached = found[-1].entry.revision
+        if self._closed or reached >= self._start or reached in self._replays:
+            replay.close()
+        else:
+            self._replays[reached] = replay
+            if len(self._replays) > CATCHING_UP:
+                self._replays.pop(next(iter(self._replays))).close()
+        return found
+
+    def restart(self) -> None:
+        """Tells every watch that it is too late, for another past was restored."""
+        self._restored = self._session.epoch.outward(self._session.epoch.revision)
+        self._reset(self._restored)
+
+    async def close(self) -> None:
+        self._closed = True
+        for replay in self._replays.values():
+            replay.close()
+        self._replays.clear()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._followers.wake_all(self._current)
+
+    def _begin(self) -> None:
+        epoch, known = self._session.epoch, self._session.known
+        self._start = self._current = epoch.outward(max(epoch.revision, known - BEGIN_BEFORE))
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                epoch = self._session.epoch
+                replay = LogReplay(self._session, self._current)
+                try:
+                    while True:
+                        for batch in await replay.next():
+                            self._append(batch)
+                except TooLate:
+                    # What we missed, those who want it must read for themselves, as far as they still can.
+                    reading = await self._session.read(lambda _: [])
+                    if reading.epoch.revision != epoch.revision:
+                        self.restart()
+                    else:
+                        self._reset(reading.epoch.outward(reading.current))
+                finally:
+                    replay.close()
+        except Closed:
+            pass
+        except StoreError as error:
+            _logger.error("the watches of the store have ended: %s", error)
+            self._failure = error
+            self._followers.wake_all(self._current)
+
+    def _append(self, batch: Batch) -> None:
+        self._session.known = max(self._session.known, self._session.epoch.inward(batch.revision))
+        self._current = batch.revision
+        if not batch.events:
+            return
+        self._events.extend(batch.events)
+        self._sizes.extend([batch.size // len(batch.events)] * len(batch.events))
+        self._bytes += batch.size
+        if len(self._events) > WINDOW_EVENTS or self._bytes > WINDOW_BYTES:
+            self._shorten()
+        self._followers.publish(batch.revision, [event.entry.key for event in batch.events])
+
+    def _shorten(self) -> None:
+        """Drops the older half of the window, whole revisions."""
+        half = whole_revisions(self._events, 0, max(1, len(self._events) // 2))
+        self._start = half[-1].entry.revision
+        self._bytes -= sum(self._sizes[: len(half)])
+        del self._events[: len(half)], self._sizes[: len(half)]
+
+    def _reset(self, revision: int) -> None:
+        self._events, self._sizes, self._bytes = [], [], 0
+        self._start = self._current = revision
+        self._followers.wake_all(revision)

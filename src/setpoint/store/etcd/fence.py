@@ -1,0 +1,90 @@
+"""Finds out whether a write has landed when the connection was lost before etcd answered.
+
+Reading back is not enough: the write may still be on its way. So every write checks a key of its client, the fence, and
+a client in doubt first raises it. A write that has not landed by then never will; one that has, has left its id in the
+head, whose versions up to that moment are then looked through. After that, what the caller is told is true.
+"""
+
+import asyncio
+
+from setpoint.store.contract import StoreError
+from setpoint.store.etcd import envelope, wire
+from setpoint.store.etcd.client import Lost, OutOfRange
+from setpoint.store.etcd.failures import OutcomeUnknown
+from setpoint.store.etcd.keys import Epoch
+from setpoint.store.etcd.replay import Replay
+from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.wire import Message
+
+# A raised fence outlives every request that could run into it by far, and then goes away by itself.
+LEASE_SECONDS = 3600
+
+
+class Fence:
+    """One client's fence, and the writes that are under way in front of it."""
+
+    def __init__(self, session: Session, client: str) -> None:
+        self.version = 0  # how often it has been raised, as etcd last told
+        self.key = session.root.fence(client)
+        self._session = session
+        self._sent: dict[bytes, tuple[bytes, int]] = {}
+        self._landed: dict[bytes, int] = {}
+        self._raising = asyncio.Lock()
+        self._raised = 0  # how often it was raised and everything in front of it looked for
+        self._heads: set[bytes] = set()  # where that was the last time
+
+    def check(self) -> Message:
+        """What makes a write fail once the fence has been raised."""
+        return wire.version_is(self.key, self.version)
+
+    def sending(self, write: bytes, epoch: Epoch) -> int:
+        """A write is about to be sent; what is returned goes into `settle` if it gets lost."""
+        self._sent[write] = epoch.head, self._session.seen
+        return self._raised
+
+    def answered(self, write: bytes) -> None:
+        del self._sent[write]
+        self._landed.pop(write, None)
+
+    async def settle(self, write: bytes, sent: int, lost: Lost) -> int | None:
+        """The revision of etcd's at which a write landed, or None if it never will. Raises OutcomeUnknown."""
+        try:
+            async with self._raising:
+                if sent == self._raised or self._sent[write][0] not in self._heads:
+                    await self._raise()
+        except (StoreError, OutOfRange) as error:
+            reason = str(error) or "etcd was compacted in the meantime"
+            raise OutcomeUnknown(
+                f"the connection to etcd was lost while it was writing ({lost}); whether the write was made "
+                f"is not known: {reason}"
+            ) from error
+        return self._landed.get(write)
+
+    async def _raise(self) -> None:
+        client = self._session.client
+        deadline = client.deadline()
+        lease = await client.grant(LEASE_SECONDS)
+        # The heads are read in the very transaction that raises the fence.
+        heads = {head for head, _ in self._sent.values()}
+        request = wire.txn([], [wire.put(self.key, b"", lease), wire.get(self.key), *map(wire.get, heads)], [])
+        response = await client.txn(request, once=False, deadline=deadline)
+        raised, *found = map(wire.first, response.responses[1:])
+        for head in found:
+            if head is not None:
+                since = min(seen for its_head, seen in self._sent.values() if its_head == head.key)
+                await self._look(head.key, since, head.mod_revision, deadline)
+        assert raised is not None
+        self.version, self._heads = raised.version, heads
+        self._raised += 1
+
+    async def _look(self, head: bytes, since: int, until: int, deadline: float) -> None:
+        """Looks for our writes among the versions of a head after one revision and up to another."""
+        replay = Replay(self._session, head, b"", since, deadline)
+        try:
+            while replay.position < until:
+                for revision, events in await replay.next():
+                    write = envelope.open_head(events[0].kv.value, head).write
+                    if write in self._sent:
+                        self._landed[write] = revision
+        finally:
+            replay.close()

@@ -1,0 +1,164 @@
+"""The past: of one key, walked back from version to version; of all keys, replayed from etcd.
+
+An entry of the state names the revision it replaced, and a deletion leaves its own record, so each step back is one
+read by key. Before the oldest kept revision there is only what was not superseded by then.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from setpoint.store.contract import Entry, TooLate
+from setpoint.store.etcd import envelope, wire
+from setpoint.store.etcd.client import OutOfRange
+from setpoint.store.etcd.keys import Epoch, prefix_end
+from setpoint.store.etcd.replay import LogReplay
+from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.wire import Message
+
+CHUNK = 2_000  # keys read at once
+
+
+class Kept(NamedTuple):
+    """What of the past was kept at some moment, in revisions of etcd's."""
+
+    epoch: Epoch
+    base: int  # the oldest readable revision of the store
+    current: int
+    compacted: int
+
+    def readable(self, revision: int) -> int:
+        """A revision at which etcd can be read, and at which the store was as it was at this one.
+
+        Others write to etcd too: it may be compacted to beyond our current revision.
+        """
+        return max(revision, self.compacted)
+
+
+async def kept(session: Session) -> Kept:
+    compacted = await session.compacted()
+    reading = await session.read(lambda _: [])
+    base = max(reading.epoch.revision, min(compacted, reading.current))
+    return Kept(reading.epoch, base, reading.current, compacted)
+
+
+async def history(session: Session, key: str, before: int | None, limit: int) -> Sequence[Entry]:
+    while True:
+        entries: list[Entry] = []
+        try:
+            async for entry in _backwards(session, key, before):
+                entries.append(entry)
+                if len(entries) == limit:
+                    break
+        except OutOfRange:  # compacted while we walked
+            continue
+        return entries
+
+
+async def log(session: Session, after: int, limit: int) -> tuple[list[Entry], Kept]:
+    """The entries, and what was kept when they were read: they reach up to its current revision."""
+    while True:
+        found = await kept(session)
+        try:
+            return await _log(session, found, after, limit), found
+        except OutOfRange:  # compacted while we read
+            continue
+        except TooLate:
+            continue
+
+
+async def state_at(session: Session, epoch: Epoch, revision: int) -> AsyncIterator[Message]:
+    """Every key of the state at a revision of etcd's, in chunks. Raises OutOfRange."""
+    start, end = epoch.state, prefix_end(epoch.state)
+    while True:
+        request = wire.txn([], [wire.range_(start, end, limit=CHUNK, revision=revision)], [])
+        found = (await session.client.txn(request, once=False)).responses[0].response_range
+        for kv in found.kvs:
+            yield kv
+        if not found.more:
+            return
+        start = found.kvs[-1].key + b"\0"
+
+
+async def _log(session: Session, found: Kept, after: int, limit: int) -> list[Entry]:
+    epoch, wanted = found.epoch, found.epoch.inward(after)
+    entries: list[Entry] = []
+    if wanted < found.base:
+        state = [kv async for kv in state_at(session, epoch, found.readable(found.base)) if kv.mod_revision > wanted]
+        for kv in sorted(state, key=lambda kv: kv.mod_revision):
+            if limit and len(entries) >= limit and entries[-1].revision != epoch.outward(kv.mod_revision):
+                return entries
+            entries.append(_written(kv, epoch))
+    place = max(found.base, wanted)
+    if place >= found.current or (limit and len(entries) >= limit):
+        return entries
+    position, until = epoch.outward(place), epoch.outward(found.current)
+    replay = LogReplay(session, position, session.client.deadline())
+    try:
+        while position < until:
+            for batch in await replay.next():
+                if batch.revision > until or (limit and len(entries) >= limit):
+                    return entries
+                entries.extend(event.entry for event in batch.events)
+                position = batch.revision
+    finally:
+        replay.close()
+    return entries
+
+
+async def _backwards(session: Session, key: str, before: int | None) -> AsyncIterator[Entry]:
+    found = await kept(session)
+    epoch = found.epoch
+    end = found.current + 1 if before is None else min(epoch.inward(before), found.current + 1)
+    place = max(found.base, end - 1)
+    while place >= found.base:
+        written, deletion = await _versions(session, epoch, key, found.readable(place))
+        if written is not None:
+            if written.mod_revision >= end:
+                return
+            yield _written(written, epoch)
+            place = written.mod_revision - 1
+            continue
+        if deletion is None or not found.base < deletion.mod_revision < end:
+            return
+        place = deletion.mod_revision - 1
+        deleted, _ = await _versions(session, epoch, key, found.readable(place))
+        if deleted is None:
+            return
+        yield _deleted(key, deletion, deleted, epoch)
+
+
+async def _versions(session: Session, epoch: Epoch, key: str, revision: int) -> Sequence[Message | None]:
+    """A key of the state, and the record of its last deletion, as of a revision of etcd's."""
+    reads = [wire.get(epoch.of_state(key), revision), wire.get(epoch.of_deletion(key), revision)]
+    response = await session.client.txn(wire.txn([], reads, []), once=False)
+    return [wire.first(answer) for answer in response.responses]
+
+
+def _written(kv: Message, epoch: Epoch) -> Entry:
+    """The entry that wrote a key of the state."""
+    value, meta = envelope.open_(kv.value, kv.key)
+    return Entry(
+        epoch.outward(kv.mod_revision),
+        epoch.key(kv.key),
+        value,
+        epoch.outward(meta.previous) if meta.previous else 0,
+        epoch.outward(kv.create_revision),
+        meta.time,
+        meta.actor,
+        meta.cause,
+    )
+
+
+def _deleted(key: str, deletion: Message, deleted: Message, epoch: Epoch) -> Entry:
+    """The entry that deleted a key, from the record of it and what the key was."""
+    meta = envelope.open_(deletion.value, deletion.key).meta
+    return Entry(
+        epoch.outward(deletion.mod_revision),
+        key,
+        None,
+        epoch.outward(deleted.mod_revision),
+        epoch.outward(deleted.create_revision),
+        meta.time,
+        meta.actor,
+        meta.cause,
+    )

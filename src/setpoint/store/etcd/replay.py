@@ -1,0 +1,169 @@
+"""Reads the log from etcd: every revision after a given one, exactly once, in order and whole, across reconnects.
+
+`Replay` is a plain etcd watch that comes back: when its stream is lost, it opens another one after the last revision it
+handed out. `LogReplay` makes the store's events of what passes by, and decides what is too late.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from setpoint.store.contract import Entry, Event, TooLate
+from setpoint.store.etcd import envelope
+from setpoint.store.etcd.client import Lost, OutOfRange, WatchStream
+from setpoint.store.etcd.failures import unreachable
+from setpoint.store.etcd.keys import Epoch, prefix_end
+from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.wire import Message
+
+_DELETE = 1
+
+
+class Batch(NamedTuple):
+    """One revision of the store, with its events and about how many bytes they hold."""
+
+    revision: int
+    events: tuple[Event, ...]
+    size: int
+
+
+class Replay:
+    """What etcd did to a range of keys, revision by revision.
+
+    `position` is how far it has been handed out. With a deadline it fails at that moment if etcd cannot be reached;
+    without one it keeps trying.
+    """
+
+    def __init__(self, session: Session, start: bytes, end: bytes, after: int, deadline: float | None = None) -> None:
+        self.position = after
+        self._session = session
+        self._range = start, end
+        self._deadline = deadline
+        self._stream: WatchStream | None = None
+        self._fragments: list[Message] = []
+
+    async def next(self) -> list[tuple[int, list[Message]]]:
+        """The next revisions, each with its events; none when etcd only said how far it is. Raises OutOfRange."""
+        pauses = self._session.client.pauses()
+        while True:
+            try:
+                if self._stream is None:
+                    self._fragments = []
+                    self._stream = await self._session.client.watch(*self._range, self.position + 1)
+                response = await self._stream.read()
+            except Lost as lost:
+                self._stream = None
+                if self._deadline is not None and self._session.clock.monotonic() >= self._deadline:
+                    raise unreachable(self._session.client.where, lost.cause) from lost
+                await pauses.wait()
+                continue
+            except BaseException:  # cancelled in the middle of a read, which ends the stream
+                self.close()
+                raise
+            if response.canceled:
+                self.close()
+                if response.compact_revision:
+                    self._session.forget(response.compact_revision)
+                    raise OutOfRange(compacted=True)
+                await pauses.wait()
+            elif not response.created:
+                return list(self._take(response))
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _take(self, response: Message) -> Iterator[tuple[int, list[Message]]]:
+        self._fragments.extend(response.events)
+        if response.fragment:  # the rest of this revision is still to come
+            return
+        events, self._fragments = self._fragments, []
+        for revision, group in groupby(events, key=lambda event: event.kv.mod_revision):
+            if revision > self.position:
+                self.position = revision
+                yield revision, list(group)
+        if not events:
+            self.position = max(self.position, response.header.revision)
+
+
+class LogReplay:
+    """The store's log after a revision, for as long as its epoch lasts."""
+
+    def __init__(self, session: Session, after: int, deadline: float | None = None) -> None:
+        self._session = session
+        self._epoch = session.epoch
+        self._deadline = deadline
+        self._asked = after
+        self._replay = self._open(self._epoch.inward(after))
+
+    async def next(self) -> list[Batch]:
+        """The next revisions; none when there is nothing but the knowledge that it is so. Raises TooLate."""
+        if self._replay.position < self._epoch.revision:
+            raise TooLate(self._asked, await self._session.oldest())
+        try:
+            batches = [self._batch(*found) for found in await self._replay.next()]
+        except OutOfRange as error:
+            # Nothing was missed if the store has not moved: then others wrote to etcd, and it was compacted for them.
+            reading = await self._session.read(lambda _: [])
+            if reading.epoch.revision != self._epoch.revision or reading.current > self._replay.position:
+                late = self._epoch.outward(self._replay.position)
+                raise TooLate(late, await self._session.oldest()) from error
+            self._replay = self._open(reading.etcd_revision)
+            return []
+        return [batch for batch in batches if batch is not None]
+
+    def close(self) -> None:
+        self._replay.close()
+
+    def _open(self, after: int) -> Replay:
+        root = self._session.root.start
+        return Replay(self._session, root, prefix_end(root), after, self._deadline)
+
+    def _batch(self, revision: int, raw: list[Message]) -> Batch | None:
+        """What one revision of etcd did to the store, if it did anything. Raises OutOfRange at the end of the epoch."""
+        epoch, deletions = self._epoch, {}
+        changes, ours = [], False
+        for event in raw:
+            key = event.kv.key
+            if key.startswith(epoch.state):
+                changes.append(event)
+            elif key.startswith(epoch.deleted) and event.type != _DELETE:
+                deletions[key[len(epoch.deleted) :]] = event.kv
+            elif key == epoch.head:
+                ours = True
+            elif key == self._session.root.epoch and revision > epoch.revision:
+                raise OutOfRange(compacted=True)
+        if not ours and not changes:
+            return None
+        events = tuple(_event(change, deletions, epoch) for change in changes)
+        return Batch(epoch.outward(revision), events, sum(event.ByteSize() for event in changes))
+
+
+def _event(change: Message, deletions: dict[bytes, Message], epoch: Epoch) -> Event:
+    """The store's event for a change of its state. Raises OutOfRange if what it replaced is already forgotten."""
+    now, before = change.kv, change.prev_kv
+    had_one = bool(before.mod_revision)
+    if change.type == _DELETE:
+        tomb = deletions.get(now.key[len(epoch.state) :])
+        # Whoever deletes our keys by hand leaves no word about it.
+        meta = envelope.open_(tomb.value, tomb.key).meta if tomb is not None else envelope.BY_HAND
+        value, created = None, before.create_revision
+    else:
+        value, meta = envelope.open_(now.value, now.key)
+        created = now.create_revision
+    if not had_one and (change.type == _DELETE or now.version > 1):
+        raise OutOfRange(compacted=True)
+    return Event(
+        Entry(
+            epoch.outward(now.mod_revision),
+            epoch.key(now.key),
+            value,
+            epoch.outward(before.mod_revision) if had_one else 0,
+            epoch.outward(created),
+            meta.time,
+            meta.actor,
+            meta.cause,
+        ),
+        envelope.value_of(before.value, before.key) if had_one else None,
+    )

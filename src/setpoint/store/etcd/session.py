@@ -1,0 +1,139 @@
+"""What all parts of the store share: the client, the current epoch, and how far we know the log to reach.
+
+Every read is one transaction that first checks that the epoch is still the one it was made for; if it is not, the new
+one is taken up and the read repeated. Reads are linearizable: they see every commit that has returned, of any replica.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from setpoint.objects.clock import Clock
+from setpoint.objects.ids import Ids
+from setpoint.store.contract import Item, TooEarly, TooLate
+from setpoint.store.etcd import envelope, wire
+from setpoint.store.etcd.client import EtcdClient, OutOfRange
+from setpoint.store.etcd.keys import FIRST_EPOCH, Epoch, Root
+from setpoint.store.etcd.wire import Message
+
+
+class Reading(NamedTuple):
+    """The answers to a read, and what was true at the same moment."""
+
+    answers: list[Message]
+    epoch: Epoch
+    current: int  # the revision of the last transaction of the epoch, or the epoch's own if there was none
+    transactions: int  # how many there were in the epoch
+    etcd_revision: int  # how far etcd itself was; others write to it too
+
+
+class Session:
+    """One client's view of where the store is."""
+
+    def __init__(self, client: EtcdClient, clock: Clock, ids: Ids) -> None:
+        self.client = client
+        self.clock = clock
+        self.ids = ids
+        self.root = Root(client.config.root)
+        self.epoch = Epoch(self.root, FIRST_EPOCH, 0, 0)
+        self.known = 0  # the store's revision, as far as we have heard
+        self.seen = 0  # etcd's revision, as far as we have heard; every write of ours will come after it
+        self._compacted = 1  # etcd's first revision is 1: this says nothing has been compacted yet
+
+    async def open(self) -> None:
+        """Begins the first epoch if there is none, and finds out where the store is."""
+        begin = wire.put(self.root.epoch, envelope.seal_record(envelope.EpochRecord(FIRST_EPOCH)))
+        await self.client.txn(wire.txn([wire.mod_is(self.root.epoch, 0)], [begin], []), once=False)
+        await self.read(lambda _: [])
+
+    def now(self) -> float:
+        return self.clock.now().timestamp()
+
+    async def read(self, ops: Callable[[Epoch], list[Message]]) -> Reading:
+        """Does what `ops` makes for the current epoch, and reads how far the store is."""
+        while True:
+            epoch = self.epoch
+            request = wire.txn(
+                [self.same_epoch(epoch)], [*ops(epoch), wire.get(epoch.head)], [wire.get(self.root.epoch)]
+            )
+            response = await self.client.txn(request, once=False)
+            self.hear(response)
+            if not response.succeeded:
+                self.take_epoch(response.responses[0])
+                continue
+            head = wire.first(response.responses[-1])
+            current, transactions = (head.mod_revision, head.version) if head else (epoch.revision, 0)
+            self.known = max(self.known, current)
+            return Reading(list(response.responses[:-1]), epoch, current, transactions, response.header.revision)
+
+    async def read_at(self, ops: Callable[[Epoch, int], list[Message]], at: int) -> Reading:
+        """The same as of a revision of the store. Raises TooLate or TooEarly."""
+        try:
+            reading = await self.read(lambda epoch: ops(epoch, max(1, epoch.inward(at))))
+        except OutOfRange as error:
+            # etcd may have forgotten even the current revision of ours, if others go on writing to it and compact it.
+            reading = await self.read(lambda epoch: ops(epoch, 0))
+            if reading.epoch.inward(at) < reading.current:
+                raise TooLate(at, await self.oldest()) from error
+        wanted = reading.epoch.inward(at)
+        if wanted > reading.current:
+            raise TooEarly(at, reading.epoch.outward(reading.current))
+        if wanted < reading.epoch.revision:
+            raise TooLate(at, await self.oldest())
+        return reading
+
+    async def oldest(self) -> int:
+        """The oldest revision of the store that can be read."""
+        compacted = await self.compacted()
+        reading = await self.read(lambda _: [])
+        return reading.epoch.outward(max(reading.epoch.revision, min(compacted, reading.current)))
+
+    async def compacted(self) -> int:
+        """The revision that etcd is compacted to. It does not say; but it refuses to read at any before."""
+        low = self._compacted
+        if await self._readable(low):
+            return low
+        await self._readable(0)  # hears how far etcd is now
+        high = self.seen
+        while high - low > 1:  # low is refused, high is not
+            middle = (low + high) // 2
+            if await self._readable(middle):
+                high = middle
+            else:
+                low = middle
+        self.forget(high)
+        return high
+
+    def forget(self, revision: int) -> None:
+        """Notes that etcd has been compacted up to a revision."""
+        self._compacted = max(self._compacted, revision)
+
+    def same_epoch(self, epoch: Epoch) -> Message:
+        """The check that an epoch is still the current one."""
+        return wire.mod_is(self.root.epoch, epoch.revision)
+
+    def take_epoch(self, response: Message) -> None:
+        """Takes up the epoch that a `get` of the epoch key found."""
+        found = wire.first(response)
+        if found is None:
+            raise envelope.foreign(self.root.epoch)
+        record = envelope.open_epoch(found.value, self.root.epoch)
+        shift = -found.mod_revision if record.shift is None else record.shift
+        self.epoch = Epoch(self.root, record.name, found.mod_revision, shift)
+        self.known = max(self.known, found.mod_revision)
+
+    def hear(self, response: Message) -> None:
+        self.seen = max(self.seen, response.header.revision)
+
+    async def _readable(self, revision: int) -> bool:
+        probe = wire.txn([], [wire.get(self.root.compact, revision, keys_only=True)], [])
+        try:
+            self.hear(await self.client.txn(probe, once=False))
+        except OutOfRange as error:
+            return not error.compacted
+        return True
+
+
+def item_of(found: Message, epoch: Epoch) -> Item:
+    """The item that a key of the state is."""
+    value = envelope.value_of(found.value, found.key)
+    return Item(epoch.key(found.key), value, epoch.outward(found.mod_revision), epoch.outward(found.create_revision))

@@ -1,0 +1,191 @@
+"""The store in etcd, for those who outgrow one machine: several servers share it.
+
+One transaction of the store is one of etcd's, so every promise of the contract rests on etcd's own: reads are
+linearizable, a commit that returned is on a majority of its members, and a lost connection is followed by finding out
+what became of the write before anybody is told. What differs from the other backends:
+
+* The store's revisions are etcd's, shifted to begin at 1. They grow by one with each transaction as long as nobody
+  else writes to the cluster; otherwise there are gaps.
+* etcd is compacted as a whole, by us or by others: a revision may be forgotten that no retention of ours let go.
+* `restore` brings back the state, not the past.
+* A transaction holds as many writes as etcd takes operations: with its defaults about 120, or 60 deletions.
+"""
+
+from collections.abc import Callable, Sequence
+
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.ids import Ids, SystemIds
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.contract import (
+    Entry,
+    Expect,
+    Item,
+    Page,
+    Retention,
+    Snapshot,
+    TooEarly,
+    Watch,
+    Write,
+)
+from setpoint.store.etcd import backup, past, wire
+from setpoint.store.etcd.client import EtcdClient, OutOfRange
+from setpoint.store.etcd.config import EtcdConfig
+from setpoint.store.etcd.feed import Feed
+from setpoint.store.etcd.keys import Epoch, prefix_end
+from setpoint.store.etcd.session import Reading, Session, item_of
+from setpoint.store.etcd.tending import POLL, Tending
+from setpoint.store.etcd.wire import Message
+from setpoint.store.etcd.writer import Writer
+from setpoint.store.keys import check_key, check_writes
+from setpoint.store.upkeep import Upkeep
+
+
+class EtcdStore:
+    """The log in etcd. Made by `EtcdStore.open`; belongs to the event loop it was opened in."""
+
+    def __init__(self, session: Session, retention: Retention) -> None:
+        self._session = session
+        self._writer = Writer(session)
+        self._feed = Feed(session)
+        self._tending = Tending(session, self._writer, retention)
+        self._upkeep = Upkeep(session.clock, lambda: session.now() + POLL, self._tending.poll)
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        config: EtcdConfig,
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        retention: Retention = Retention(),  # noqa: B008 - immutable
+    ) -> "EtcdStore":
+        """Connects. Without a retention nothing is compacted by us: etcd's --auto-compaction can do it as well."""
+        clock, ids = clock or SystemClock(), ids or SystemIds()
+        client = EtcdClient(config, clock, ids)
+        session = Session(client, clock, ids)
+        try:
+            await session.open()
+        except BaseException:
+            await client.close()
+            raise
+        store = cls(session, retention)
+        store._upkeep.expect(session.now() + POLL)
+        return store
+
+    # Reading
+
+    async def revision(self) -> int:
+        reading = await self._session.read(lambda _: [])
+        return reading.epoch.outward(reading.current)
+
+    async def oldest(self) -> int:
+        return await self._session.oldest()
+
+    async def get(self, key: str, at: int | None = None) -> Item | None:
+        check_key(key)
+        reading = await self._read(lambda epoch, revision: wire.get(epoch.of_state(key), revision), at)
+        found = wire.first(reading.answers[0])
+        return item_of(found, reading.epoch) if found is not None else None
+
+    async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
+        while True:
+            try:
+                return await self._page(prefix, after, limit, at)
+            except OutOfRange:  # compacted between two chunks
+                continue
+
+    async def count(self, prefix: str, at: int | None = None) -> int:
+        def op(epoch: Epoch, revision: int) -> Message:
+            start = epoch.of_state(prefix)
+            return wire.count(start, prefix_end(start), revision)
+
+        return int((await self._read(op, at)).answers[0].response_range.count)
+
+    async def _read(self, op: Callable[[Epoch, int], Message], at: int | None) -> Reading:
+        if at is None:
+            return await self._session.read(lambda epoch: [op(epoch, 0)])
+        return await self._session.read_at(lambda epoch, revision: [op(epoch, revision)], at)
+
+    async def _page(self, prefix: str, after: str, limit: int, at: int | None) -> Page:
+        def op(epoch: Epoch, revision: int) -> Message:
+            start = epoch.of_state(prefix)
+            end = prefix_end(start)
+            if after >= prefix:
+                start = min(end, epoch.of_state(after) + b"\0")
+            return wire.range_(start, end, limit=min(limit or past.CHUNK, past.CHUNK), revision=revision)
+
+        reading = await self._read(op, at)
+        epoch, found = reading.epoch, reading.answers[0].response_range
+        items = [item_of(kv, epoch) for kv in found.kvs]
+        remaining = found.count - len(items)
+        # The rest of a long range is read chunk by chunk, at the revision of the first.
+        revision = reading.etcd_revision if at is None else max(1, epoch.inward(at))
+        while remaining and (not limit or len(items) < limit):
+            chunk = min(limit - len(items), past.CHUNK) if limit else past.CHUNK
+            start, end = epoch.of_state(items[-1].key) + b"\0", prefix_end(epoch.of_state(prefix))
+            request = wire.txn([], [wire.range_(start, end, limit=chunk, revision=revision)], [])
+            more = (await self._session.client.txn(request, once=False)).responses[0].response_range
+            items.extend(item_of(kv, epoch) for kv in more.kvs)
+            remaining = more.count - len(more.kvs)
+        return Page(items, epoch.outward(reading.current) if at is None else at, remaining)
+
+    # Writing
+
+    async def commit(
+        self,
+        key: str,
+        value: bytes | None,
+        expect: Expect,
+        actor: Actor,
+        cause: Cause | None = None,
+        ttl: float | None = None,
+    ) -> int:
+        check_key(key)
+        return await self._writer.commit(key, value, expect, actor, cause, ttl)
+
+    async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
+        check_writes(writes)
+        return await self._writer.transact(writes, actor, cause)
+
+    # Following
+
+    def watch(self, prefix: str, after: int | None = None) -> Watch:
+        return self._feed.watch(prefix, after)
+
+    # The past
+
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
+        return await past.history(self._session, key, before, limit)
+
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
+        return (await past.log(self._session, after, limit))[0]
+
+    async def compact(self, to: int) -> None:
+        reading = await self._session.read(lambda _: [])
+        revision = reading.epoch.inward(to)
+        if revision > reading.current:
+            raise TooEarly(to, reading.epoch.outward(reading.current))
+        if revision > reading.epoch.revision:
+            await self._tending.forget(revision)
+
+    async def maintain(self) -> None:
+        await self._tending.expire()
+        await self._tending.compact(at_once=True)
+        await self._tending.clear()
+
+    async def snapshot(self) -> Snapshot:
+        return await backup.snapshot(self._session)
+
+    async def restore(self, snapshot: Snapshot | bytes) -> int:
+        revision = await backup.restore(self._session, snapshot)
+        self._feed.restart()
+        return revision
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await self._upkeep.close()
+        await self._feed.close()
+        await self._session.client.close()

@@ -1,0 +1,203 @@
+"""What the store does by itself: delete what has expired, forget what retention lets go, clear away what is left over.
+
+Every replica does it; none does it twice. An expired key is deleted only as the version that expired. Whoever compacts
+first writes down, with a check that nobody else did, to which revision. etcd's leases are not used for expiry: they
+know neither our clock nor an actor, and a deletion by them would be a revision that no transaction of ours made.
+
+etcd can only be compacted as a whole: a `Retention` here is one for everybody who uses the same cluster.
+"""
+
+from collections.abc import Callable
+
+from setpoint.store.contract import EXPIRY, Retention, TooLate
+from setpoint.store.etcd import envelope, wire
+from setpoint.store.etcd.client import OutOfRange
+from setpoint.store.etcd.keys import prefix_end
+from setpoint.store.etcd.past import Kept, kept
+from setpoint.store.etcd.replay import LogReplay
+from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.wire import Message
+from setpoint.store.etcd.writer import Writer
+
+POLL = 1.0  # seconds between two looks for what has expired
+COMPACT_EVERY = 60.0  # seconds between two compactions, by whichever replica
+AT_ONCE = 40  # keys handled in one go
+# Removing what is left over costs a revision of etcd's; so it waits until it is worth it.
+LEFTOVERS = 40
+
+
+class Tending:
+    """The upkeep of one replica."""
+
+    def __init__(self, session: Session, writer: Writer, retention: Retention) -> None:
+        self._session = session
+        self._writer = writer
+        self._retention = retention
+        self._meter = SizeMeter(session, retention.size) if retention.size is not None else None
+        self._compacts = session.clock.monotonic() + COMPACT_EVERY
+
+    async def poll(self) -> None:
+        """What is due at this moment."""
+        await self.expire()
+        now = self._session.clock.monotonic()
+        if now >= self._compacts:
+            self._compacts = now + COMPACT_EVERY
+            await self.compact(at_once=False)
+            await self.clear()
+
+    async def expire(self) -> None:
+        while await self._expire_some():
+            pass
+
+    async def _expire_some(self) -> bool:
+        """Deletes some of what has expired; says whether there may be more."""
+        now = self._session.now()
+        due = await self._session.read(
+            lambda epoch: [
+                wire.range_(epoch.expiry, prefix_end(epoch.expires_at(now)), limit=2 * AT_ONCE, keys_only=True)
+            ]
+        )
+        epoch, index = due.epoch, [bytes(kv.key) for kv in due.answers[0].response_range.kvs]
+        expired, leftover = [], []
+        for start in range(0, len(index), AT_ONCE):
+            some = index[start : start + AT_ONCE]
+            states = await self._session.client.txn(
+                wire.txn([], [wire.get(epoch.of_state(epoch.expiring_key(key))) for key in some], []), once=False
+            )
+            for key, kv in zip(some, map(wire.first, states.responses), strict=True):
+                expires = envelope.open_(kv.value, kv.key).meta.expires if kv is not None else None
+                name = epoch.expiring_key(key)
+                if kv is not None and expires is not None and epoch.of_expiry(expires, name) == key:
+                    expired.append((name, kv.mod_revision, key))
+                else:
+                    leftover.append(key)
+        for name, revision, key in expired:
+            # Each deletion takes one leftover along.
+            await self._writer.delete_expired(name, revision, [key, *([leftover.pop()] if leftover else [])], EXPIRY)
+        if len(leftover) >= LEFTOVERS:
+            await self._session.client.txn(wire.txn([], [wire.delete(key) for key in leftover], []), once=False)
+        return len(index) == 2 * AT_ONCE
+
+    async def compact(self, at_once: bool) -> None:
+        """Compacts as far as retention allows, unless another replica just did."""
+        found = await kept(self._session)
+        try:
+            target = await self._target(found)
+        except (OutOfRange, TooLate):  # another replica compacts at this moment
+            return
+        if target is None or target <= found.base:
+            return
+        key, now = self._session.root.compact, self._session.now()
+        agreed = wire.first((await self._session.read(lambda _: [wire.get(key)])).answers[0])
+        if agreed is not None and not at_once:
+            record = envelope.open_compact(agreed.value, key)
+            if record.time > now - COMPACT_EVERY / 2:
+                return
+        record = envelope.CompactRecord(target, now)
+        response = await self._session.client.txn(
+            wire.txn(
+                [wire.mod_is(key, agreed.mod_revision if agreed is not None else 0)],
+                [wire.put(key, envelope.seal_record(record))],
+                [],
+            ),
+            once=False,
+        )
+        if response.succeeded:
+            await self.forget(target)
+
+    async def forget(self, revision: int) -> None:
+        """Compacts etcd to a revision of its own; what is compacted already stays so."""
+        try:
+            await self._session.client.compact(revision)
+        except OutOfRange:
+            return
+        self._session.forget(revision)
+
+    async def clear(self) -> None:
+        """Removes the records of deletions that are themselves forgotten, once there are many."""
+        compacted = await self._session.compacted()
+        found = await self._session.read(
+            lambda epoch: [
+                wire.range_(
+                    epoch.deleted,
+                    prefix_end(epoch.deleted),
+                    limit=1_000 * LEFTOVERS,
+                    keys_only=True,
+                    written_by=compacted,
+                )
+            ]
+        )
+        old = list(found.answers[0].response_range.kvs)
+        if len(old) < LEFTOVERS:
+            return
+        for start in range(0, len(old), AT_ONCE):
+            some = old[start : start + AT_ONCE]
+            ops = [wire.nested([wire.mod_is(kv.key, kv.mod_revision)], [wire.delete(kv.key)], []) for kv in some]
+            await self._session.client.txn(wire.txn([], ops, []), once=False)
+
+    async def _target(self, found: Kept) -> int | None:
+        """The revision (of etcd's) up to which retention lets go, if it does."""
+        targets = []
+        age, revisions, _ = self._retention
+        if revisions is not None:
+            reading = await self._session.read(lambda _: [])
+            last = reading.transactions - revisions
+            targets.append(await self._last_head(found, lambda head: head.version <= last))
+        if age is not None:
+            until = self._session.now() - age
+            targets.append(
+                await self._last_head(found, lambda head: envelope.open_head(head.value, head.key).time <= until)
+            )
+        if self._meter is not None:
+            targets.append(await self._meter.target(found))
+        return max((target for target in targets if target is not None), default=None)
+
+    async def _last_head(self, found: Kept, holds: Callable[[Message], bool]) -> int | None:
+        """The last transaction for which something holds that holds for all before it; None if for no kept one."""
+        low, high = found.base, found.current + 1
+        last = None
+        while low < high:
+            middle = (low + high) // 2
+            request = wire.txn([], [wire.get(found.epoch.head, found.readable(middle))], [])
+            head = wire.first((await self._session.client.txn(request, once=False)).responses[0])
+            if head is None or holds(head):
+                low = middle + 1
+                last = head.mod_revision if head is not None else last
+            else:
+                high = min(middle, head.mod_revision)
+        return last
+
+
+class SizeMeter:
+    """How many bytes of entries lie after which revision: read once from the log as it grows, kept in few numbers."""
+
+    def __init__(self, session: Session, limit: int) -> None:
+        self._session = session
+        self._limit = limit
+        self._blocks: list[tuple[int, int]] = []  # the last revision of each block, and its bytes
+        self._epoch = self._measured = 0
+
+    async def target(self, found: Kept) -> int | None:
+        """The revision (of etcd's) after which the entries are within the limit."""
+        if self._epoch != found.epoch.revision or self._measured < found.base:
+            self._blocks, self._epoch, self._measured = [], found.epoch.revision, found.base
+        if self._measured < found.current:
+            await self._measure(found)
+        total, forgotten = sum(size for _, size in self._blocks), None
+        while total > self._limit and len(self._blocks) > 1:
+            forgotten, size = self._blocks.pop(0)
+            total -= size
+        return forgotten
+
+    async def _measure(self, found: Kept) -> None:
+        replay = LogReplay(self._session, found.epoch.outward(self._measured), self._session.client.deadline())
+        try:
+            while self._measured < found.current:
+                for batch in await replay.next():
+                    size = sum(len(event.entry.key) + len(event.entry.value or b"") for event in batch.events)
+                    self._measured = found.epoch.inward(batch.revision)
+                    if self._blocks and self._blocks[-1][1] < self._limit // 64:
+                        size += self._blocks.pop()[1]
+                    self._blocks.append((self._measured, size))
+        finally:
+            replay.close()

@@ -1,0 +1,204 @@
+"""Commits: one etcd transaction each, which checks everything and does everything, or nothing.
+
+A write that names the revision it expects goes out at once, and etcd itself decides whether it would change anything.
+One that expects nothing reads first, and then expects what it read: every entry of the log knows what it replaced.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.contract import ABSENT, ANY, Expect, ExpectationFailed, Write
+from setpoint.store.etcd import envelope, wire
+from setpoint.store.etcd.client import Lost
+from setpoint.store.etcd.failures import unreachable
+from setpoint.store.etcd.fence import Fence
+from setpoint.store.etcd.keys import Epoch
+from setpoint.store.etcd.session import Session, item_of
+from setpoint.store.etcd.wire import Message
+
+
+class Change(NamedTuple):
+    """A write together with the revision of etcd's that it replaces, 0 if the key is absent."""
+
+    write: Write
+    previous: int
+
+
+class Request(NamedTuple):
+    """A transaction yet to be sent: what it checks, what it does, and what it reads if a check fails."""
+
+    compare: list[Message]
+    success: list[Message]
+    failure: list[Message]
+
+
+class Result(NamedTuple):
+    """What became of a transaction. `answers` are those of its failure; None if it was done."""
+
+    epoch: Epoch
+    revision: int  # etcd's, of the transaction
+    done: Message | None = None  # the answer to what it did, unless that was lost
+    answers: Sequence[Message] | None = None
+
+
+class Writer:
+    """One client's writes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        client = session.ids.uid()
+        self._fence = Fence(session, client)
+        self._id = bytes.fromhex(client.replace("-", ""))[:8]
+        self._numbers = count(1)
+
+    async def commit(
+        self, key: str, value: bytes | None, expect: Expect, actor: Actor, cause: Cause | None, ttl: float | None
+    ) -> int:
+        write = Write(key, value, expect, ttl)
+        if expect is ANY:
+            return await self._replace([write], actor, cause)
+        result = await self._send(lambda epoch, head: self._expecting(write, actor, cause, epoch, head))
+        epoch = result.epoch
+        if result.answers is not None:
+            found = wire.first(result.answers[0])
+            raise ExpectationFailed(key, expect, item_of(found, epoch) if found else None)
+        if value is None and expect == ABSENT:
+            return await self._current()
+        # What was not written because it would change nothing was read instead.
+        if value is not None and expect and result.done is not None and result.done.response_txn.succeeded:
+            return expect
+        return self._committed(result)
+
+    async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None) -> int:
+        return await self._replace(writes, actor, cause) if writes else await self._current()
+
+    async def delete_expired(self, key: str, revision: int, index: Sequence[bytes], actor: Actor) -> bool:
+        """Deletes a key if it is still the one of that revision (of etcd's), together with keys that index it."""
+
+        def make(epoch: Epoch, head: Message) -> Request:
+            change = Change(Write(key, None), revision)
+            ops = [*self._ops(change, actor, None, epoch), *map(wire.delete, index), head]
+            return Request([wire.mod_is(epoch.of_state(key), revision)], ops, [])
+
+        result = await self._send(make)
+        if result.answers is None:
+            self._committed(result)
+        return result.answers is None
+
+    async def _current(self) -> int:
+        reading = await self._session.read(lambda _: [])
+        return reading.epoch.outward(reading.current)
+
+    def _expecting(self, write: Write, actor: Actor, cause: Cause | None, epoch: Epoch, head: Message) -> Request:
+        """The transaction for one write that says what it expects."""
+        key, value, expect, _ = write
+        state = epoch.of_state(key)
+        # No key has a revision of -1: what is expected was never in this epoch.
+        previous = max(-1, epoch.inward(expect) or -1) if expect else 0
+        checks, failure = [wire.mod_is(state, previous)], [wire.get(state)]
+        if value is None and expect == ABSENT:
+            return Request(checks, [], failure)
+        ops = [*self._ops(Change(write, previous), actor, cause, epoch), head]
+        if value is not None and expect != ABSENT:
+            same = envelope.unchanged_from(value)
+            unchanged = wire.value_between(state, same, envelope.unchanged_to(same))
+            ops = [wire.nested(unchanged, [], ops)]
+        return Request(checks, ops, failure)
+
+    async def _replace(self, writes: Sequence[Write], actor: Actor, cause: Cause | None) -> int:
+        """Several writes, or one that expects nothing: read, check, and write if nothing has changed since."""
+        while True:
+            reading = await self._session.read(lambda epoch: [wire.get(epoch.of_state(write.key)) for write in writes])
+            epoch, found = reading.epoch, [wire.first(answer) for answer in reading.answers]
+            changes = []
+            for write, kv in zip(writes, found, strict=True):
+                item = item_of(kv, epoch) if kv else None
+                if write.expect is not ANY and write.expect != (item.revision if item else ABSENT):
+                    raise ExpectationFailed(write.key, write.expect, item)
+                if write.value != (item.value if item else None):
+                    changes.append(Change(write, kv.mod_revision if kv else 0))
+            if not changes:
+                if len(writes) == 1 and found[0] is not None:
+                    return epoch.outward(found[0].mod_revision)
+                return epoch.outward(reading.current)
+            result = await self._send_read(writes, found, changes, epoch, actor, cause)
+            if result is not None:
+                return self._committed(result)
+
+    async def _send_read(
+        self,
+        writes: Sequence[Write],
+        found: Sequence[Message | None],
+        changes: Sequence[Change],
+        read_in: Epoch,
+        actor: Actor,
+        cause: Cause | None,
+    ) -> Result | None:
+        """Makes changes, provided that all keys are still as they were read; None if they are not."""
+
+        def make(epoch: Epoch, head: Message) -> Request:
+            if epoch.revision != read_in.revision:
+                return Request([wire.mod_is(epoch.head, -1)], [], [])  # another epoch: read again
+            same = [
+                wire.mod_is(epoch.of_state(write.key), kv.mod_revision if kv else 0)
+                for write, kv in zip(writes, found, strict=True)
+            ]
+            ops = [op for change in changes for op in self._ops(change, actor, cause, epoch)]
+            return Request(same, [*ops, head], [])
+
+        result = await self._send(make)
+        return None if result.answers is not None else result
+
+    def _ops(self, change: Change, actor: Actor, cause: Cause | None, epoch: Epoch) -> list[Message]:
+        """What one change does to the keys in etcd."""
+        key, value, _, ttl = change.write
+        now = self._session.now()
+        expires = None if ttl is None or value is None else now + ttl
+        sealed = envelope.seal(value or b"", envelope.Meta(now, actor, cause, expires, change.previous))
+        if value is None:
+            return [wire.delete(epoch.of_state(key)), wire.put(epoch.of_deletion(key), sealed)]
+        written = wire.put(epoch.of_state(key), sealed)
+        return [written] if expires is None else [written, wire.put(epoch.of_expiry(expires, key), b"")]
+
+    def _committed(self, result: Result) -> int:
+        self._session.known = max(self._session.known, result.revision)
+        return result.epoch.outward(result.revision)
+
+    async def _send(self, make: Callable[[Epoch, Message], Request]) -> Result:
+        """Sends a transaction until it is known to be done, or a check of its own to have failed."""
+        session, fence = self._session, self._fence
+        deadline = session.client.deadline()
+        while True:
+            epoch, version = session.epoch, fence.version
+            write = self._id + next(self._numbers).to_bytes(6, "big")
+            head = wire.put(epoch.head, envelope.seal_head(envelope.Head(write, session.now())))
+            compare, success, failure = make(epoch, head)
+            request = wire.txn(
+                [session.same_epoch(epoch), fence.check(), *compare],
+                success,
+                [wire.get(session.root.epoch), wire.get(fence.key), *failure],
+            )
+            sent = fence.sending(write, epoch)
+            try:
+                response = await session.client.txn(request, once=True, deadline=deadline)
+            except Lost as lost:
+                landed = await fence.settle(write, sent, lost)
+                if landed is not None:
+                    return Result(epoch, landed)
+                if session.clock.monotonic() >= deadline:
+                    raise unreachable(session.client.where, lost.cause) from lost
+                continue
+            finally:
+                fence.answered(write)
+            session.hear(response)
+            if response.succeeded:
+                return Result(epoch, response.header.revision, response.responses[0] if response.responses else None)
+            found, raised = wire.first(response.responses[0]), wire.first(response.responses[1])
+            if found is None or found.mod_revision != epoch.revision:
+                session.take_epoch(response.responses[0])
+            elif (raised.version if raised else 0) != version:
+                fence.version = raised.version if raised else 0
+            else:
+                return Result(epoch, response.header.revision, answers=response.responses[2:])

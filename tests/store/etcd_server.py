@@ -1,0 +1,131 @@
+"""Real etcd servers for the tests: started on free ports in a folder of their own, stopped, killed and started again."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+START_SECONDS = 30.0
+
+
+@cache
+def missing() -> str | None:
+    """Why there is no etcd here, after trying to install it; None if there is one."""
+    if shutil.which("etcd"):
+        return None
+    if not shutil.which("apt-get") or os.geteuid() != 0:
+        return "etcd is not installed; on Debian: apt-get install etcd-server"
+    tried = "nothing"
+    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "etcd-server"]):
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        )
+        tried = done.stderr.strip().splitlines()[-1] if done.returncode and done.stderr.strip() else ""
+    return None if shutil.which("etcd") else f"etcd is not installed and apt-get could not do it: {tried}"
+
+
+def require_etcd() -> None:
+    reason = missing()
+    if reason:
+        pytest.skip(reason)
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class EtcdServer:
+    """One member of a cluster."""
+
+    def __init__(
+        self,
+        folder: Path,
+        port: int,
+        peer_port: int,
+        name: str = "m0",
+        cluster: str = "",
+        flags: Sequence[str] = (),
+        scheme: str = "http",
+        durable: bool = False,
+    ) -> None:
+        self.endpoint = f"127.0.0.1:{port}"
+        self.log = folder / f"{name}.log"
+        peer = f"http://127.0.0.1:{peer_port}"
+        self._command = [
+            "etcd",
+            f"--name={name}",
+            f"--data-dir={folder / name}",
+            f"--listen-client-urls={scheme}://{self.endpoint}",
+            f"--advertise-client-urls={scheme}://{self.endpoint}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster={cluster or f'{name}={peer}'}",
+            *([] if durable else ["--unsafe-no-fsync"]),
+            *flags,
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, wait: bool = True) -> None:
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        if wait:
+            self.wait()
+
+    def wait(self) -> None:
+        """Waits until the member serves."""
+        assert self._process is not None
+        host, port = self.endpoint.split(":")
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            with socket.socket() as probe:
+                if probe.connect_ex((host, int(port))) == 0:
+                    return
+            time.sleep(0.02)
+        raise RuntimeError(f"etcd did not start:\n{self.log.read_text()[-2000:]}")
+
+    def kill(self) -> None:
+        """Ends it without a warning, as a power cut would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@contextmanager
+def etcd(
+    members: int = 1, flags: Sequence[str] = (), scheme: str = "http", durable: bool = False
+) -> Iterator[list[EtcdServer]]:
+    """A fresh cluster, started."""
+    ports = free_ports(2 * members)
+    peers = ports[members:]
+    cluster = ",".join(f"m{n}=http://127.0.0.1:{peer}" for n, peer in enumerate(peers))
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        servers = [
+            EtcdServer(Path(folder), ports[n], peers[n], f"m{n}", cluster, flags, scheme, durable)
+            for n in range(members)
+        ]
+        try:
+            for server in servers:
+                server.start(wait=False)
+            for server in servers:
+                server.wait()
+            yield servers
+        finally:
+            for server in servers:
+                server.kill()
