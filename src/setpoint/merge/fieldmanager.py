@@ -118,13 +118,12 @@ class FieldManager:
 
     def _update(self, live: Object, new: Object, managers: Managers, me: Identifier) -> Managers:
         """The managers after an update. Who only confirms what is there gains nothing."""
-        fields, managers = self._updater.update(live, new, self._version, managers)
+        fields, managers = self._updater.update(live, new, self._version, managers, me)
         fields = fieldset.difference(fields, _STRIPPED)
         if fields:
-            previous = managers.get(me)
-            if previous is not None:
-                fields = fieldset.union(fields, previous.fields)
-            managers[me] = Managed(fields, self._version, applied=False, time=self._now())
+            before = managers[me].fields if me in managers else EMPTY
+            owned = before if fieldset.is_subset(fields, before) else fieldset.ordered(fieldset.union(fields, before))
+            managers[me] = Managed(owned, self._version, applied=False, time=self._now())
         return managers
 
     def _apply(
@@ -133,17 +132,18 @@ class FieldManager:
         me = self._identify(manager, APPLY)
         last = managers.get(me)
         new, managers = self._updater.apply(live, config, fields, self._version, managers, me, force)
-        unchanged = new is live or equal(new, live)
+        unchanged = new is live
         mine = managers.get(me)
         if mine is not None:
             owned = fieldset.difference(mine.fields, _STRIPPED)
             if not owned:
                 del managers[me]
-            elif last is not None and unchanged and last.api_version == self._version and owned == last.fields:
-                managers[me] = last
             else:
-                managers[me] = Managed(owned, self._version, applied=True, time=mine.time if unchanged else self._now())
-        return (live if unchanged else new), managers
+                # Mostly the same fields are applied again, and then they are in order already.
+                owned = last.fields if last is not None and owned == last.fields else fieldset.ordered(owned)
+                time = mine.time if unchanged else self._now()
+                managers[me] = Managed(owned, self._version, applied=True, time=time)
+        return new, managers
 
     def _base(self, live: Object | None, sent: Json) -> Managers:
         """The managers a write starts from: those it sent, if it may and they make sense, else the stored ones."""
@@ -223,7 +223,7 @@ def _capped(managers: Managers) -> Managers:
             continue
         if bucket not in managers:
             managers[bucket] = managers.pop(first)
-        fields = fieldset.union(managed.fields, managers[bucket].fields)
+        fields = fieldset.ordered(fieldset.union(managed.fields, managers[bucket].fields))
         del managers[identifier]
         # The time of the younger one is the truer.
         managers[bucket] = Managed(fields, managed.api_version, applied=False, time=managed.time)

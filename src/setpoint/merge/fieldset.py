@@ -206,25 +206,22 @@ def path_text(path: Sequence[str]) -> str:
 
 def ordered(fields: FieldSet) -> FieldSet:
     """The same set with its elements in the order FieldsV1 lists them; the set itself when they are so already."""
-    if len(fields) < 2:
+    found = fields
+    if len(fields) > 1:
+        elements = list(fields)
+        in_order = sorted(elements)
+        # Texts sort like elements, except that keys and values compare as JSON and that indexes come last.
+        if in_order[-2][0] > "f":
+            in_order.sort(key=pathelement.sort_key)
+        if elements != in_order:
+            found = {element: fields[element] for element in in_order}
+    if any(fields.values()):
         for element, node in fields.items():
             if node and (sorted_node := ordered(node)) is not node:
-                return {element: sorted_node}
-        return fields
-    elements = list(fields)
-    in_order = sorted(elements)
-    # Texts sort like elements, except that keys and values compare as JSON and that indexes come last.
-    if in_order[-1] >= "i":
-        in_order.sort(key=pathelement.sort_key)
-    changed = elements != in_order
-    found = {}
-    for element in in_order:
-        node = fields[element]
-        if node and (sorted_node := ordered(node)) is not node:
-            changed = True
-            node = sorted_node
-        found[element] = node
-    return found if changed else fields
+                if found is fields:
+                    found = fields.copy()
+                found[element] = sorted_node
+    return found
 
 
 def parse(fields: Json) -> FieldSet:

@@ -56,7 +56,7 @@ class Identifier(NamedTuple):
 
 
 class Managed:
-    """What a manager owns: the fields, in the version they are meant in, and when that last changed."""
+    """What a manager owns: the fields (in order), in the version they are meant in, and when that last changed."""
 
     __slots__ = ("api_version", "applied", "entry", "fields", "time")
 
@@ -180,7 +180,7 @@ def _entry(identifier: Identifier, managed: Managed) -> Object:
     if managed.time is not None:
         entry["time"] = managed.time
     entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = fieldset.ordered(managed.fields)
+    entry["fieldsV1"] = managed.fields
     if identifier.subresource:
         entry["subresource"] = identifier.subresource
     return entry

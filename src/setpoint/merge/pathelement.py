@@ -115,6 +115,7 @@ def _shown(value: Json) -> str:
     return "null" if value is None else format_v(value)
 
 
+@lru_cache(maxsize=8192)
 def sort_key(element: str) -> tuple[Any, ...]:
     """Orders elements as FieldsV1 lists them: fields, keyed items, set items, indexes; each by its value."""
     match element[0]:

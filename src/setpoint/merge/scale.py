@@ -1,7 +1,7 @@
 """Who owns the number of replicas, between an object and its `scale` subresource.
 
 A Scale shows the entries of its object that own the replicas, as if they owned them in the Scale. After a write through
-the subresource `to_parent` brings the outcome back: who lost the replicas in the Scale loses them in the object, and who
+the subresource `to_parent` brings the outcome back: who lost the replicas in the Scale loses them in the object, who
 gained them gets an entry there.
 """
 

@@ -20,8 +20,19 @@ Resolve: TypeAlias = Callable[[str], Schema]
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
+
+def _fields_v1() -> MapType:
+    """Sets of fields themselves: maps of maps, owned whole."""
+    kind = MapType(atomic=True)
+    kind.element = kind
+    return kind
+
+
+FIELDS = _fields_v1()
+
 # Definitions whose schema does not say how their values are owned.
 _FIXED: dict[str, Type] = {
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": FIELDS,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": UNTYPED,
     "io.k8s.apimachinery.pkg.runtime.RawExtension": ATOMIC,
 }
@@ -64,14 +75,14 @@ class _Build:
     def __init__(self, resolve: Resolve, definitions: dict[str, Type]) -> None:
         self._resolve = resolve
         self._definitions = definitions
-        self._made: list[Type] = []
+        self._made: list[MapType | ListType] = []
         self._later: list[Callable[[], None]] = []
 
     def finish(self, make: Callable[["_Build"], Type]) -> Type:
         root = make(self)
         for complete in self._later:
             complete()
-        _settle_exactness(self._made)
+        _settle(self._made)
         return root
 
     def definition(self, name: str) -> Type:
@@ -109,7 +120,8 @@ class _Build:
                 return NUMERIC
             case "boolean":
                 return BOOLEAN
-        found = AnyType()
+        # A port or a quantity is a string or a number; what has no type at all may be a boolean as well.
+        found = AnyType(exact=schema.get("x-kubernetes-int-or-string") is True)
         found.as_list = self._list()
         found.as_map = self._map(schema)
         return found
@@ -228,21 +240,24 @@ def _list_relationship(schema: Schema) -> tuple[bool, tuple[str, ...]]:
     return False, ()
 
 
-def _settle_exactness(made: list[Type]) -> None:
-    """Marks the containers that may hold values which `==` confuses."""
+def _settle(made: list[MapType | ListType]) -> None:
+    """Tells each container what holds for everything inside it; containers may contain themselves."""
+    for kind in made:
+        kind.collapses = kind.atomic
     changed = True
     while changed:
         changed = False
         for kind in made:
-            if kind.exact and not all(part.exact for part in _parts(kind)):
-                kind.exact = False
+            exact = kind.exact and all(part.exact for part in _parts(kind))
+            collapses = kind.collapses or any(part.collapses for part in _parts(kind))
+            if exact != kind.exact or collapses != kind.collapses:
+                kind.exact, kind.collapses = exact, collapses
                 changed = True
 
 
-def _parts(kind: Type) -> list[Type]:
+def _parts(kind: MapType | ListType) -> list[Type]:
+    """The types that values inside a container have."""
     if isinstance(kind, ListType):
         return [kind.element]
-    if isinstance(kind, MapType):
-        parts = [member for _, member in kind.fields.values()]
-        return parts if kind.element is None else [*parts, kind.element]
-    return []
+    parts = [member for _, member in kind.fields.values()]
+    return parts if kind.element is None else [*parts, kind.element]

@@ -12,7 +12,7 @@ from setpoint.merge import fieldset
 from setpoint.merge.conflicts import Conflicts
 from setpoint.merge.fieldset import EMPTY, FieldSet
 from setpoint.merge.managedfields import Identifier, Managed, Managers
-from setpoint.merge.typed.node import Type, compare
+from setpoint.merge.typed.node import Type, compare, equal
 from setpoint.objects.tree import Object
 
 Convert: TypeAlias = Callable[[Object, str, str], Object]
@@ -51,10 +51,19 @@ class Updater:
             raise VersionNotServed(version)
         return self._convert(tree, current, version)
 
-    def update(self, live: Object, new: Object, version: str, managers: Managers) -> tuple[FieldSet, Managers]:
-        """The fields that the write changed and its manager now owns, and what is left to all the others."""
+    def update(
+        self, live: Object, new: Object, version: str, managers: Managers, me: Identifier
+    ) -> tuple[FieldSet, Managers]:
+        """The fields that the write changed, which its manager is to own, and what all had before and still have."""
         managers = self._reconcile(managers)
-        change, managers = self._take(live, new, version, managers, me=None, force=True)
+        change, managers = self._take(live, new, version, managers, me, force=True)
+        mine = managers.get(me)
+        if mine is not None and change.removed:
+            rest = fieldset.difference(mine.fields, change.removed)
+            if rest:
+                managers[me] = mine.with_fields(rest)
+            else:
+                del managers[me]
         return change.changed, managers
 
     def apply(
@@ -78,6 +87,8 @@ class Updater:
         new = self.types[version].merge(live, config)
         if last is not None and last.fields:
             new = self._prune(new, managers, me, last)
+            if new is not live and equal(new, live):
+                new = live
         _, managers = self._take(live, new, version, managers, me, force)
         return new, managers
 
@@ -102,7 +113,7 @@ class Updater:
         )
 
     def _take(
-        self, live: Object, new: Object, version: str, managers: Managers, me: Identifier | None, force: bool
+        self, live: Object, new: Object, version: str, managers: Managers, me: Identifier, force: bool
     ) -> tuple[Change, Managers]:
         """Takes from everybody else what changed. Without force, that they own any of it is a conflict."""
         change = self._change(live, new, version)
@@ -134,8 +145,19 @@ class Updater:
     def _prune(self, merged: Object, managers: Managers, me: Identifier, last: Managed) -> Object:
         """Removes what the manager applied last time, does not apply now, and nobody else owns."""
         mine = managers[me]
-        if last.api_version == mine.api_version and self._all_owned(last.fields, managers, mine):
-            return merged
+        version = last.api_version
+        if version == mine.api_version:
+            if fieldset.is_subset(last.fields, mine.fields):
+                return merged
+            if all(managed.api_version == version for managed in managers.values()):
+                owners = [managed.fields for managed in managers.values()]
+                doomed = self.types[version].doomed(merged, last.fields, owners, dropped=False, gone=False)
+                rest: Object = merged if doomed is None else self.types[version].remove(merged, doomed)
+                return rest
+        return self._prune_versions(merged, managers, mine, last)
+
+    def _prune_versions(self, merged: Object, managers: Managers, mine: Managed, last: Managed) -> Object:
+        """Prunes where others own fields in other versions, going through each of them."""
         version = last.api_version
         try:
             before = self.in_version(merged, version)
@@ -151,18 +173,6 @@ class Updater:
         gone = fieldset.intersection(fieldset.difference(there, still), named_last)
         pruned: Object = kind.remove(before, gone) if gone else before
         return merged if pruned is before else self._in_version_or_empty(pruned, mine.api_version)
-
-    def _all_owned(self, fields: FieldSet, managers: Managers, mine: Managed) -> bool:
-        """Whether somebody still owns every one of the fields, so that none of them goes."""
-        if fieldset.is_subset(fields, mine.fields):
-            return True
-        rest = fieldset.difference(fields, mine.fields)
-        for managed in managers.values():
-            if managed is not mine and managed.api_version == mine.api_version:
-                rest = fieldset.difference(rest, managed.fields)
-                if not rest:
-                    return True
-        return False
 
     def _add_back_owned(self, merged: Object, pruned: Object, version: str, managers: Managers) -> Object:
         """Puts back what anybody owns, in the version they own it in; the version at hand first."""

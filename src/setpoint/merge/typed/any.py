@@ -4,7 +4,7 @@ Where two values have different forms, each is looked at in its own: what the on
 come, and a value that is a leaf on either side counts as modified.
 """
 
-from setpoint.merge.fieldset import MEMBER, FieldSet
+from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet
 from setpoint.merge.typed.list import ListType
 from setpoint.merge.typed.map import MapType
 from setpoint.merge.typed.node import Type
@@ -15,15 +15,17 @@ from setpoint.objects.tree import Json
 class AnyType(Type):
     """A scalar, a list or a map, the last two as `as_list` and `as_map` say; both are set once the type is made."""
 
-    __slots__ = ("as_list", "as_map")
+    __slots__ = ("as_list", "as_map", "opaque")
 
     leaf = str
 
     as_list: ListType
     as_map: MapType
 
-    def __init__(self) -> None:
-        self.exact = False
+    def __init__(self, *, exact: bool = False) -> None:
+        self.exact = exact
+        self.opaque = False
+        self.collapses = True
 
     def _deduce(self, value: Json) -> Type:
         """The type for a value; null is a map without entries."""
@@ -33,6 +35,9 @@ class AnyType(Type):
         return self.as_list if kind is list else UNTYPED
 
     def field_set(self, value: Json, strict: bool) -> FieldSet | None:
+        kind = type(value)
+        if self.opaque or (kind is not dict and kind is not list and value is not None):
+            return LEAF
         return self._deduce(value).field_set(value, strict)
 
     def paths(self, value: Json) -> FieldSet:
@@ -52,6 +57,9 @@ class AnyType(Type):
     def remove(self, value: Json, fields: FieldSet) -> Json:
         return self._deduce(value).remove(value, fields)
 
+    def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
+        return self._deduce(value).doomed(value, last, owners, dropped, gone)
+
     def extract(self, value: Json, fields: FieldSet) -> Json:
         return self._deduce(value).extract(value, fields)
 
@@ -69,6 +77,7 @@ class AnyType(Type):
 def _untyped() -> AnyType:
     """Any value, owned and merged whole."""
     kind = AnyType()
+    kind.opaque = True
     kind.as_list = ListType(kind, atomic=True)
     kind.as_map = MapType(atomic=True)
     kind.as_map.element = kind

@@ -7,7 +7,7 @@ value or its keys; a key that is left out takes its default. An item that is the
 from operator import is_
 from typing import NamedTuple
 
-from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, is_member
+from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, is_member
 from setpoint.merge.pathelement import scalar_json, value_json
 from setpoint.merge.typed.node import Mismatch, Type, equal
 from setpoint.objects.tree import Json
@@ -38,6 +38,7 @@ class ListType(Type):
         # The names of the keys in the order the schema gives them.
         self.key_names: tuple[str, ...] = ()
         self.exact = True
+        self.collapses = True
 
     def item_element(self, item: Json) -> str:
         """The path element of an item of an associative list."""
@@ -48,6 +49,12 @@ class ListType(Type):
             return f"v:{scalar_json(item)}"
         if type(item) is not dict:
             raise Mismatch
+        if len(self.keys) == 1:
+            name, prefix, default = self.keys[0]
+            value = item.get(name, default)
+            if value is None and name not in item:
+                raise Mismatch
+            return f"k:{{{prefix}{scalar_json(value) if type(value) is str else value_json(value)}}}"
         found = [
             f"{prefix}{value_json(value)}"
             for name, prefix, default in self.keys
@@ -56,6 +63,13 @@ class ListType(Type):
         if not found:
             raise Mismatch
         return "k:{" + ",".join(found) + "}"
+
+    def _is_item(self, value: Json) -> bool:
+        try:
+            self.item_element(value)
+        except Mismatch:
+            return False
+        return True
 
     def _index(self, items: list[Json]) -> tuple[dict[str, Json], dict[str, list[Json]]]:
         """The items by element, and apart from them those whose element occurs more than once."""
@@ -78,21 +92,25 @@ class ListType(Type):
             return LEAF if self.atomic else None
         kind = self.element
         if self.atomic:
-            if strict:
+            if strict and not kind.opaque and not {kind.leaf}.issuperset(map(type, value)):
                 for item in value:
-                    if type(item) is not kind.leaf:
-                        kind.field_set(item, strict)
+                    kind.field_set(item, strict)
             return LEAF
-        if not strict and None in value:
-            # What pruning emptied: it is no item any more.
-            value = [item for item in value if item is not None]
-        single, several = self._index(value)
+        try:
+            single, several = self._index(value)
+        except Mismatch:
+            if strict:
+                raise
+            # What pruning emptied, or took the keys of, is no item any more.
+            single, several = self._index(list(filter(self._is_item, value)))
         if strict and several:
             raise Mismatch
         found: FieldSet = {}
         for element, item in single.items():
             node = kind.field_set(item, strict)
-            found[element] = LEAF if node is None else as_member(node)
+            if node:
+                node[MEMBER] = LEAF
+            found[element] = node or LEAF
         for element in several:
             found[element] = LEAF
         return found or None
@@ -218,6 +236,27 @@ class ListType(Type):
                 kept.append(self.element.remove(item, node))
         return kept or None
 
+    def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
+        if type(value) is not list or self.atomic or not last:
+            return None
+        single, several = self._index(value)
+        found: FieldSet = {}
+        for element, before in last.items():
+            if element not in single and element not in several:
+                continue
+            now = [node for owner in owners if (node := owner.get(element)) is not None]
+            if not gone and before in now:
+                continue
+            mine = is_member(before)
+            lost = (dropped or mine) and not any(map(is_member, now))
+            if mine and (gone or lost):
+                found[element] = LEAF
+            elif before and element in single:
+                below = self.element.doomed(single[element], before, now, dropped or mine, gone or lost)
+                if below is not None:
+                    found[element] = below
+        return found or None
+
     def extract(self, value: Json, fields: FieldSet) -> Json:
         if type(value) is not list or not value or self.atomic:
             return value
@@ -235,9 +274,12 @@ class ListType(Type):
     def reconcile(self, fields: FieldSet) -> FieldSet:
         if not fields or self.atomic:
             return LEAF
+        kind = self.element
+        if not kind.collapses:
+            return fields
         found: FieldSet | None = None
         for element, node in fields.items():
-            if node and (result := self.element.reconcile(node)) is not node:
+            if node and (result := kind.reconcile(node)) is not node:
                 if found is None:
                     found = fields.copy()
                 found[element] = result

@@ -26,6 +26,7 @@ class MapType(Type):
         # A map without declared fields whose entries may be anything: its ownership is never reconciled.
         self.deduced = False
         self.exact = True
+        self.collapses = True
 
     def _member(self, name: str) -> tuple[str, Type]:
         """The element and type of a key that is no declared field."""
@@ -42,22 +43,27 @@ class MapType(Type):
             return LEAF
         found: FieldSet = {}
         fields = self.fields
+        if not fields and self.element is not None and {self.element.leaf}.issuperset(map(type, value.values())):
+            found = {f"f:{name}": LEAF for name in value}
+            return LEAF if self.atomic else found or None
         for name, item in value.items():
             declared = fields.get(name)
             if declared is None:
                 element, kind = self._member(name)
-                node = kind.field_set(item, strict)
-                found[element] = LEAF if node is None else as_member(node)
+                node = None if type(item) is kind.leaf else kind.field_set(item, strict)
+                if node:
+                    node[MEMBER] = LEAF
+                found[element] = node or LEAF
                 continue
             element, kind = declared
             if type(item) is kind.leaf:
                 found[element] = LEAF
                 continue
             node = kind.field_set(item, strict)
-            if item is None or item == {}:
-                node = LEAF
             if node is not None:
                 found[element] = node
+            elif item is None or item == {}:
+                found[element] = LEAF
         if self.atomic:
             return LEAF
         return found or None
@@ -131,6 +137,8 @@ class MapType(Type):
                 result = wanted
             else:
                 _, kind = fields.get(name) or self._member(name)
+                if kind.exact and wanted == current and wanted is not None:
+                    continue
                 result = kind.merge(current, wanted)
                 if result is current:
                     continue
@@ -152,6 +160,34 @@ class MapType(Type):
                 kind = self.element if declared is None else declared[1]
                 kept[name] = None if kind is None else kind.remove(item, node)
         return kept or None
+
+    def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
+        if type(value) is not dict or self.atomic or not last:
+            return None
+        found: FieldSet = {}
+        for element, before in last.items():
+            name = element[2:]
+            if name not in value or element[0] != "f":
+                continue
+            declared = self.fields.get(name)
+            kind = self.element if declared is None else declared[1]
+            now = [node for owner in owners if (node := owner.get(element)) is not None]
+            if kind is None or (not gone and before in now):
+                continue
+            item = value[name]
+            # A declared field is owned with anything below it, a map entry only by itself.
+            if declared is None:
+                mine, owned = is_member(before), any(map(is_member, now))
+            else:
+                mine, owned = True, any(now) or (bool(now) and not _leaves_something(kind, item))
+            lost = (dropped or mine) and not owned
+            if mine and (gone or lost) and (declared is None or _sets_something(kind, item)):
+                found[element] = LEAF
+            elif before:
+                below = kind.doomed(item, before, now, dropped or mine, gone or lost)
+                if below is not None:
+                    found[element] = below
+        return found or None
 
     def extract(self, value: Json, fields: FieldSet) -> Json:
         if type(value) is not dict or not value or self.atomic:
@@ -177,10 +213,12 @@ class MapType(Type):
         return found
 
     def reconcile(self, fields: FieldSet) -> FieldSet:
-        if self.deduced or not fields:
+        if self.deduced or not fields or not self.collapses:
             return fields
         if self.atomic:
             return LEAF
+        if not any(fields.values()):
+            return fields
         found: FieldSet | None = None
         declared = self.fields
         for element, node in fields.items():
@@ -188,10 +226,22 @@ class MapType(Type):
                 continue
             field = declared.get(element[2:]) if element[0] == "f" else None
             kind = self.element if field is None else field[1]
-            if kind is not None:
+            if kind is not None and kind.collapses:
                 result = kind.reconcile(node)
                 if result is not node:
                     if found is None:
                         found = fields.copy()
                     found[element] = result
         return fields if found is None else found
+
+
+def _sets_something(kind: Type, item: Json) -> bool:
+    """Whether a field with this value counts as set: all do but empty lists and maps of nothing else."""
+    return item is None or item == {} or kind.field_set(item, False) is not None
+
+
+def _leaves_something(kind: Type, item: Json) -> bool:
+    """Whether something that nobody can own, as an empty list, stays when all the fields of a map are removed."""
+    if type(item) is not dict:
+        return False
+    return kind.remove(item, kind.named(kind.field_set(item, False) or LEAF)) is not None

@@ -30,14 +30,20 @@ class Comparison(NamedTuple):
 class Type(ABC):
     """The type of a value."""
 
-    __slots__ = ("exact",)
+    __slots__ = ("collapses", "exact")
 
-    # Whether `==` is true equality for values of this type. Python holds True equal to 1, so it is not where a value
-    # may be either.
+    # Whether `==` is true equality for valid values of this type. Python holds True equal to 1, so it is not where a
+    # value may be either.
     exact: bool
+
+    # Whether a value that is owned whole may be found in values of this type, at the top or deeper.
+    collapses: bool
 
     # The Python type whose values are valid leaves of this type without a second look.
     leaf: type | None = None
+
+    # Whether every value is of this type and owned whole.
+    opaque: bool = False
 
     @abstractmethod
     def field_set(self, value: Json, strict: bool) -> FieldSet | None:
@@ -63,6 +69,14 @@ class Type(ABC):
     @abstractmethod
     def remove(self, value: Json, fields: FieldSet) -> Json:
         """The value without the fields; None when nothing of it is left."""
+
+    def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
+        """The node of what an applier leaves behind in the value: fields it owned in `last` and nobody owns now.
+
+        `owners` are the nodes of all that own something here now. `dropped` tells that the applier owned this value
+        or one around it, `gone` that one around it has no owner any more.
+        """
+        return None
 
     @abstractmethod
     def extract(self, value: Json, fields: FieldSet) -> Json:

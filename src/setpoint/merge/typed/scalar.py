@@ -22,7 +22,9 @@ class ScalarType(Type):
         self.kind = kind
         self.accepted = _ACCEPTED[kind]
         self.leaf = _LEAVES[kind]
-        self.exact = kind != "untyped"
+        # Untyped scalars are dates, quantities, ports: strings or numbers, never booleans.
+        self.exact = True
+        self.collapses = False
 
     def field_set(self, value: Json, strict: bool) -> FieldSet | None:
         if strict and value is not None and type(value) not in self.accepted:
