@@ -1,0 +1,1 @@
+"""CEL: the language of validation rules and policies, compiled to Python."""

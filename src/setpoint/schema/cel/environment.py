@@ -1,0 +1,77 @@
+"""What an expression may refer to: variables, object types and functions.
+
+A rule of a custom resource has `self` and `oldSelf`; a policy declares its own variables the same way (`object`,
+`oldObject`, `request`, `params`, `variables.x` under its full dotted name, and so on).
+"""
+
+from typing import NamedTuple
+
+from setpoint.schema.cel.declarations import Declaration
+from setpoint.schema.cel.functions import Functions
+from setpoint.schema.cel.library import kubernetes_functions
+from setpoint.schema.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Type,
+    list_of,
+    map_of,
+    opaque,
+    optional_of,
+)
+
+# The names that denote a type in an expression.
+TYPE_NAMES: dict[str, Type] = {
+    "bool": BOOL,
+    "int": INT,
+    "uint": UINT,
+    "double": DOUBLE,
+    "string": STRING,
+    "bytes": BYTES,
+    "list": list_of(DYN),
+    "map": map_of(DYN, DYN),
+    "null_type": NULL,
+    "type": TYPE,
+    "optional_type": optional_of(DYN),
+    "google.protobuf.Duration": DURATION,
+    "google.protobuf.Timestamp": TIMESTAMP,
+    "net.IP": opaque("net.IP"),
+    "net.CIDR": opaque("net.CIDR"),
+}
+
+
+class Variable(NamedTuple):
+    """A variable: its type, and what is known of the values below it, for the sizes that costs depend on."""
+
+    type: Type
+    declaration: Declaration | None = None
+
+
+class Environment:
+    """Variables by name and the fields of object types by the name of the type."""
+
+    def __init__(self, variables: dict[str, Variable], functions: Functions | None = None) -> None:
+        self.variables = variables
+        self.functions = functions or kubernetes_functions()
+        self.types: dict[str, Declaration] = {}
+        for variable in variables.values():
+            if variable.declaration is not None:
+                self._register(variable.declaration)
+
+    def _register(self, declaration: Declaration) -> None:
+        pending = [declaration]
+        while pending:
+            found = pending.pop()
+            if found.elements is not None:
+                pending.append(found.elements)
+            elif found.type.kind == "struct" and found.type.name not in self.types:
+                self.types[found.type.name] = found
+                pending.extend(found.fields.values())

@@ -1,0 +1,279 @@
+"""The values of CEL at run time.
+
+bool, str, bytes, float and None are themselves; int is CEL's int and `Uint` its uint; lists are Python lists (a `SetList`
+or `MapList` where the schema gives the list that meaning); maps are a `MapValue` or a view of a JSON object (see `views`).
+Equality and order are CEL's, never Python's: `equal` and `compare`, not `==` and `<`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+INT_MAX = 2**63 - 1
+INT_MIN = -(2**63)
+UINT_MAX = 2**64 - 1
+SECOND = 10**9
+# 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z, in nanoseconds from 1970.
+TIMESTAMP_MIN = -62_135_596_800 * SECOND
+TIMESTAMP_MAX = 253_402_300_800 * SECOND - 1
+
+
+class EvaluationError(Exception):
+    """An error of CEL: an ordinary outcome of an expression, which `&&` and `||` may absorb."""
+
+
+def no_such_overload() -> EvaluationError:
+    return EvaluationError("no such overload")
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+# Stands for a value that is not there, where None would be CEL's null.
+ABSENT: Any = _Absent()
+
+
+class Uint(int):
+    """An unsigned 64-bit integer."""
+
+    __slots__ = ()
+
+
+class _Moment:
+    """Something measured in nanoseconds, which compares with its own kind."""
+
+    __slots__ = ("nanos",)
+
+    def __init__(self, nanos: int) -> None:
+        self.nanos = nanos
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.nanos == self.nanos  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self.nanos)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.nanos})"
+
+
+class Timestamp(_Moment):
+    """A point in time, in nanoseconds from 1970; `offset` is that of the text it came from, in seconds."""
+
+    __slots__ = ("offset",)
+
+    def __init__(self, nanos: int, offset: int = 0) -> None:
+        super().__init__(nanos)
+        self.offset = offset
+
+
+class Duration(_Moment):
+    """A length of time, in nanoseconds."""
+
+    __slots__ = ()
+
+
+class Optional:
+    """A value that may be missing."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = ABSENT) -> None:
+        self.value = value
+
+    @property
+    def present(self) -> bool:
+        return self.value is not ABSENT
+
+
+NONE = Optional()
+
+
+class SetList(list[Any]):
+    """A list of the schema's type `set`: its order does not matter, and `+` is a union."""
+
+    __slots__ = ()
+
+
+class MapList(list[Any]):
+    """A list of the schema's type `map`: its order does not matter, and `+` replaces by key."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: Iterable[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def key_of(self, item: Any) -> tuple[Any, ...]:
+        if not isinstance(item, Mapping):
+            raise no_such_overload()
+        return tuple(_hashable(item.find(key)) for key in self.keys)
+
+
+class Mapping:
+    """What every map offers; views of JSON objects and maps made by expressions implement it."""
+
+    __slots__ = ()
+
+    def find(self, key: Any) -> Any:
+        """The value of a key, or ABSENT."""
+        raise NotImplementedError
+
+    def keys(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+class MapValue(Mapping):
+    """A map made by an expression; 1, 1u and 1.0 are the same key, true is another."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, pairs: Iterable[tuple[Any, Any]] = ()) -> None:
+        self.entries: dict[Any, tuple[Any, Any]] = {}
+        for key, value in pairs:
+            self.entries[_map_key(key)] = (key, value)
+
+    def find(self, key: Any) -> Any:
+        found = self.entries.get(_hashable(key))
+        return ABSENT if found is None else found[1]
+
+    def keys(self) -> Iterator[Any]:
+        return (key for key, _ in self.entries.values())
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def insert(self, key: Any, value: Any) -> None:
+        hashed = _map_key(key)
+        if hashed in self.entries:
+            raise EvaluationError(f"insert failed: key {key_text(key)} already exists")
+        self.entries[hashed] = (key, value)
+
+
+def key_text(key: Any) -> str:
+    """A key as messages show it."""
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, float) and key.is_integer():
+        return str(int(key))
+    return str(key)
+
+
+def _map_key(key: Any) -> Any:
+    if not isinstance(key, bool | int | float | str):
+        raise EvaluationError("unsupported key type")
+    return _hashable(key)
+
+
+def _hashable(value: Any) -> Any:
+    """A value as a key of a dict, so that equal keys of CEL are equal keys there (Python holds True to be 1)."""
+    if isinstance(value, bool):
+        return (bool, value)
+    try:
+        hash(value)
+    except TypeError:
+        return (list, repr(value))
+    return value
+
+
+_NUMBERS = frozenset((int, float, Uint))
+
+
+def equal(a: Any, b: Any) -> bool:
+    """CEL's equality: numbers by value across their types, everything else only with its own kind."""
+    kind = type(a)
+    other = type(b)
+    if kind is str or other is str or kind is bool or other is bool or a is None or b is None:
+        return kind is other and bool(a == b)
+    if kind in _NUMBERS:
+        return other in _NUMBERS and bool(a == b)
+    if isinstance(a, list):
+        if not isinstance(b, list):
+            raise no_such_overload()
+        return _lists_equal(a, b)
+    if isinstance(a, Mapping):
+        if not isinstance(b, Mapping):
+            raise no_such_overload()
+        return a.equals(b) if hasattr(a, "equals") else maps_equal(a, b)
+    if isinstance(a, Optional):
+        if not isinstance(b, Optional) or a.present is not b.present:
+            return False
+        return not a.present or equal(a.value, b.value)
+    return kind is other and bool(a == b)
+
+
+def _lists_equal(a: list[Any], b: list[Any]) -> bool:
+    if len(a) != len(b):
+        return False
+    if isinstance(a, SetList):
+        return {_hashable(item) for item in a} == {_hashable(item) for item in b}
+    if isinstance(a, MapList):
+        mine = {a.key_of(item): item for item in a}
+        seen = set()
+        for item in b:
+            key = a.key_of(item)
+            if key not in mine or not equal(mine[key], item):
+                return False
+            seen.add(key)
+        return len(seen) == len(mine)
+    return all(equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def maps_equal(a: Mapping, b: Mapping) -> bool:
+    if len(a) != len(b):
+        return False
+    for key in a.keys():  # noqa: SIM118 - a Mapping of CEL does not iterate by itself
+        other = b.find(key)
+        if other is ABSENT or not equal(a.find(key), other):
+            return False
+    return True
+
+
+def compare(a: Any, b: Any) -> int:
+    """-1, 0 or 1, for values that have an order: numbers across their types, and strings, bytes, times, booleans."""
+    kind = type(a)
+    if kind in _NUMBERS and type(b) in _NUMBERS:
+        if a != a or b != b:
+            raise EvaluationError("NaN values cannot be ordered")
+        return int(a > b) - int(a < b)
+    if kind is not type(b):
+        raise no_such_overload()
+    if kind in (str, bytes, bool):
+        return int(a > b) - int(a < b)
+    if isinstance(a, _Moment):
+        return int(a.nanos > b.nanos) - int(a.nanos < b.nanos)
+    raise no_such_overload()
+
+
+def add_lists(a: list[Any], b: list[Any]) -> list[Any]:
+    """`a + b`: joined, united or merged by key, as the type of the list on the left has it."""
+    if isinstance(a, SetList):
+        seen = {_hashable(item) for item in a}
+        return SetList([*a, *(item for item in b if _hashable(item) not in seen)])
+    if isinstance(a, MapList):
+        merged = list(a)
+        positions = {a.key_of(item): position for position, item in enumerate(merged)}
+        for item in b:
+            position = positions.get(a.key_of(item))
+            if position is None:
+                merged.append(item)
+            else:
+                merged[position] = item
+        return MapList(merged, a.keys)
+    return [*a, *b]
+
+
+def size_of(value: Any) -> int:
+    """The size of a value for the cost of working on it; what has no size counts as one."""
+    if isinstance(value, str | bytes | list | Mapping):
+        return len(value)
+    if isinstance(value, Optional) and value.present:
+        return size_of(value.value)
+    return getattr(value, "cost_size", 1)
