@@ -9,7 +9,6 @@ object loses the nulls of the objects in it, where the RFC would keep them.
 """
 
 from setpoint.merge.equality import identical
-from setpoint.merge.failure import PatchConflictError
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.goformat import json_type
 from setpoint.objects.tree import Json, Object
@@ -83,14 +82,8 @@ def diff(old: Object, new: Object) -> Object:
 def three_way(original: Object, modified: Object, current: Object) -> Object:
     """The patch that makes `current` what `modified` says, and removes from it what `original` said and `modified` no
     longer does.
-
-    Raises PatchConflictError where it would have to change and to remove the same field.
     """
-    changes = _changes(diff(current, modified))
-    removals = _removals(diff(original, modified))
-    if _in_conflict(changes, removals):
-        raise PatchConflictError(f"the changes {changes} are in conflict with the removals {removals}")
-    return _combined(removals, changes)
+    return _combined(_removals(diff(original, modified)), _changes(diff(current, modified)))
 
 
 def _changes(patch: Object) -> Object:
@@ -116,14 +109,8 @@ def _removals(patch: Object) -> Object:
     return kept
 
 
-def _in_conflict(left: Json, right: Json) -> bool:
-    if type(left) is type(right) is dict:
-        return any(_in_conflict(value, right[key]) for key, value in left.items() if key in right)
-    return not identical(left, right)
-
-
 def _combined(removals: Object, changes: Object) -> Object:
-    """Both in one patch. They are about different fields."""
+    """Both in one patch. No field is in both: what is removed `modified` does not say, what is changed it says."""
     combined = removals.copy()
     for key, value in changes.items():
         combined[key] = _combined(combined[key], value) if type(combined.get(key)) is dict else value
