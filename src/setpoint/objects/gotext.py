@@ -127,8 +127,14 @@ def _raw_floats(value: Json) -> Any:
     return msgspec.Raw(float_text(value).encode()) if type(value) is float else value
 
 
+class RawJson(str):
+    """JSON text that a field error shows as it is: for values whose fields have an order of their own."""
+
+
 def bad_value(value: Json) -> str:
     """A value as a field error shows it: strings quoted, numbers and booleans bare, everything else JSON."""
+    if type(value) is RawJson:
+        return value
     if type(value) is str:
         return quote(value)
     if value is None:

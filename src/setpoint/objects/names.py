@@ -126,7 +126,7 @@ def _subdomain(name: str, unit: str) -> tuple[str, ...]:
 
 def _mask(name: str) -> str:
     """The prefix with an ending that is legal where only the dash at its end would not be."""
-    return name[:-2] + "a" if len(name) > 1 and name[-1] == "-" else name
+    return name[:-2] + "a" if len(name) > 1 and name[-1] == "-" and name.isascii() else name
 
 
 def qualified_name(text: str) -> tuple[str, ...]:

@@ -1,0 +1,62 @@
+"""Conditions: the list of `type`, `status`, `reason`, `message` in the status of an object.
+
+`lastTransitionTime` moves only when the status flips, and nothing is written when nothing changed, so that a controller
+that reports the same again does not make a new revision.
+"""
+
+from setpoint.objects.clock import Clock
+from setpoint.objects.times import format_time
+from setpoint.objects.tree import Object
+
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+
+
+def find(conditions: list[Object], type_: str) -> Object | None:
+    """The condition of that type, if there is one."""
+    return next((condition for condition in conditions if condition.get("type") == type_), None)
+
+
+def is_true(conditions: list[Object], type_: str) -> bool:
+    return (find(conditions, type_) or {}).get("status") == TRUE
+
+
+def is_false(conditions: list[Object], type_: str) -> bool:
+    return (find(conditions, type_) or {}).get("status") == FALSE
+
+
+def set_condition(
+    conditions: list[Object],
+    clock: Clock,
+    *,
+    type: str,  # noqa: A002 - the field's own name
+    status: str,
+    reason: str,
+    message: str = "",
+    observed_generation: int = 0,
+) -> bool:
+    """Adds or updates a condition in the list; whether that changed it."""
+    wanted: Object = {"type": type, "status": status}
+    if observed_generation:
+        wanted["observedGeneration"] = observed_generation
+    current = find(conditions, type)
+    flips = current is None or current.get("status") != status or not current.get("lastTransitionTime")
+    wanted["lastTransitionTime"] = (
+        format_time(clock.now()) if flips or current is None else current["lastTransitionTime"]
+    )
+    wanted |= {"reason": reason, "message": message}
+    if current is None:
+        conditions.append(wanted)
+        return True
+    if current == wanted:
+        return False
+    current.clear()
+    current.update(wanted)
+    return True
+
+
+def remove(conditions: list[Object], type_: str) -> bool:
+    """Takes the condition of that type out of the list; whether there was one."""
+    kept = [condition for condition in conditions if condition.get("type") != type_]
+    changed = len(kept) != len(conditions)
+    conditions[:] = kept
+    return changed

@@ -1,0 +1,148 @@
+"""Metadata of object trees: reading it, and the fields that the server alone sets.
+
+The readers take any object and give what it says, or the empty value of the field; they never change it.
+"""
+
+from setpoint.objects.clock import Clock
+from setpoint.objects.errors import BadRequest
+from setpoint.objects.ids import Ids
+from setpoint.objects.times import format_time
+from setpoint.objects.tree import Object
+
+_EMPTY: Object = {}
+
+
+def of(tree: Object) -> Object:
+    """The metadata of the object, to be changed in place; made where there was none."""
+    found: Object = tree.setdefault("metadata", {})
+    return found
+
+
+def name(tree: Object) -> str:
+    found: str = tree.get("metadata", _EMPTY).get("name", "")
+    return found
+
+
+def namespace(tree: Object) -> str:
+    found: str = tree.get("metadata", _EMPTY).get("namespace", "")
+    return found
+
+
+def key(tree: Object) -> str:
+    """`namespace/name`, or the bare name of an object without a namespace."""
+    meta = tree.get("metadata", _EMPTY)
+    where = meta.get("namespace", "")
+    return f"{where}/{meta.get('name', '')}" if where else meta.get("name", "")
+
+
+def uid(tree: Object) -> str:
+    found: str = tree.get("metadata", _EMPTY).get("uid", "")
+    return found
+
+
+def resource_version(tree: Object) -> str:
+    found: str = tree.get("metadata", _EMPTY).get("resourceVersion", "")
+    return found
+
+
+def generation(tree: Object) -> int:
+    found: int = tree.get("metadata", _EMPTY).get("generation", 0)
+    return found
+
+
+def labels(tree: Object) -> dict[str, str]:
+    found: dict[str, str] = tree.get("metadata", _EMPTY).get("labels") or {}
+    return found
+
+
+def annotations(tree: Object) -> dict[str, str]:
+    found: dict[str, str] = tree.get("metadata", _EMPTY).get("annotations") or {}
+    return found
+
+
+def finalizers(tree: Object) -> list[str]:
+    found: list[str] = tree.get("metadata", _EMPTY).get("finalizers") or []
+    return found
+
+
+def owner_references(tree: Object) -> list[Object]:
+    found: list[Object] = tree.get("metadata", _EMPTY).get("ownerReferences") or []
+    return found
+
+
+def managed_fields(tree: Object) -> list[Object]:
+    found: list[Object] = tree.get("metadata", _EMPTY).get("managedFields") or []
+    return found
+
+
+def deletion_timestamp(tree: Object) -> str:
+    found: str = tree.get("metadata", _EMPTY).get("deletionTimestamp") or ""
+    return found
+
+
+def is_being_deleted(tree: Object) -> bool:
+    return bool(deletion_timestamp(tree))
+
+
+def add_finalizer(tree: Object, finalizer: str) -> bool:
+    """Adds the finalizer; whether it was not there yet."""
+    if finalizer in finalizers(tree):
+        return False
+    of(tree)["finalizers"] = [*finalizers(tree), finalizer]
+    return True
+
+
+def remove_finalizer(tree: Object, finalizer: str) -> bool:
+    """Takes the finalizer away; whether it was there."""
+    if finalizer not in finalizers(tree):
+        return False
+    kept = [item for item in finalizers(tree) if item != finalizer]
+    put(of(tree), "finalizers", kept)
+    return True
+
+
+def put(meta: Object, field: str, value: object) -> None:
+    """Sets a field of the metadata, or takes it away where the value is empty, as the API writes it."""
+    if value:
+        meta[field] = value
+    else:
+        meta.pop(field, None)
+
+
+_SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+
+def wipe_system_fields(meta: Object) -> None:
+    """Takes away what a client may not set on an object it creates."""
+    for field in _SYSTEM:
+        meta.pop(field, None)
+
+
+def fill_system_fields(meta: Object, clock: Clock, ids: Ids) -> None:
+    """Gives a new object its uid and its time of creation."""
+    meta["uid"] = ids.uid()
+    meta["creationTimestamp"] = format_time(clock.now())
+
+
+def fill_namespace(meta: Object, wanted: str) -> None:
+    """Puts an object into the namespace of the request, which is none for cluster-scoped kinds.
+
+    Raises BadRequest where the object names another.
+    """
+    found = meta.get("namespace", "")
+    if found and wanted and found != wanted:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    put(meta, "namespace", wanted)
+
+
+def restore_system_fields(new: Object, old: Object) -> None:
+    """Brings back, in the metadata of an update, what an update cannot change or leave out."""
+    put(new, "generation", old.get("generation", 0))
+    new.pop("selfLink", None)
+    if not new.get("uid"):
+        put(new, "uid", old.get("uid", ""))
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        if old.get(field):
+            new[field] = old[field]
+    if old.get("deletionGracePeriodSeconds") is not None and new.get("deletionGracePeriodSeconds") is None:
+        new["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]

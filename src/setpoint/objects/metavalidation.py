@@ -1,0 +1,256 @@
+"""The rules for `metadata` that hold for every kind, on create and on update, with their exact field errors.
+
+They take metadata that `objectmeta.coerce` has shaped. An object without fault costs one look at each label and key.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from setpoint.objects import names
+from setpoint.objects.field import (
+    FieldError,
+    child,
+    forbidden,
+    index,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from setpoint.objects.gotext import RawJson, byte_length, quote
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.tree import Json, Object
+
+MAX_ANNOTATIONS = 256 * 1024
+MAX_FIELD_MANAGER = 128
+MAX_SUBRESOURCE = 256
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+# Finalizers that need no domain: the two of garbage collection, and that of namespaces.
+STANDARD_FINALIZERS = frozenset({ORPHAN, FOREGROUND, "kubernetes"})
+
+_IMMUTABLE = "field is immutable"
+_EVENT = GroupVersionKind("", "v1", "Event")
+
+
+def validate_create(
+    meta: Object,
+    *,
+    namespaced: bool,
+    name_rule: names.NameRule = names.dns1123_subdomain,
+    path: str = "metadata",
+    builtin: bool = False,
+) -> list[FieldError]:
+    """The faults of a new object's metadata, after its name was generated.
+
+    `builtin` adds the rule of the built-in kinds that a finalizer has a domain.
+    """
+    errors: list[FieldError] = []
+    if base := meta.get("generateName"):
+        errors += [invalid(child(path, "generateName"), base, message) for message in name_rule(base, True)]
+    if name := meta.get("name"):
+        errors += [invalid(child(path, "name"), name, message) for message in name_rule(name, False)]
+    else:
+        errors.append(required(child(path, "name"), "name or generateName is required"))
+    namespace = meta.get("namespace")
+    if not namespaced:
+        if namespace:
+            errors.append(forbidden(child(path, "namespace"), "not allowed on this type"))
+    elif namespace:
+        errors += [invalid(child(path, "namespace"), namespace, message) for message in names.dns1123_label(namespace)]
+    else:
+        errors.append(required(child(path, "namespace")))
+    errors += _validate_generation(meta, path)
+    if labels := meta.get("labels"):
+        errors += validate_labels(labels, child(path, "labels"))
+    if annotations := meta.get("annotations"):
+        errors += validate_annotations(annotations, child(path, "annotations"))
+    if owners := meta.get("ownerReferences"):
+        errors += validate_owner_references(owners, child(path, "ownerReferences"))
+    if finalizers := meta.get("finalizers"):
+        errors += validate_finalizers(finalizers, child(path, "finalizers"))
+    if managed := meta.get("managedFields"):
+        errors += validate_managed_fields(managed, child(path, "managedFields"))
+    return errors + _validate_domains(meta, path) if builtin else errors
+
+
+def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin: bool = False) -> list[FieldError]:
+    """The faults of changed metadata against what is stored."""
+    errors: list[FieldError] = []
+    if old.get("deletionTimestamp"):
+        errors += _validate_no_new_finalizers(new, old, child(path, "finalizers"))
+    if not new.get("resourceVersion"):
+        errors.append(invalid(child(path, "resourceVersion"), "", "must be specified for an update"))
+    errors += _validate_generation(new, path)
+    if new.get("generation", 0) < old.get("generation", 0):
+        errors.append(invalid(child(path, "generation"), new.get("generation", 0), "must not be decremented"))
+    for name, absent in _UNCHANGING:
+        if (value := new.get(name, absent)) != old.get(name, absent):
+            errors.append(invalid(child(path, name), value, _IMMUTABLE))
+    if labels := new.get("labels"):
+        errors += validate_labels(labels, child(path, "labels"))
+    if annotations := new.get("annotations"):
+        errors += validate_annotations(annotations, child(path, "annotations"))
+    if owners := new.get("ownerReferences"):
+        errors += validate_owner_references(owners, child(path, "ownerReferences"))
+    if managed := new.get("managedFields"):
+        errors += validate_managed_fields(managed, child(path, "managedFields"))
+    return errors + _validate_domains(new, path) if builtin else errors
+
+
+# What no update may change, and what its absence is shown as.
+_UNCHANGING: tuple[tuple[str, Json], ...] = (
+    ("name", ""),
+    ("namespace", ""),
+    ("uid", ""),
+    ("creationTimestamp", None),
+    ("deletionTimestamp", None),
+    ("deletionGracePeriodSeconds", None),
+)
+
+
+def _validate_generation(meta: Object, path: str) -> list[FieldError]:
+    generation = meta.get("generation", 0)
+    if generation >= 0:
+        return []
+    return [invalid(child(path, "generation"), generation, "must be greater than or equal to 0")]
+
+
+def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
+    """The faults of labels; they are all reported at the path of the labels."""
+    errors: list[FieldError] = []
+    for key, value in labels.items():
+        if messages := names.qualified_name(key):
+            errors += [invalid(path, key, message) for message in messages]
+        if messages := names.label_value(value):
+            errors += [invalid(path, value, message) for message in messages]
+    return errors
+
+
+def validate_annotations(annotations: Mapping[str, str], path: str) -> list[FieldError]:
+    """The faults of annotations: keys as those of labels in any case, and the size of all together."""
+    errors: list[FieldError] = []
+    size = 0
+    for key, value in annotations.items():
+        if messages := names.qualified_name(key.lower()):
+            errors += [invalid(path, key, message) for message in messages]
+        size += byte_length(key) + byte_length(value)
+    if size > MAX_ANNOTATIONS:
+        errors.append(too_long(path, MAX_ANNOTATIONS))
+    return errors
+
+
+def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
+    """The faults of finalizers: their names, and the two of garbage collection together."""
+    errors = [
+        invalid(path, finalizer, message) for finalizer in finalizers for message in names.qualified_name(finalizer)
+    ]
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
+        errors.append(invalid(path, finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
+    return errors
+
+
+def _validate_domains(meta: Object, path: str) -> list[FieldError]:
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(index(child(path, "finalizers"), at), finalizer, text)
+        for at, finalizer in enumerate(meta.get("finalizers", ()))
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS
+    ]
+
+
+def _validate_no_new_finalizers(new: Object, old: Object, path: str) -> list[FieldError]:
+    extra = sorted(set(new.get("finalizers", ())) - set(old.get("finalizers", ())))
+    if not extra:
+        return []
+    text = "no new finalizers can be added if the object is being deleted, found new finalizers"
+    return [forbidden(path, f"{text} []string{{{', '.join(map(quote, extra))}}}")]
+
+
+def finalizer_warnings(meta: Object, old: Object | None = None) -> list[str]:
+    """What to tell the writer of a custom resource about new finalizers: bad names, and names without a domain."""
+    known = set(old.get("finalizers", ())) if old else set()
+    warnings = []
+    for finalizer in sorted(set(meta.get("finalizers", ())) - known):
+        where = f"metadata.finalizers: {quote(finalizer)}:"
+        warnings += [f"{where} {message}" for message in names.qualified_name(finalizer)]
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in finalizer else ""
+            why = "to avoid accidental conflicts with other finalizer writers"
+            warnings.append(f"{where} prefer a domain-qualified finalizer name{path} {why}")
+    return warnings
+
+
+def validate_owner_references(references: list[Object], path: str) -> list[FieldError]:
+    """The faults of owner references: each on its own, and more than one controller."""
+    errors: list[FieldError] = []
+    controller = ""
+    for at, reference in enumerate(references):
+        errors += _validate_owner_reference(reference, index(path, at))
+        if reference.get("controller"):
+            name = f"{reference.get('kind', '')}/{reference.get('name', '')}"
+            if controller:
+                found = f'Found "true" in references for {controller} and {name}'
+                shown = RawJson(f"[{','.join(map(_shown, references))}]")
+                errors.append(invalid(path, shown, f"Only one reference can have Controller set to true. {found}"))
+            else:
+                controller = name
+    return errors
+
+
+def _validate_owner_reference(reference: Object, path: str) -> list[FieldError]:
+    errors = []
+    api_version = reference.get("apiVersion", "")
+    try:
+        version = GroupVersion.parse(api_version)
+    except ValueError:
+        version = GroupVersion("", "")
+    if not api_version:
+        errors.append(required(child(path, "apiVersion"), "must not be empty"))
+    elif not version.version:
+        errors.append(invalid(child(path, "apiVersion"), api_version, "must be <group>/<version> or <version>"))
+    errors += [
+        required(child(path, name), "must not be empty") for name in ("kind", "name", "uid") if not reference.get(name)
+    ]
+    if version.with_kind(reference.get("kind", "")) == _EVENT:
+        errors.append(invalid(path, RawJson(_shown(reference)), f"{_EVENT} is disallowed from being an owner"))
+    return errors
+
+
+def _shown(reference: Object) -> str:
+    """An owner reference as errors show it: its fields in the order of the type."""
+    order = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+    return msgspec.json.encode({name: reference[name] for name in order if name in reference}).decode()
+
+
+def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError]:
+    """The faults of the entries of `managedFields`, their field sets aside."""
+    errors: list[FieldError] = []
+    for at, entry in enumerate(entries):
+        place = index(path, at)
+        operation = entry.get("operation")
+        if not operation:
+            errors.append(required(child(place, "operation"), "must not be empty"))
+        elif operation not in ("Apply", "Update"):
+            errors.append(not_supported(child(place, "operation"), operation, ("Apply", "Update")))
+        if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
+            errors.append(invalid(child(place, "fieldsType"), entry["fieldsType"], "must be `FieldsV1`"))
+        errors += validate_field_manager(entry.get("manager", ""), child(place, "manager"))
+        if byte_length(entry.get("subresource", "")) > MAX_SUBRESOURCE:
+            errors.append(too_long(child(place, "subresource"), MAX_SUBRESOURCE))
+    return errors
+
+
+def validate_field_manager(manager: str, path: str) -> list[FieldError]:
+    """The faults of the name of a field manager: up to 128 bytes, all printable."""
+    errors = [too_long(path, MAX_FIELD_MANAGER)] if byte_length(manager) > MAX_FIELD_MANAGER else []
+    if not manager.isprintable():
+        position = 0
+        for char in manager:
+            if not char.isprintable():
+                why = f"invalid character U+{ord(char):04X} (at position {position})"
+                errors.append(invalid(path, manager, why))
+            position += byte_length(char)
+    return errors

@@ -1,0 +1,195 @@
+"""The shape of `metadata`: reads any JSON as the ObjectMeta that every kind has.
+
+Unknown fields are dropped and reported; empty strings, maps and lists are dropped, as the API never writes them; times
+are brought to UTC and whole seconds. A value of the wrong type raises ValueError with the text of Go's decoder, which
+the caller puts into its BadRequest, or into a field error where the metadata is that of an embedded resource.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from setpoint.objects.goformat import json_type
+from setpoint.objects.gotext import INT64_MAX, INT64_MIN, float_text
+from setpoint.objects.times import format_time, parse_time
+from setpoint.objects.tree import Json, Object
+
+_ZERO_TIME = "0001-01-01T00:00:00Z"
+
+
+class Coerced(NamedTuple):
+    """The metadata as it should be, and the paths of what it may not have (`metadata.foo`), in order."""
+
+    metadata: Object
+    unknown: list[str]
+
+
+def coerce(metadata: Json, *, path: str = "metadata", within: str = "", drop_malformed: bool = False) -> Coerced:
+    """Reads `metadata` as an ObjectMeta.
+
+    `path` is its place in the object, for the unknown fields. `within` is what error texts put before the names of its
+    fields: `metadata.` where the real server decodes a whole built-in object at once, nothing for custom resources.
+    With `drop_malformed`, fields of a wrong type are left out instead (for what is already stored).
+    """
+    unknown: list[str] = []
+    if metadata is None:
+        return Coerced({}, unknown)
+    if type(metadata) is not dict:
+        raise ValueError(f"json: cannot unmarshal {json_type(metadata)} into Go value of type v1.ObjectMeta")
+    reader = _Reader("ObjectMeta", within, path, unknown)
+    found: Object = {}
+    for name, value in metadata.items():
+        field = _OBJECT_META.get(name)
+        if field is None:
+            unknown.append(f"{path}.{name}")
+        elif value is not None:
+            try:
+                value = field(reader, name, value)
+            except ValueError:
+                if not drop_malformed:
+                    raise
+                continue
+            if value or (value == 0 and name == "deletionGracePeriodSeconds"):
+                found[name] = value
+    unknown.sort()
+    return Coerced(found, unknown)
+
+
+class _Reader(NamedTuple):
+    """Where in the metadata a field is: for the texts."""
+
+    struct: str
+    within: str
+    path: str
+    unknown: list[str]
+
+    def wrong(self, name: str, value: Json, wanted: str, *, show: bool = False) -> ValueError:
+        shown = (
+            f"{json_type(value)} {float_text(value) if type(value) is float else value}" if show else json_type(value)
+        )
+        return ValueError(
+            f"json: cannot unmarshal {shown} into Go struct field {self.struct}.{self.within}{name} of type {wanted}"
+        )
+
+
+_Field: TypeAlias = Callable[[_Reader, str, Any], Any]
+
+
+def _text(reader: _Reader, name: str, value: Json) -> str:
+    if type(value) is not str:
+        raise reader.wrong(name, value, "string")
+    return value
+
+
+def _named_text(wanted: str) -> _Field:
+    def read(reader: _Reader, name: str, value: Json) -> str:
+        if type(value) is not str:
+            raise reader.wrong(name, value, wanted)
+        return value
+
+    return read
+
+
+def _bool(reader: _Reader, name: str, value: Json) -> bool:
+    if type(value) is not bool:
+        raise reader.wrong(name, value, "bool")
+    return value
+
+
+def _int64(reader: _Reader, name: str, value: Json) -> int:
+    if type(value) is float and value.is_integer() and INT64_MIN <= value <= INT64_MAX:
+        return int(value)
+    if type(value) is not int or not INT64_MIN <= value <= INT64_MAX:
+        raise reader.wrong(name, value, "int64", show=type(value) is float or type(value) is int)
+    return value
+
+
+def _time(reader: _Reader, name: str, value: Json) -> str:
+    """The time in the form the API writes; none for the zero time."""
+    if type(value) is not str:
+        raise reader.wrong(name, value, "string")
+    text = format_time(parse_time(value))
+    return "" if text == _ZERO_TIME else text
+
+
+def _map(reader: _Reader, name: str, value: Json) -> dict[str, str]:
+    if type(value) is not dict:
+        raise reader.wrong(name, value, "map[string]string")
+    for item in value.values():
+        if type(item) is not str:
+            break
+    else:
+        return value
+    return {key: "" if item is None else _text(reader, name, item) for key, item in value.items()}
+
+
+def _texts(reader: _Reader, name: str, value: Json) -> list[str]:
+    if type(value) is not list:
+        raise reader.wrong(name, value, "[]string")
+    return ["" if item is None else _text(reader, name, item) for item in value]
+
+
+def _structs(struct: str, fields: dict[str, _Field], required: tuple[str, ...]) -> _Field:
+    """A list of structs; `required` are the fields that are written even when they are empty."""
+
+    def read(reader: _Reader, name: str, value: Json) -> list[Object]:
+        if type(value) is not list:
+            raise reader.wrong(name, value, f"[]v1.{struct}")
+        return [read_one(reader, name, item, at) for at, item in enumerate(value)]
+
+    def read_one(reader: _Reader, name: str, value: Json, at: int) -> Object:
+        if value is not None and type(value) is not dict:
+            raise reader.wrong(name, value, f"v1.{struct}")
+        inner = _Reader(struct, f"{reader.within}{name}.", f"{reader.path}.{name}[{at}]", reader.unknown)
+        found: Object = dict.fromkeys(required, "")
+        for key, item in (value or {}).items():
+            field = fields.get(key)
+            if field is None:
+                inner.unknown.append(f"{inner.path}.{key}")
+            elif item is not None:
+                item = field(inner, key, item)
+                # Pointers and raw JSON are written whatever they hold; a text only where it has one.
+                if item != "" or key in required:
+                    found[key] = item
+        return found
+
+    return read
+
+
+def _anything(_reader: _Reader, _name: str, value: Json) -> Json:
+    return value
+
+
+_OWNER_REFERENCE: dict[str, _Field] = {
+    "apiVersion": _text,
+    "kind": _text,
+    "name": _text,
+    "uid": _named_text("types.UID"),
+    "controller": _bool,
+    "blockOwnerDeletion": _bool,
+}
+_MANAGED_FIELDS: dict[str, _Field] = {
+    "manager": _text,
+    "operation": _named_text("v1.ManagedFieldsOperationType"),
+    "apiVersion": _text,
+    "time": _time,
+    "fieldsType": _text,
+    "fieldsV1": _anything,
+    "subresource": _text,
+}
+_OBJECT_META: dict[str, _Field] = {
+    "name": _text,
+    "generateName": _text,
+    "namespace": _text,
+    "selfLink": _text,
+    "uid": _named_text("types.UID"),
+    "resourceVersion": _text,
+    "generation": _int64,
+    "creationTimestamp": _time,
+    "deletionTimestamp": _time,
+    "deletionGracePeriodSeconds": _int64,
+    "labels": _map,
+    "annotations": _map,
+    "ownerReferences": _structs("OwnerReference", _OWNER_REFERENCE, ("apiVersion", "kind", "name", "uid")),
+    "finalizers": _texts,
+    "managedFields": _structs("ManagedFieldsEntry", _MANAGED_FIELDS, ()),
+}

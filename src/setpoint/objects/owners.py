@@ -1,0 +1,113 @@
+"""Owner references: who an object belongs to, and which of its owners controls it."""
+
+from collections.abc import Iterable
+
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.tree import Object
+
+DUPLICATES_WARNING = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+)
+
+
+def controller_reference(owner: Object) -> Object:
+    """A reference that makes `owner` the controller, whose deletion waits for the dependent."""
+    return {**owner_reference(owner), "controller": True, "blockOwnerDeletion": True}
+
+
+def owner_reference(owner: Object) -> Object:
+    """A plain reference to `owner`, which must be stored already: it is known by its uid."""
+    meta = owner.get("metadata", {})
+    if not meta.get("uid"):
+        raise ValueError("an owner must have a uid: create it before its dependents")
+    gvk = GroupVersionKind.of(owner)
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, "name": meta["name"], "uid": meta["uid"]}
+
+
+def controller_of(tree: Object) -> Object | None:
+    """The reference to the controller of an object, if it has one."""
+    references: Iterable[Object] = tree.get("metadata", {}).get("ownerReferences", ())
+    return next((reference for reference in references if reference.get("controller")), None)
+
+
+def is_controlled_by(tree: Object, owner: Object) -> bool:
+    """Whether exactly this owner (by uid) controls the object."""
+    reference = controller_of(tree)
+    return reference is not None and reference.get("uid") == owner.get("metadata", {}).get("uid")
+
+
+def same_owner(first: Object, second: Object) -> bool:
+    """Whether two references mean the same owner: group, kind and name, whatever the version and uid."""
+    return all(first.get(name) == second.get(name) for name in ("kind", "name")) and _group(first) == _group(second)
+
+
+def _group(reference: Object) -> str:
+    try:
+        return GroupVersion.parse(reference.get("apiVersion", "")).group
+    except ValueError:
+        return ""
+
+
+def check_namespaces(owner: Object, dependent: Object) -> None:
+    """An owner lives in the namespace of its dependent, or in none. Raises ValueError where it does not."""
+    where = owner.get("metadata", {}).get("namespace", "")
+    wanted = dependent.get("metadata", {}).get("namespace", "")
+    if not where or where == wanted:
+        return
+    if not wanted:
+        raise ValueError(f"cluster-scoped resource must not have a namespace-scoped owner, owner's namespace {where}")
+    raise ValueError(
+        f"cross-namespace owner references are disallowed, owner's namespace {where}, obj's namespace {wanted}"
+    )
+
+
+def set_controller(owner: Object, dependent: Object) -> bool:
+    """Makes `owner` the controller of the object; whether that changed it. Raises ValueError where another one is."""
+    check_namespaces(owner, dependent)
+    wanted = controller_reference(owner)
+    current = controller_of(dependent)
+    if current is not None and not same_owner(current, wanted):
+        kind, name = current.get("kind"), current.get("name")
+        raise ValueError(f"the object is already controlled by {kind} {name}: an object has at most one controller")
+    references: list[Object] = dependent.setdefault("metadata", {}).setdefault("ownerReferences", [])
+    for at, reference in enumerate(references):
+        if same_owner(reference, wanted):
+            references[at] = wanted
+            return reference != wanted
+    references.append(wanted)
+    return True
+
+
+def remove_owner(tree: Object, uid: str) -> bool:
+    """Takes away the references to the owner with that uid; whether there were any."""
+    meta = tree.get("metadata", {})
+    references = meta.get("ownerReferences", [])
+    kept = [reference for reference in references if reference.get("uid") != uid]
+    if len(kept) == len(references):
+        return False
+    if kept:
+        meta["ownerReferences"] = kept
+    else:
+        del meta["ownerReferences"]
+    return True
+
+
+def remove_duplicates(meta: Object, *, after_admission: bool = False) -> str | None:
+    """Takes references that stand twice out of the metadata; the warning about them where there were any."""
+    references: list[Object] = meta.get("ownerReferences", [])
+    kept: list[Object] = []
+    duplicates = []
+    seen: set[str] = set()
+    for reference in references:
+        uid = reference.get("uid", "")
+        if uid in seen and reference in kept:
+            duplicates.append(uid)
+        else:
+            seen.add(uid)
+            kept.append(reference)
+    if not duplicates:
+        return None
+    meta["ownerReferences"] = kept
+    when = " after mutating admission happens" if after_admission else ""
+    return DUPLICATES_WARNING.format(when=when, uids=", ".join(duplicates))
