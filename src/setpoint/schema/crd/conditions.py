@@ -10,6 +10,7 @@ from typing import NamedTuple
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import join_errors
 from setpoint.objects.field import FieldError, child, index, invalid
+from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.approval import approval, is_protected
 from setpoint.schema.crd.conversion import ca_bundle_of, ca_bundle_problem
@@ -141,7 +142,7 @@ def mark_for_deletion(tree: Object, clock: Clock) -> Object:
     finalizers = crd.metadata.get("finalizers") or []
     crd.metadata = {
         **crd.metadata,
-        "deletionTimestamp": crd.metadata.get("deletionTimestamp") or _now(clock),
+        "deletionTimestamp": crd.metadata.get("deletionTimestamp") or format_time(clock.now()),
         "finalizers": finalizers if FINALIZER in finalizers else [*finalizers, FINALIZER],
     }
     _set(crd, DELETION_PENDING, clock)
@@ -182,10 +183,6 @@ def _set(crd: CustomResourceDefinition, verdict: Verdict, clock: Clock) -> bool:
         found = Condition(type=verdict.type)
         crd.status.conditions = [*(crd.status.conditions or ()), found]
     if found.status != verdict.status or not found.last_transition_time:
-        found.last_transition_time = _now(clock)
+        found.last_transition_time = format_time(clock.now())
     found.status, found.reason, found.message = verdict.status, verdict.reason, verdict.message
     return True
-
-
-def _now(clock: Clock) -> str:
-    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -172,17 +172,21 @@ class CustomResourceDefinition(_Part):
         """Reads a definition. A null counts as absent. Raises `BadRequest` where a field has the wrong type."""
         try:
             return msgspec.convert(_without_nulls(tree), cls)
-        except (msgspec.ValidationError, RecursionError) as error:
-            kind = GROUP_KIND.kind
-            raise BadRequest(f'{kind} in version "v1" cannot be handled as a {kind}: {error}') from None
+        except msgspec.ValidationError as error:
+            raise _unreadable(str(error)) from None
+        except RecursionError:
+            raise _unreadable("it is nested too deeply") from None
 
     def to_json(self) -> Object:
         """The definition in canonical form."""
         tree: Object = {"apiVersion": f"{GROUP_KIND.group}/v1", "kind": GROUP_KIND.kind}
-        tree.update(msgspec.to_builtins(self))
-        for version in tree["spec"]["versions"]:
-            if (holder := version.get("schema")) and "openAPIV3Schema" in holder:
-                holder["openAPIV3Schema"] = _canonical_schema(holder["openAPIV3Schema"])
+        try:
+            tree.update(msgspec.to_builtins(self))
+            for version in tree["spec"]["versions"]:
+                if (holder := version.get("schema")) and "openAPIV3Schema" in holder:
+                    holder["openAPIV3Schema"] = _canonical_schema(holder["openAPIV3Schema"])
+        except RecursionError:
+            raise _unreadable("its schema is nested too deeply") from None
         return tree
 
     @property
@@ -228,6 +232,11 @@ class CustomResourceDefinition(_Part):
         if found.deprecation_warning is not None:
             return found.deprecation_warning
         return f"{self.spec.group}/{version} {self.spec.names.kind} is deprecated"
+
+
+def _unreadable(why: str) -> BadRequest:
+    kind = GROUP_KIND.kind
+    return BadRequest(f'{kind} in version "v1" cannot be handled as a {kind}: {why}')
 
 
 # Where nulls mean something: inside a schema (`enum: [null]`, `default`) and in metadata, which has its own rules.

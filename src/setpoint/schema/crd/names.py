@@ -80,8 +80,8 @@ def accept_names(crd: CustomResourceDefinition, others: Iterable[CustomResourceD
     """
     resources: set[str] = set()
     kinds: set[str] = set()
-    for other in (*others, crd):
-        if other.spec.group == crd.spec.group:
+    for other in others:
+        if other.spec.group == crd.spec.group and other.name != crd.name:
             held = other.status.accepted_names
             resources.update((held.plural, held.singular, *held.short_names))
             kinds.update((held.kind, held.list_kind))

@@ -4,13 +4,13 @@ A column is compiled once; a row then costs one walk per column. A cell that fin
 its column has, is null.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from setpoint.objects.goformat import format_v
 from setpoint.objects.gotext import compact_json
+from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.crd.definition import Column
 from setpoint.schema.jsonpath import JSONPath, JSONPathError
@@ -33,7 +33,6 @@ AGE = Column(name="Age", type="date", description=AGE_DESCRIPTION, json_path=".m
 
 _INT64 = range(-(2**63), 2**63)
 _ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class Table:
@@ -111,20 +110,11 @@ def _date(value: Json, now: datetime) -> Json:
         return None
     if value in ("", "null"):
         return "<unknown>"
-    moment = _parse_time(value)
-    if moment is None:
+    try:
+        moment = parse_time(value)
+    except ValueError:
         return "<invalid>"
     return "<unknown>" if moment == _ZERO_TIME else human_duration((now - moment).total_seconds())
-
-
-def _parse_time(text: str) -> datetime | None:
-    if _RFC3339.fullmatch(text) is None:
-        return None
-    try:
-        # Fractions may have any number of digits; Python takes up to six.
-        return datetime.fromisoformat(re.sub(r"([.,]\d{6})\d+", r"\1", text).replace("Z", "+00:00"))
-    except ValueError:
-        return None
 
 
 def human_duration(seconds: float) -> str:

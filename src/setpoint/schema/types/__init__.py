@@ -16,6 +16,7 @@ Widget.crd()
 
 from typing import Any, TypeAlias
 
+from setpoint.objects.quantity import Quantity
 from setpoint.schema.types.crd import crd_of
 from setpoint.schema.types.markers import (
     Default,
@@ -49,7 +50,7 @@ from setpoint.schema.types.markers import (
 from setpoint.schema.types.meta import ObjectMeta, OwnerReference
 from setpoint.schema.types.model import Model, ModelError
 from setpoint.schema.types.resource import Column, Resource, Scale, WebhookConversion
-from setpoint.schema.types.scalars import Duration, Float32, Float64, Int32, Int64, IntOrString, Quantity
+from setpoint.schema.types.scalars import Duration, Float32, Float64, Int32, Int64, IntOrString
 
 # A JSON object of any shape.
 Object: TypeAlias = dict[str, Any]

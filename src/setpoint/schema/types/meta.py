@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from setpoint.schema.types.model import Model
 
 
@@ -23,14 +25,14 @@ class ObjectMeta(Model):
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    finalizers: list[str] = []
-    owner_references: list[OwnerReference] = []
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    finalizers: list[str] = msgspec.field(default_factory=list)
+    owner_references: list[OwnerReference] = msgspec.field(default_factory=list)
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     deletion_grace_period_seconds: int | None = None
-    managed_fields: list[dict[str, Any]] = []
+    managed_fields: list[dict[str, Any]] = msgspec.field(default_factory=list)

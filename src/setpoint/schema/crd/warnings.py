@@ -1,0 +1,70 @@
+"""What the server says about a definition that it accepts: formats nobody checks, sets that nobody merges."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from setpoint.objects.gotext import quote
+from setpoint.objects.tree import Object
+from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.schema.formats import is_recognized
+from setpoint.schema.openapi import Schema
+
+
+def warnings_on_create(tree: Object) -> list[str]:
+    """The texts of the `Warning` headers for a new definition."""
+    schemas = _schemas(tree)
+    return [*_format_warnings(schemas), *_set_warnings(schemas)]
+
+
+def warnings_on_update(tree: Object, old: Object) -> list[str]:
+    """The texts for a changed definition: only what is new."""
+    known = set(warnings_on_create(old))
+    return [warning for warning in warnings_on_create(tree) if warning not in known]
+
+
+def every_schema(schema: Schema) -> Iterator[Schema]:
+    """The schema and all schemas in it."""
+    waiting = [schema]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        below = [*here.properties.values(), *here.all_of, *here.any_of, *here.one_of]
+        below += here.items if isinstance(here.items, list) else []
+        below += [part for part in (here.items, here.not_, here.additional_properties) if isinstance(part, Schema)]
+        waiting.extend(reversed(below))
+
+
+def _schemas(tree: Object) -> list[Schema]:
+    """The schemas of all versions; one that all have in common counts once, as it does for the server."""
+    found: dict[str, Schema] = {}
+    for version in CustomResourceDefinition.parse(tree).spec.versions:
+        try:
+            if version.openapi_schema is not None:
+                found.setdefault(repr(version.openapi_schema), Schema.parse(version.openapi_schema))
+        except (msgspec.ValidationError, RecursionError):
+            continue
+    return list(found.values())
+
+
+def _format_warnings(schemas: list[Schema]) -> list[str]:
+    return [
+        f"unrecognized format {quote(here.format)}"
+        for schema in schemas
+        for here in every_schema(schema)
+        if here.format and not is_recognized(here.type, here.format)
+    ]
+
+
+def _set_warnings(schemas: list[Schema]) -> list[str]:
+    found = {
+        here.items.type
+        for schema in schemas
+        for here in every_schema(schema)
+        if here.list_type == "set" and isinstance(here.items, Schema) and here.items.type in ("array", "object")
+    }
+    return [
+        f"x-kubernetes-list-type: set for items of type {quote(kind)} is not supported by server-side apply or CEL "
+        "validation rules"
+        for kind in sorted(found)
+    ]

@@ -1,0 +1,180 @@
+"""Creating and changing definitions: errors, their order and their texts."""
+
+from typing import Any
+
+import pytest
+from tests.schema.crd.building import PLAIN, build
+from tests.schema.crd.tables import named, steps, table
+
+from setpoint.objects.errors import BadRequest, Invalid
+from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.tree import Object, copy
+from setpoint.schema.crd.defaults import (
+    default,
+    prepare_for_create,
+    prepare_for_status_update,
+    prepare_for_update,
+)
+from setpoint.schema.crd.definition import GROUP_KIND
+from setpoint.schema.crd.validation import validate_create, validate_status_update, validate_update
+from setpoint.schema.openapi import Schema
+
+
+def any_schema(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
+    return []
+
+
+def create_errors(tree: Object) -> list[FieldError]:
+    return validate_create(prepare_for_create(tree), any_schema)
+
+
+@pytest.mark.parametrize("case", named(table("create")))
+def test_creating(case: Any) -> None:
+    assert list(map(str, create_errors(build(PLAIN, case)))) == case["errors"]
+
+
+@pytest.mark.parametrize("case", named(table("update")))
+def test_updating(case: Any) -> None:
+    old, new = build(PLAIN, case["old"]), build(PLAIN, case["new"])
+    old["metadata"]["generation"] = 3
+    prepared = prepare_for_update(new, old)
+    assert list(map(str, validate_update(prepared, default(old), any_schema))) == case["errors"]
+    assert prepared["metadata"]["generation"] == case["generation"]
+    assert prepared["status"]["storedVersions"] == case["storedVersions"]
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    ["crd-invalid-group", "crd-invalid-names", "crd-invalid-printercolumns", "crd-invalid-scope"],
+)
+def test_recorded_refusals_have_the_same_causes(scenario: str) -> None:
+    refused = [step for step in steps(scenario) if step["expect"]["status"] == 422]
+    assert refused
+    for step in refused:
+        answer = step["expect"]["body"]
+        status = Invalid.of(GROUP_KIND, answer["details"]["name"], create_errors(step["body"])).to_status()
+        # Recorded causes are sorted, because their order says nothing there.
+        causes = status["details"].pop("causes")
+        recorded = answer["details"].pop("causes")
+        assert sorted(map(str, causes)) == sorted(map(str, recorded))
+        if len(causes) == 1:
+            assert status["message"] == answer["message"]
+        assert status["details"] == answer["details"]
+
+
+def test_a_recorded_field_of_the_wrong_type_is_a_bad_request() -> None:
+    *_, step = steps("crd-invalid-preserveunknown")
+    with pytest.raises(BadRequest, match=r'^CustomResourceDefinition in version "v1" cannot be handled as a'):
+        prepare_for_create(step["body"])
+
+
+@pytest.mark.parametrize("scenario", ["crd-create-minimal", "crd-create-names-defaults"])
+def test_a_new_definition_is_answered_with_its_defaults(scenario: str) -> None:
+    step = steps(scenario)[0]
+    answer, recorded = prepare_for_create(step["body"]), step["expect"]["body"]
+    assert answer["spec"] == recorded["spec"]
+    assert answer["status"] == recorded["status"]
+    assert answer["metadata"]["generation"] == recorded["metadata"]["generation"] == 1
+
+
+def test_every_definition_of_the_recorded_scenarios_that_was_accepted_is_accepted() -> None:
+    scenarios = ["crd-names-conflict", "crd-selectable-fields", "crd-printer-columns", "crd-versions-order"]
+    for scenario in scenarios:
+        for step in steps(scenario):
+            body = step.get("body")
+            if isinstance(body, dict) and body.get("kind") == "CustomResourceDefinition":
+                assert step["expect"]["status"] == 201
+                assert create_errors(body) == []
+
+
+def test_a_status_keeps_the_spec_and_may_forget_stored_versions() -> None:
+    old = prepare_for_create(PLAIN)
+    changed = copy(old)
+    changed["spec"]["scope"] = "Cluster"
+    changed["status"]["storedVersions"] = ["v9"]
+    prepared = prepare_for_status_update(changed, old)
+    assert prepared["spec"] == old["spec"]
+    assert prepared["status"]["storedVersions"] == ["v9"]
+    assert validate_status_update(prepared) == []
+
+
+def test_an_empty_list_of_stored_versions_becomes_the_storage_version() -> None:
+    old = prepare_for_create(PLAIN)
+    changed = copy(old)
+    changed["status"]["storedVersions"] = []
+    assert prepare_for_status_update(changed, old)["status"]["storedVersions"] == ["v1"]
+
+
+def test_accepted_names_of_a_status_must_be_legal() -> None:
+    changed = prepare_for_create(PLAIN)
+    changed["status"]["acceptedNames"]["plural"] = "Not A Label"
+    assert [error.field for error in validate_status_update(changed)] == ["status.acceptedNames.plural"]
+
+
+def test_errors_of_a_schema_stand_where_the_server_puts_them() -> None:
+    def refuse(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
+        return [invalid(path, "", schema.description)]
+
+    def paths(change: Object) -> list[str]:
+        return [error.field for error in validate_create(prepare_for_create(build(PLAIN, change)), refuse)]
+
+    same, other = {"name": "v2", "storage": False}, {"schema": {"openAPIV3Schema": {"description": "other"}}}
+    assert paths({}) == ["spec.validation.openAPIV3Schema"]
+    assert paths({"versions": [same]}) == ["spec.validation.openAPIV3Schema"]
+    assert paths({"versions": [same | other]}) == [
+        "spec.versions[0].schema.openAPIV3Schema",
+        "spec.versions[1].schema.openAPIV3Schema",
+    ]
+
+
+def test_a_validator_is_told_which_schemas_did_not_change() -> None:
+    seen: dict[str, bool] = {}
+
+    def remember(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
+        seen[path] = unchanged
+        return []
+
+    second = {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": {"description": "second"}}}
+    changed = {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": {"description": "changed"}}}
+    old = default(build(PLAIN, {"versions": [second]}))
+    validate_update(prepare_for_update(build(PLAIN, {"versions": [changed]}), old), old, remember)
+    assert seen == {
+        "spec.versions[0].schema.openAPIV3Schema": True,
+        "spec.versions[1].schema.openAPIV3Schema": False,
+    }
+
+
+def test_a_schema_with_keywords_of_wrong_types_is_an_error_at_the_schema() -> None:
+    errors = create_errors(build(PLAIN, {"schema": {"properties": {"spec": {"maxLength": "many"}}}}))
+    assert [error.field for error in errors] == ["spec.validation.openAPIV3Schema"]
+    assert "maxLength" in errors[0].detail
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 1, "text", [], {"spec": []}, {"spec": {"versions": {}}}, {"spec": {"names": 3}}]
+)
+def test_a_tree_of_another_shape_is_a_bad_request(wrong: Any) -> None:
+    with pytest.raises(BadRequest):
+        validate_create(wrong, any_schema)
+
+
+def test_a_schema_that_is_nested_too_deeply_is_refused_in_bounded_time() -> None:
+    schema: Object = {"type": "object"}
+    for _ in range(100_000):
+        schema = {"type": "object", "properties": {"a": schema}}
+    tree = copy(PLAIN)
+    tree["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
+    with pytest.raises(BadRequest, match="nested too deeply"):
+        prepare_for_create(tree)
+
+
+def test_fields_that_say_nothing_are_left_out_of_the_answer() -> None:
+    change = {
+        "spec": {"names": {"shortNames": [], "categories": []}},
+        "version": {"additionalPrinterColumns": [], "deprecated": False},
+        "schema": {"description": "", "required": [], "nullable": False, "minimum": 0, "default": {}},
+    }
+    version = default(build(PLAIN, change))["spec"]["versions"][0]
+    assert sorted(version) == ["name", "schema", "served", "storage"]
+    schema = version["schema"]["openAPIV3Schema"]
+    assert sorted(schema) == ["default", "minimum", "properties", "type"]
