@@ -1,0 +1,68 @@
+"""Whether a file is what was written: SQLite's own structures, every checksum, and a log without holes.
+
+A small file is checked before it is opened. A large one is checked in the background while it is in use, in steps that
+leave room for others; what it finds closes the store.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from setpoint.store.sqlite.errors import Damaged, translate
+from setpoint.store.sqlite.reader import Reader
+from setpoint.store.sqlite.rows import ENTRY_COLUMNS, ITEM_COLUMNS, EntryRow, ItemRow, entry_id, revision_of
+
+# Files up to this many bytes are checked before they are opened, which takes well under a second.
+SMALL = 16 * 1024 * 1024
+_STEP = 500  # rows
+
+
+def check(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool] = lambda: True) -> None:
+    """Raises Damaged if anything is wrong. `pause` is called between steps; when it says no, the check ends early."""
+    try:
+        findings = [row[0] for row in connection.execute("PRAGMA integrity_check(3)")]
+        if findings != ["ok"]:
+            raise Damaged(path, "; ".join(findings).replace("\n", " "))
+        if pause():
+            _check_rows(path, connection, pause)
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+
+
+def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool]) -> None:
+    bounds = Reader(path, connection).bounds()
+    expected = bounds.oldest + 1
+    after = -1
+    while True:
+        rows = connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id > ? ORDER BY id LIMIT {_STEP}", (after,))
+        entries = [EntryRow._make(row) for row in rows]
+        if not entries:
+            break
+        for entry in entries:
+            if not entry.is_sound():
+                raise Damaged(path, f"the checksum of an entry of revision {revision_of(entry.id)} does not match")
+            revision = revision_of(entry.id)
+            if revision > expected:
+                restored = dict(bounds.gaps).get(expected - 1)
+                if revision != (restored or 0) + 1:
+                    raise Damaged(path, f"revision {expected} is missing from the log")
+            if revision >= expected:
+                expected = revision + 1
+        after = entries[-1].id
+        if not pause():
+            return
+    last = ""
+    while True:
+        rows = connection.execute(f"SELECT {ITEM_COLUMNS} FROM item WHERE key > ? ORDER BY key LIMIT {_STEP}", (last,))
+        items = [ItemRow._make(row) for row in rows]
+        if not items:
+            return
+        for item in items:
+            if not item.is_sound():
+                raise Damaged(path, f"the checksum of the key {item.key!r} does not match")
+            newest = connection.execute("SELECT max(id) FROM entry WHERE key = ?", (item.id,)).fetchone()[0]
+            if newest is None or not entry_id(item.revision) <= newest < entry_id(item.revision + 1):
+                raise Damaged(path, f"the log does not know the key {item.key!r} as of revision {item.revision}")
+        last = items[-1].key
+        if not pause():
+            return

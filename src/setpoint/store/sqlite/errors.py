@@ -1,0 +1,50 @@
+"""What can go wrong with a file, each with its remedy."""
+
+import sqlite3
+from pathlib import Path
+
+from setpoint.store.contract import StoreError
+
+
+class Damaged(StoreError):
+    """The file, or a row of it, is not what was written. Nothing was changed."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(
+            f"{path} is damaged: {what}. Nothing was changed. "
+            f"Restore it from a copy or a snapshot, or move it away to begin anew"
+        )
+
+
+class InUse(StoreError):
+    """Another process holds the file."""
+
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(f"{path} is in use by {holder}; stop it, or choose another file")
+        self.holder = holder
+
+
+class NoSpace(StoreError):
+    """There is no space left. The commit changed nothing, and the store goes on when there is space again."""
+
+
+class DiskFailed(StoreError):
+    """The disk refused to read or write."""
+
+
+class UnknownLayout(StoreError):
+    """The file is no store, or of a newer layout than this version knows."""
+
+
+def translate(error: sqlite3.Error, path: Path) -> StoreError:
+    """SQLite's error as ours."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return NoSpace(f"{path}: no space left on the disk; nothing was written. Free some space and try again")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return Damaged(path, str(error))
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return DiskFailed(f"{path}: {error}; nothing was written. Is the disk full, read-only or failing?")
+    if isinstance(error, sqlite3.DataError | sqlite3.InterfaceError | sqlite3.OperationalError | sqlite3.DatabaseError):
+        return StoreError(f"{path}: {error}")
+    return StoreError(f"{path}: SQLite failed: {error}")

@@ -1,0 +1,318 @@
+"""Writing the file: what a commit, an expiry, a compaction and a restoring do to its rows.
+
+All of it runs inside a transaction that the writer begins and ends. What is remembered here between transactions is
+read again after one was rolled back.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.bounds import Bounds
+from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Item, Write
+from setpoint.store.dump import Contents
+from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_whole, is_difference
+from setpoint.store.sqlite.reader import Reader
+from setpoint.store.sqlite.rows import (
+    ENTRY_COLUMNS,
+    ITEM_COLUMNS,
+    PLACES,
+    EntryRow,
+    ItemRow,
+    entry_checksum,
+    entry_id,
+    item_checksum,
+    revision_of,
+)
+
+# A value is kept whole at least this often, so that reading an old one never takes more steps than this.
+KEYFRAME = 16
+# What a row of the log occupies beside its value and cause, roughly.
+_OVERHEAD = 90
+_SIZES = f"count(*) * {_OVERHEAD} + coalesce(sum(length(value)), 0) + coalesce(sum(length(cause)), 0)"
+
+_INSERT_ENTRY = f"INSERT INTO entry ({ENTRY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_ITEM = f"INSERT INTO item ({ITEM_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+class Value(NamedTuple):
+    """A value as it is kept: its form, its bytes, and how many differences lie before it."""
+
+    form: int
+    data: bytes | None
+    depth: int
+
+
+def encode(value: bytes | None, old: bytes | None, depth: int) -> Value:
+    """How to keep a value that follows another one of the given depth."""
+    if value is not None and old is not None and depth + 1 < KEYFRAME:
+        difference = encode_difference(old, value)
+        if difference is not None:
+            return Value(*difference, depth + 1)
+    return Value(*encode_whole(value), 0)
+
+
+class Journal:
+    """The rows of one store, on the writer's connection."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._execute = reader.connection.execute
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Forgets what was remembered of a transaction that did not happen."""
+        self.bounds: Bounds = self._reader.bounds()
+        self.swept: int = self._execute("SELECT swept FROM meta").fetchone()[0]
+        self._actors: dict[Actor, int] = {}
+        self._size: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes the log occupies, roughly. Counted when it is first asked for, and kept from then on."""
+        if self._size is None:
+            self._size = self._execute(f"SELECT {_SIZES} FROM entry").fetchone()[0]
+        return self._size
+
+    # Committing
+
+    def transact(
+        self, writes: Sequence[Write], actor: Actor, cause: Cause | None, time: float, *, alone: bool = False
+    ) -> tuple[int, list[Event]]:
+        """All writes in one new revision: that, or the current one if nothing changed, and what happened. A write
+        that was made alone and changes nothing gives the revision of its key instead."""
+        changes: list[tuple[Write, ItemRow | None]] = []
+        row = None
+        for write in writes:
+            row = self._reader.item(write.key)
+            live = row is not None and row.live
+            if write.expect is not None and write.expect != (row.revision if row is not None and live else 0):
+                actual = _item(row) if row is not None and live else None
+                raise ExpectationFailed(write.key, write.expect, actual)
+            if write.value != (row.value if row is not None else None):
+                changes.append((write, row))
+        if not changes:
+            return row.revision if alone and row is not None and row.live else self.bounds.current, []
+        if len(changes) > PLACES:
+            raise ValueError(f"a transaction writes at most {PLACES} keys; this one writes {len(changes)}")
+        revision = self.bounds.current + 1
+        who = self._actor(actor)
+        why = None if cause is None else cause.encode()
+        events = []
+        for place, (write, row) in enumerate(changes):
+            events.append(self._write(entry_id(revision, place), write, row, time, actor, who, cause, why))
+        self.bounds = Bounds(self.bounds.oldest, revision, self.bounds.gaps)
+        return revision, events
+
+    def _write(
+        self,
+        id: int,  # noqa: A002 - the column's own name
+        write: Write,
+        row: ItemRow | None,
+        time: float,
+        actor: Actor,
+        who: int,
+        cause: Cause | None,
+        why: bytes | None,
+    ) -> Event:
+        revision, key, value = revision_of(id), write.key, write.value
+        expires = None if write.ttl is None or value is None else time + write.ttl
+        if row is not None and row.live:
+            previous, created, old, depth = row.revision, row.created, row.value, row.depth
+        else:
+            previous, created, old, depth = 0, revision, None, 0
+        kept = encode(value, old, depth)
+        checksum = item_checksum(key, revision, created, expires, kept.depth, value)
+        if row is None:
+            item: int = self._insert_item(None, key, revision, created, expires, kept.depth, value, checksum)
+        else:
+            item = row.id
+            # Only what changes is named, so that the indexes that do not change are not written.
+            names = "revision = ?, depth = ?, value = ?, checksum = ?"
+            values: list[object] = [revision, kept.depth, value, checksum]
+            if row.created != created:
+                names, values = f"{names}, created = ?", [*values, created]
+            if row.expires != expires:
+                names, values = f"{names}, expires = ?", [*values, expires]
+            if bool(row.live) != (value is not None):
+                names, values = f"{names}, live = ?", [*values, value is not None]
+            self._execute(f"UPDATE item SET {names} WHERE id = ?", (*values, item))
+        self._insert_entry(id, item, previous, created, time, who, why, kept)
+        return Event(Entry(revision, key, value, previous, created, time, actor, cause), old)
+
+    def expire(self, now: float, limit: int) -> tuple[list[Event], bool]:
+        """Deletes what is due, each in its own revision; says whether there was more than the limit."""
+        keys = self._execute(
+            "SELECT key FROM item WHERE expires <= ? ORDER BY expires, key LIMIT ?", (now, limit)
+        ).fetchall()
+        events: list[Event] = []
+        for (key,) in keys:
+            events += self.transact([Write(key, None)], EXPIRY, None, now)[1]
+        return events, len(keys) == limit
+
+    def _insert_item(
+        self,
+        id: int | None,  # noqa: A002 - the column's own name
+        key: str,
+        revision: int,
+        created: int,
+        expires: float | None,
+        depth: int,
+        value: bytes | None,
+        checksum: int,
+    ) -> int:
+        live = value is not None
+        row = (id, key, revision, created, expires, depth, live, value, checksum)
+        made = self._execute(_INSERT_ITEM, row).lastrowid
+        assert made is not None
+        return made
+
+    def _insert_entry(
+        self,
+        id: int,  # noqa: A002 - the column's own name
+        item: int,
+        previous: int,
+        created: int,
+        time: float,
+        who: int,
+        why: bytes | None,
+        kept: Value,
+    ) -> None:
+        row = (id, item, previous, created, time, who, why, kept.form, kept.data)
+        self._execute(_INSERT_ENTRY, (*row, entry_checksum(*row)))
+        if self._size is not None:
+            self._size += _OVERHEAD + len(kept.data or b"") + len(why or b"")
+
+    def _actor(self, actor: Actor) -> int:
+        """The id of an actor's row, which is made if there is none."""
+        known = self._actors.get(actor)
+        if known is None:
+            data = actor.encode()
+            self._execute("INSERT OR IGNORE INTO actor (data) VALUES (?)", (data,))
+            if len(self._actors) >= 1000:
+                self._actors.clear()
+            known = self._actors[actor] = self._execute("SELECT id FROM actor WHERE data = ?", (data,)).fetchone()[0]
+        return known
+
+    # Forgetting
+
+    def compact(self, to: int) -> None:
+        """Reads before a revision end now; `sweep` takes away the rows."""
+        self.bounds = self.bounds.compacted(to)
+        self._execute("UPDATE meta SET oldest = ?, gaps = ?", (self.bounds.oldest, json.dumps(self.bounds.gaps)))
+
+    def first_beyond(self, age: float | None, revisions: int | None, now: float) -> int:
+        """The revision to compact to by age and count."""
+        oldest, current, _ = self.bounds
+        to = oldest if revisions is None else max(oldest, current - revisions)
+        if age is not None:
+            rows = self._execute("SELECT id, time FROM entry WHERE id >= ? ORDER BY id", (entry_id(to + 1),))
+            for id, time in rows:  # noqa: A001 - the column's own name
+                if time > now - age:
+                    break
+                to = revision_of(id)
+            rows.close()
+        return to
+
+    def step_beyond(self, entries: int) -> int:
+        """A revision that many entries after the oldest, for compacting by size."""
+        row = self._execute(
+            "SELECT id FROM entry WHERE id >= ? ORDER BY id LIMIT 1 OFFSET ?",
+            (entry_id(self.bounds.oldest + 1), entries - 1),
+        ).fetchone()
+        return self.bounds.current if row is None else revision_of(row[0])
+
+    def sweep(self, limit: int) -> None:
+        """Takes away about `limit` rows' worth of what compaction has forgotten."""
+        oldest = self.bounds.oldest
+        rows = self._execute(
+            "SELECT id, key FROM entry WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+            (entry_id(self.swept + 1), entry_id(oldest + 1), limit),
+        ).fetchall()
+        reached = oldest
+        if len(rows) == limit:
+            reached = revision_of(rows[-1][0])
+            rows += self._execute(
+                "SELECT id, key FROM entry WHERE id > ? AND id < ?", (rows[-1][0], entry_id(reached + 1))
+            ).fetchall()
+        for key in {key for _, key in rows}:
+            self._sweep_key(key, reached)
+        self._execute("UPDATE meta SET swept = ?", (reached,))
+        self.swept = reached
+
+    def _sweep_key(self, key: int, to: int) -> None:
+        """Forgets all entries of a key before the newest one up to a revision, and that one too if it is a deletion."""
+        newest, form = self._execute(
+            "SELECT id, form FROM entry WHERE key = ? AND id < ? ORDER BY id DESC LIMIT 1", (key, entry_id(to + 1))
+        ).fetchone()
+        if is_difference(form):
+            value = self._reader.value_at(key, revision_of(newest))
+            self._keep_whole(newest, value)
+        end = newest + 1 if form == DELETED else newest
+        if self._size is not None:
+            self._size -= self._execute(f"SELECT {_SIZES} FROM entry WHERE key = ? AND id < ?", (key, end)).fetchone()[
+                0
+            ]
+        self._execute("DELETE FROM entry WHERE key = ? AND id < ?", (key, end))
+        if form == DELETED:
+            self._execute(
+                "DELETE FROM item WHERE id = ? AND NOT live AND NOT EXISTS (SELECT 1 FROM entry WHERE key = ?)",
+                (key, key),
+            )
+
+    def _keep_whole(self, id: int, value: bytes | None) -> None:  # noqa: A002 - the column's own name
+        row = EntryRow._make(self._execute(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id = ?", (id,)).fetchone())
+        form, data = encode_whole(value)
+        _, key, previous, created, time, who, why, *_ = row
+        checksum = entry_checksum(id, key, previous, created, time, who, why, form, data)
+        self._execute("UPDATE entry SET form = ?, value = ?, checksum = ? WHERE id = ?", (form, data, checksum, id))
+        if self._size is not None:
+            self._size += len(data or b"") - len(row.value or b"")
+
+    # The whole
+
+    def restore(self, contents: Contents) -> None:
+        """Everything becomes what the snapshot says, under a new revision."""
+        for table in ("entry", "item", "actor"):
+            self._execute(f"DELETE FROM {table}")
+        self._actors.clear()
+        self._size = None
+        items: dict[str, int] = {}
+        newest: dict[str, tuple[Entry, int]] = {}
+        place = last = 0
+        for entry in contents.entries:
+            place = place + 1 if entry.revision == last else 0
+            last = entry.revision
+            item = items.setdefault(entry.key, len(items) + 1)
+            before = newest.get(entry.key)
+            # The first entry that is kept may follow one that is not: then it is whole.
+            follows = before is not None and before[0].revision == entry.previous
+            kept = encode(entry.value, before[0].value if before and follows else None, before[1] if before else 0)
+            why = None if entry.cause is None else entry.cause.encode()
+            self._insert_entry(
+                entry_id(entry.revision, place),
+                item,
+                entry.previous,
+                entry.created,
+                entry.time,
+                self._actor(entry.actor),
+                why,
+                kept,
+            )
+            newest[entry.key] = entry, kept.depth
+        for key, (entry, depth) in newest.items():
+            expires = contents.deadlines.get(key)
+            checksum = item_checksum(key, entry.revision, entry.created, expires, depth, entry.value)
+            self._insert_item(items[key], key, entry.revision, entry.created, expires, depth, entry.value, checksum)
+        self.bounds = self.bounds.restored(contents.bounds)
+        self.swept = self.bounds.oldest
+        self._execute(
+            "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?",
+            (self.bounds.oldest, self.swept, self.bounds.current, json.dumps(self.bounds.gaps)),
+        )
+
+
+def _item(row: ItemRow) -> Item:
+    assert row.value is not None
+    return Item(row.key, row.value, row.revision, row.created)

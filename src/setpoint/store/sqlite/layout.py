@@ -1,0 +1,165 @@
+"""The layout of the file, and how a file of an older one becomes one of today's.
+
+`item` is the state: a row a key, also for a key that is absent but has a past. `entry` is the log: append-only except
+for compaction, a value mostly as its difference from the one before it. `actor` is every actor once. `meta` is one row.
+
+A new file is made aside and renamed, so that a file is a whole store or not there at all.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from setpoint.store.sqlite.checkpoint import LONG
+from setpoint.store.sqlite.errors import Damaged, UnknownLayout, translate
+from setpoint.store.sqlite.rows import ITEM_COLUMNS, ItemRow, item_checksum
+
+Durability = Literal["full", "normal", "off"]
+
+LAYOUT = 2
+APPLICATION = 0x53745074  # "StPt", in SQLite's header: what `file` and we know a store by
+
+_TABLES = """
+CREATE TABLE meta (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    oldest INTEGER NOT NULL,
+    swept INTEGER NOT NULL,
+    restored INTEGER NOT NULL,
+    gaps TEXT NOT NULL
+);
+INSERT INTO meta VALUES (1, 0, 0, 0, '[]');
+CREATE TABLE actor (id INTEGER PRIMARY KEY, data BLOB NOT NULL UNIQUE);
+CREATE TABLE item (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    revision INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    expires REAL,
+    depth INTEGER NOT NULL,
+    live INTEGER NOT NULL,
+    value BLOB,
+    checksum INTEGER NOT NULL
+);
+CREATE INDEX item_live ON item (key) WHERE live;
+CREATE INDEX item_expires ON item (expires) WHERE expires IS NOT NULL;
+CREATE TABLE entry (
+    id INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,
+    previous INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    time REAL NOT NULL,
+    actor INTEGER NOT NULL,
+    cause BLOB,
+    form INTEGER NOT NULL,
+    value BLOB,
+    checksum INTEGER NOT NULL
+);
+CREATE INDEX entry_key ON entry (key);
+"""
+
+
+def connect(path: Path, durability: Durability = "full") -> sqlite3.Connection:
+    """A connection that begins and ends its transactions only when told to, and never checkpoints by itself."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, timeout=10
+    )
+    try:
+        connection.execute(f"PRAGMA synchronous = {durability}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute(f"PRAGMA journal_size_limit = {LONG}")
+        connection.execute("PRAGMA cache_size = -8000")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def prepare(path: Path, durability: Durability) -> None:
+    """Makes the file if there is none; brings an older one to today's layout. Raises Damaged or UnknownLayout."""
+    if not path.exists():
+        _create(path, durability)
+        return
+    if path.stat().st_size == 0:
+        raise Damaged(path, "it is empty, which a store never is")
+    try:
+        connection = connect(path, durability)
+        try:
+            _migrate(path, connection)
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+
+
+def _create(path: Path, durability: Durability) -> None:
+    made = path.with_name(path.name + ".new")
+    for leftover in (made, made.with_name(made.name + "-wal"), made.with_name(made.name + "-shm")):
+        leftover.unlink(missing_ok=True)
+    try:
+        connection = sqlite3.connect(made, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {durability}")
+            connection.executescript(
+                f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {LAYOUT}; COMMIT;"
+            )
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    if durability != "off":
+        _sync(made)
+    made.rename(path)
+    if durability != "off":
+        _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _migrate(path: Path, connection: sqlite3.Connection) -> None:
+    application, layout = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
+    if application != APPLICATION:
+        raise UnknownLayout(f"{path} is an SQLite file, but not a store of Setpoint; choose another file")
+    if layout > LAYOUT or layout < min(STEPS):
+        raise UnknownLayout(
+            f"{path} has layout {layout}, and this version of Setpoint knows {min(STEPS)} to {LAYOUT}; use a newer one"
+        )
+    while layout < LAYOUT:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            STEPS[layout](connection)
+            layout += 1
+            connection.execute(f"PRAGMA user_version = {layout}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+def _from_1(connection: sqlite3.Connection) -> None:
+    """Layout 1 had no checksums on items, told the live ones by their value alone, and knew no restoring."""
+    connection.execute("ALTER TABLE meta ADD COLUMN restored INTEGER NOT NULL DEFAULT 0")
+    connection.execute("ALTER TABLE meta ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'")
+    connection.execute("ALTER TABLE item ADD COLUMN live INTEGER NOT NULL DEFAULT 0")
+    connection.execute("ALTER TABLE item ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+    connection.execute("UPDATE item SET live = value IS NOT NULL")
+    connection.execute("DROP INDEX item_live")
+    connection.execute("CREATE INDEX item_live ON item (key) WHERE live")
+    for (id,) in connection.execute("SELECT id FROM item").fetchall():  # noqa: A001 - the column's own name
+        row = ItemRow._make(connection.execute(f"SELECT {ITEM_COLUMNS} FROM item WHERE id = ?", (id,)).fetchone())
+        checksum = item_checksum(row.key, row.revision, row.created, row.expires, row.depth, row.value)
+        connection.execute("UPDATE item SET checksum = ? WHERE id = ?", (checksum, row.id))
+
+
+# How to come from each older layout to the next; each step is one transaction.
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1}

@@ -1,0 +1,68 @@
+"""Who holds a store's file, and how far it acknowledged: the small file beside it.
+
+The lock is the operating system's (`flock`), so that it vanishes with its holder however that ended; the text only says
+who it is. A clean close removes the file. One that is found unlocked was left by a holder that died: the revision in it
+is the last one that was promised to be durable, and a store that has less than that has lost something.
+"""
+
+import fcntl
+import os
+import sys
+from pathlib import Path
+from typing import Self
+
+from setpoint.store.sqlite.errors import InUse
+
+_DIGITS = 20  # enough for any revision; the mark is always this long, so that it can be overwritten in place
+
+
+class Lock:
+    """The lock of one store file, held until it is released."""
+
+    def __init__(self, path: Path, descriptor: int, acknowledged: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self.acknowledged = acknowledged  # as the holder before us left it; 0 if it closed cleanly
+
+    @classmethod
+    def acquire(cls, store: Path) -> Self:
+        """Takes the lock of a store file. Raises InUse."""
+        path = store.with_name(store.name + ".lock")
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(descriptor, 4096, _DIGITS + 1).decode(errors="replace").strip()
+                os.close(descriptor)
+                raise InUse(store, holder or "another process") from None
+            if _is_file(path, descriptor):
+                break
+            os.close(descriptor)  # its holder removed it between our opening and locking it
+        acknowledged = os.pread(descriptor, _DIGITS, 0)
+        lock = cls(path, descriptor, int(acknowledged) if acknowledged.isdigit() else 0)
+        holder = f"process {os.getpid()} ({' '.join(sys.argv) or sys.executable})"
+        os.ftruncate(descriptor, _DIGITS + 1)
+        os.pwrite(descriptor, holder.encode(errors="replace") + b"\n", _DIGITS + 1)
+        lock.acknowledge(lock.acknowledged)
+        return lock
+
+    def acknowledge(self, revision: int) -> None:
+        """Notes that everything up to a revision is durable. Not synced: it has to survive us, not the machine."""
+        os.pwrite(self._descriptor, b"%0*d\n" % (_DIGITS, revision), 0)
+
+    def release(self, *, clean: bool) -> None:
+        """Gives the lock back; after a clean close there is nothing to remember."""
+        if clean:
+            self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+def _is_file(path: Path, descriptor: int) -> bool:
+    """Whether the open file is still the one under that name."""
+    ours = os.fstat(descriptor)
+    try:
+        theirs = path.stat()
+    except FileNotFoundError:
+        return False
+    return (ours.st_dev, ours.st_ino) == (theirs.st_dev, theirs.st_ino)

@@ -1,0 +1,377 @@
+"""The store in one SQLite file: what people run by default.
+
+Reads go straight to the file on connections of their own; commits go to the writer's thread, which groups them. The
+newest events are also kept in memory, for watches; a watch that is further behind reads them from the file.
+"""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.bounds import Bounds
+from setpoint.store.contract import (
+    Closed,
+    Entry,
+    Event,
+    Expect,
+    Item,
+    Page,
+    Retention,
+    Snapshot,
+    StoreError,
+    TooEarly,
+    Write,
+)
+from setpoint.store.dump import Dumped, dump, load
+from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
+from setpoint.store.keys import check_key, check_writes
+from setpoint.store.sqlite.check import SMALL, check
+from setpoint.store.sqlite.checkpoint import Checkpointer
+from setpoint.store.sqlite.errors import Damaged, translate
+from setpoint.store.sqlite.layout import Durability, connect, prepare
+from setpoint.store.sqlite.lock import Lock
+from setpoint.store.sqlite.reader import Reader
+from setpoint.store.sqlite.writer import Commit, Compact, Expire, Job, Published, Restore, Retain, Writer
+from setpoint.store.upkeep import Upkeep
+
+# How much of the newest log is kept in memory for watches: events, and bytes of their values.
+_RECENT_EVENTS = 10_000
+_RECENT_SIZE = 32 * 1024 * 1024
+_READERS = 2
+# Expiry by age may come later than it could, by this part of the age.
+_SLACK = 4
+
+_T = TypeVar("_T")
+
+
+class SqliteStore:
+    """The log in a file. It belongs to the event loop that opened it."""
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path | str,
+        *,
+        clock: Clock | None = None,
+        retention: Retention = Retention(size=1024 * 1024 * 1024),  # noqa: B008 - immutable
+        durability: Durability = "full",
+    ) -> Self:
+        """Opens the store in a file, which is made if there is none.
+
+        `durability` says when a commit is acknowledged: `full`, when it is on the disk; `normal`, when a crash of the
+        process cannot lose it, but one of the machine may lose the last ones; `off`, the same without ever waiting
+        for the disk, so that a crash of the machine may also damage the file.
+
+        Raises InUse, Damaged, UnknownLayout, NoSpace or DiskFailed.
+        """
+        made = Path(path)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, cls, made, clock or SystemClock(), retention, durability, loop)
+
+    def __init__(
+        self, path: Path, clock: Clock, retention: Retention, durability: Durability, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.path = path
+        self.closed = False
+        self._clock = clock
+        self._retention = retention
+        self._loop = loop
+        self._damage: StoreError | None = None
+        self._stop_checking = threading.Event()
+        self._checking: threading.Thread | None = None
+        self._connections: list[sqlite3.Connection] = []
+        self._lock = Lock.acquire(path)
+        try:
+            prepare(path, durability)
+            self._own = Reader(path, self._connect(durability))
+            self._check_on_open()
+            self._idle = [Reader(path, self._connect(durability)) for _ in range(_READERS)]
+            self._checkpointer = Checkpointer(path, self._connect(durability))
+            self._writer = Writer(
+                Reader(path, self._connect(durability)),
+                self._lock if durability == "full" else None,
+                self._checkpointer,
+                retention,
+                self._hand_over,
+            )
+        except BaseException as error:
+            for connection in self._connections:
+                connection.close()
+            self._lock.release(clean=self._lock.acknowledged == 0)
+            if isinstance(error, sqlite3.Error):
+                raise translate(error, path) from error
+            raise
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix=f"reader of {path.name}")
+        self._followers = Followers()
+        self._upkeep = Upkeep(clock, self._due, self.maintain)
+        self._jobs: list[Job[Any]] = []
+        # The bounds as the event loop knows them: the file may be a commit ahead.
+        self.bounds: Bounds = self._writer.bounds
+        self.current = self.bounds.current
+        self.restored = 0
+        # Every event after `_recent_from`.
+        self._recent: list[Event] = []
+        self._recent_from = self.current
+        self._recent_size = 0
+        self._checkpointer.start()
+        self._writer.start()
+        loop.call_soon_threadsafe(self._expect_upkeep)
+
+    def _connect(self, durability: Durability) -> sqlite3.Connection:
+        connection = connect(self.path, durability)
+        self._connections.append(connection)
+        return connection
+
+    def _check_on_open(self) -> None:
+        """Refuses a file that lost something, or that is damaged; a large one is looked through while it is used."""
+        current = self._own.bounds().current
+        if self._lock.acknowledged > current:
+            lock = self.path.name + ".lock"
+            raise Damaged(
+                self.path,
+                f"it ends at revision {current}, but {self._lock.acknowledged} was acknowledged by the process that "
+                f"used it last and did not close it (if you put an older copy there on purpose, remove {lock})",
+            )
+        log = self.path.with_name(self.path.name + "-wal")
+        size = self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+        if size <= SMALL:
+            check(self.path, self._own.connection)
+        else:
+            self._checking = threading.Thread(target=self._check_in_background, daemon=True)
+            self._checking.start()
+
+    def _check_in_background(self) -> None:
+        connection = connect(self.path)
+        try:
+            check(self.path, connection, lambda: not self._stop_checking.wait(0.005))
+        except StoreError as error:
+            if not self._stop_checking.is_set():
+                self._damage = error
+        finally:
+            connection.close()
+
+    # Reading
+
+    async def revision(self) -> int:
+        return self._read(Reader.bounds).current
+
+    async def oldest(self) -> int:
+        return self._read(Reader.bounds).oldest
+
+    async def get(self, key: str, at: int | None = None) -> Item | None:
+        return self._read(lambda reader: reader.get(key, at))
+
+    async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
+        return await self._read_aside(lambda reader: reader.range(prefix, after, limit, at))
+
+    async def count(self, prefix: str, at: int | None = None) -> int:
+        return await self._read_aside(lambda reader: reader.count(prefix, at))
+
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
+        return await self._read_aside(lambda reader: reader.history(key, before, limit))
+
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
+        return await self._read_aside(lambda reader: reader.log(after, limit))
+
+    def _read(self, read: Callable[[Reader], _T]) -> _T:
+        """A read of a few rows, here and now: going to a thread and back would cost several times as much."""
+        self._open()
+        return self._in_one_state(self._own, read)
+
+    async def _read_aside(self, read: Callable[[Reader], _T]) -> _T:
+        """A read of any number of rows, on a thread."""
+        self._open()
+
+        def aside() -> _T:
+            reader = self._idle.pop()
+            try:
+                return self._in_one_state(reader, read)
+            finally:
+                self._idle.append(reader)
+
+        return await self._loop.run_in_executor(self._readers, aside)
+
+    def _in_one_state(self, reader: Reader, read: Callable[[Reader], _T]) -> _T:
+        try:
+            reader.connection.execute("BEGIN")
+            try:
+                return read(reader)
+            finally:
+                reader.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise translate(error, self.path) from error
+
+    # Writing
+
+    async def commit(
+        self,
+        key: str,
+        value: bytes | None,
+        expect: Expect,
+        actor: Actor,
+        cause: Cause | None = None,
+        ttl: float | None = None,
+    ) -> int:
+        self._open()
+        check_key(key)
+        return await self._commit([Write(key, value, expect, ttl)], actor, cause, alone=True)
+
+    async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
+        self._open()
+        check_writes(writes)
+        return await self._commit(writes, actor, cause, alone=False)
+
+    async def _commit(self, writes: Sequence[Write], actor: Actor, cause: Cause | None, *, alone: bool) -> int:
+        time = self._clock.now().timestamp()
+        revision: int = await self._ask(lambda done: Commit(done, writes, actor, cause, time, alone))
+        for write in writes:
+            if write.ttl is not None:
+                self._upkeep.expect(time + write.ttl)
+        return revision
+
+    async def _ask(self, job: Callable[[Callable[[Any, Exception | None], None]], Job[Any]]) -> Any:
+        """Gives the writer a job and waits for it. What tasks ask for in one turn of the loop goes there together."""
+        self._open()
+        future: asyncio.Future[Any] = self._loop.create_future()
+
+        def done(result: Any, error: Exception | None) -> None:
+            if future.done():  # whoever asked was cancelled
+                return
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+        if not self._jobs:
+            self._loop.call_soon(self._send)
+        self._jobs.append(job(done))
+        return await future
+
+    def _send(self) -> None:
+        jobs, self._jobs = self._jobs, []
+        if jobs:
+            self._writer.put(jobs)
+
+    def _hand_over(self, published: Published) -> None:
+        """On the writer's thread: lets the event loop know."""
+        try:
+            self._loop.call_soon_threadsafe(self._published, published)
+        except RuntimeError:  # the loop has ended without closing the store; nobody is left to be told
+            return
+
+    def _published(self, published: Published) -> None:
+        """On the event loop: what was committed becomes visible to watches, then to those who committed it."""
+        self.bounds = published.bounds
+        self.current = published.bounds.current
+        if published.restored:
+            self.restored = self.current
+            self._recent, self._recent_from, self._recent_size = [], self.current, 0
+            self._followers.wake_all(self.current)
+            self._expect_upkeep()
+        events = published.events
+        if events:
+            self._remember(events)
+            if self._followers.waiting:
+                for event in events:
+                    self._followers.publish(event.entry.revision, (event.entry.key,))
+            if self._retention.age is not None:
+                self._upkeep.expect(events[0].entry.time + self._retention.age * (1 + 1 / _SLACK))
+        for tell in published.tell:
+            tell()
+
+    # Following
+
+    def watch(self, prefix: str, after: int | None = None) -> Cursor:
+        return Cursor(self, self._followers, prefix, after)
+
+    def recent(self, after: int) -> Sequence[Event] | None:
+        if after < max(self._recent_from, self.bounds.oldest):
+            return None
+        return whole_revisions(self._recent, first_after(self._recent, after), STEP)
+
+    async def older(self, after: int) -> Sequence[Event]:
+        return await self._read_aside(lambda reader: reader.events(after, STEP))
+
+    def _remember(self, events: list[Event]) -> None:
+        self._recent += events
+        self._recent_size += sum(len(event.entry.value or b"") for event in events)
+        if len(self._recent) > 2 * _RECENT_EVENTS or self._recent_size > 2 * _RECENT_SIZE:
+            size, cut = 0, len(self._recent)
+            while cut > 0 and len(self._recent) - cut < _RECENT_EVENTS and size < _RECENT_SIZE:
+                cut -= 1
+                size += len(self._recent[cut].entry.value or b"")
+            cut = max(cut, 1)
+            # To the end of a revision.
+            self._recent_from = self._recent[cut - 1].entry.revision
+            self._recent = self._recent[first_after(self._recent, self._recent_from) :]
+            self._recent_size = sum(len(event.entry.value or b"") for event in self._recent)
+
+    # Forgetting
+
+    async def compact(self, to: int) -> None:
+        current = self._read(Reader.bounds).current
+        if to > current:
+            raise TooEarly(to, current)
+        await self._ask(lambda done: Compact(done, to))
+
+    async def maintain(self) -> None:
+        now = self._clock.now().timestamp()
+        await self._ask(lambda done: Expire(done, now))
+        await self._ask(lambda done: Retain(done, now))
+
+    def _due(self) -> float | None:
+        """When there is next something to expire, or to forget for its age."""
+        times = [self._read(Reader.next_expiry)]
+        if self._retention.age is not None:
+            oldest = self._read(lambda reader: reader.time_after(reader.bounds().oldest))
+            times.append(None if oldest is None else oldest + self._retention.age * (1 + 1 / _SLACK))
+        return min((time for time in times if time is not None), default=None)
+
+    def _expect_upkeep(self) -> None:
+        due = None if self.closed else self._due()
+        if due is not None:
+            self._upkeep.expect(due)
+
+    # The whole
+
+    async def snapshot(self) -> Dumped:
+        contents = await self._read_aside(Reader.contents)
+        return Dumped(contents.bounds.current, dump(contents))
+
+    async def restore(self, snapshot: Snapshot | bytes) -> int:
+        self._open()
+        contents = load(snapshot if isinstance(snapshot, bytes) else snapshot.dump())
+        revision: int = await self._ask(lambda done: Restore(done, contents))
+        return revision
+
+    async def close(self) -> None:
+        if self.closed:
+            return
+        self._send()
+        self.closed = True
+        self._followers.wake_all(self.current)
+        await self._upkeep.close()
+        await self._loop.run_in_executor(None, self._close)
+
+    def _close(self) -> None:
+        self._stop_checking.set()
+        self._writer.close()
+        self._checkpointer.close()
+        self._readers.shutdown()
+        if self._checking is not None:
+            self._checking.join()
+        for connection in self._connections:
+            connection.close()
+        self._lock.release(clean=self._damage is None)
+
+    def _open(self) -> None:
+        if self.closed:
+            raise Closed("the store is closed")
+        if self._damage is not None:
+            raise self._damage

@@ -1,0 +1,301 @@
+"""The writer: one thread that makes all changes to the file, many commits to one sync.
+
+While a sync runs, the commits that arrive wait; the next one takes them all. So the cost of durability is shared by
+whoever writes at the same time, and nobody is told of a commit before it is durable. Between transactions the thread
+sweeps away what compaction has forgotten, a little at a time.
+"""
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.bounds import Bounds
+from setpoint.store.contract import Event, ExpectationFailed, Retention, StoreError, Write
+from setpoint.store.dump import Contents
+from setpoint.store.sqlite.checkpoint import Checkpointer
+from setpoint.store.sqlite.errors import translate
+from setpoint.store.sqlite.journal import Journal
+from setpoint.store.sqlite.lock import Lock
+from setpoint.store.sqlite.reader import Reader
+
+# At most this many commits share a transaction, so that none waits for too many others.
+GROUP = 1000
+# How many rows are swept, and how many keys expire, in one transaction.
+_STRIDE = 200
+# Beyond its bounds by this part of them, the past is compacted without being asked.
+_SLACK = 4
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class Job(Generic[_T]):
+    """Something for the writer to do; `done` is called on its thread with the result or the error."""
+
+    done: Callable[[_T | None, Exception | None], None]
+
+
+@dataclass
+class Commit(Job[int]):
+    writes: Sequence[Write]
+    actor: Actor
+    cause: Cause | None
+    time: float
+    alone: bool
+
+
+@dataclass
+class Expire(Job[None]):
+    now: float
+
+
+@dataclass
+class Compact(Job[None]):
+    to: int
+
+
+@dataclass
+class Retain(Job[None]):
+    now: float
+
+
+@dataclass
+class Restore(Job[int]):
+    contents: Contents
+
+
+@dataclass
+class Published:
+    """What a transaction did: its events, the bounds after it, and whom to tell."""
+
+    events: list[Event]
+    bounds: Bounds
+    restored: bool = False
+    tell: list[Callable[[], None]] = field(default_factory=list)
+
+
+class Writer:
+    """The thread, its queue, and the journal that only it touches."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        lock: Lock | None,
+        checkpointer: Checkpointer,
+        retention: Retention,
+        publish: Callable[[Published], None],
+    ) -> None:
+        self._path = reader.path
+        self._connection = reader.connection
+        self._journal = Journal(reader)
+        self._lock = lock  # None: nothing is promised that a power cut could take back
+        self._checkpointer = checkpointer
+        self._retention = retention
+        self._publish = publish
+        self._jobs: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
+        self._sweeping: list[tuple[int, Callable[[None, Exception | None], None]]] = []
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name=f"writer of {self._path.name}", daemon=True)
+
+    @property
+    def bounds(self) -> Bounds:
+        return self._journal.bounds
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, jobs: list[Job[Any]]) -> None:
+        self._jobs.put(jobs)
+
+    def close(self) -> None:
+        """Does what was asked for until now, and ends the thread."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    # The thread
+
+    def _run(self) -> None:
+        while True:
+            idle = self._journal.swept >= self._journal.bounds.oldest
+            jobs = self._take(wait=idle and not self._closing)
+            if not jobs and self._closing:
+                return
+            self._do(jobs)
+            try:
+                self._retain_by_itself()
+                if self._journal.swept < self._journal.bounds.oldest:
+                    self._in_transaction(lambda: self._journal.sweep(_STRIDE))
+                self._told_swept()
+            except StoreError as error:
+                # Rows that are forgotten but not yet swept do no harm: they are swept another time.
+                self._told_swept(error)
+                if not jobs and not self._closing:
+                    self._do(self._take(wait=True))
+            self._checkpointer.finish_if_asked(self._connection)
+
+    def _take(self, *, wait: bool) -> list[Job[Any]]:
+        """All that is waiting, up to a group."""
+        taken: list[Job[Any]] = []
+        while len(taken) < GROUP:
+            try:
+                jobs = self._jobs.get(block=wait and not taken)
+            except queue.Empty:
+                break
+            if jobs is None:
+                self._closing = True
+                break
+            taken += jobs
+        return taken
+
+    def _do(self, jobs: list[Job[Any]]) -> None:
+        """Commits that follow each other share a transaction; everything else has its own."""
+        commits: list[Commit] = []
+        for job in jobs:
+            if isinstance(job, Commit):
+                commits.append(job)
+                continue
+            self._commit(commits)
+            commits = []
+            try:
+                self._do_one(job)
+            except Exception as error:
+                _fail(job, _known(error))
+        self._commit(commits)
+
+    def _do_one(self, job: Job[Any]) -> None:
+        match job:
+            case Expire(done, now):
+                more = True
+                while more:
+                    more = self._expire(now)
+                self._publish(Published([], self._journal.bounds, tell=[lambda: done(None, None)]))
+            case Compact(done, to):
+                self._compact(to)
+                self._sweeping.append((to, done))
+            case Retain(done, now):
+                self._retain(now)
+                self._sweeping.append((self._journal.bounds.oldest, done))
+            case Restore(done, contents):
+                self._in_transaction(lambda: self._journal.restore(contents))
+                bounds = self._journal.bounds
+                self._acknowledge(bounds.current)
+                self._publish(Published([], bounds, restored=True, tell=[lambda: done(bounds.current, None)]))
+
+    def _commit(self, commits: list[Commit]) -> None:
+        """One transaction for all of them: each changes all it wants or nothing, and all are durable or none."""
+        if not commits:
+            return
+        journal = self._journal
+        events: list[Event] = []
+        tell: list[Callable[[], None]] = []
+
+        def each() -> None:
+            for commit in commits:
+                try:
+                    revision, happened = journal.transact(
+                        commit.writes, commit.actor, commit.cause, commit.time, alone=commit.alone
+                    )
+                except (ExpectationFailed, ValueError) as error:
+                    tell.append(lambda done=commit.done, error=error: done(None, error))  # type: ignore[misc]
+                else:
+                    events.extend(happened)
+                    tell.append(lambda done=commit.done, revision=revision: done(revision, None))  # type: ignore[misc]
+
+        try:
+            self._in_transaction(each)
+        except Exception as error:
+            for commit in commits:
+                _fail(commit, _known(error))
+            return
+        if events:
+            self._acknowledge(journal.bounds.current)
+        self._publish(Published(events, journal.bounds, tell=tell))
+
+    def _in_transaction(self, change: Callable[[], _T]) -> _T:
+        """Does it all, durably, or nothing."""
+        execute = self._connection.execute
+        try:
+            execute("BEGIN IMMEDIATE")
+            result = change()
+            execute("COMMIT")
+        except BaseException as error:
+            try:
+                if self._connection.in_transaction:
+                    execute("ROLLBACK")
+                self._journal.refresh()
+            except sqlite3.Error as later:
+                raise translate(later, self._path) from error
+            if isinstance(error, sqlite3.Error):
+                raise translate(error, self._path) from error
+            raise
+        return result
+
+    def _acknowledge(self, revision: int) -> None:
+        if self._lock is not None:
+            self._lock.acknowledge(revision)
+        self._checkpointer.notice()
+
+    # Expiry and retention
+
+    def _expire(self, now: float) -> bool:
+        events, more = self._in_transaction(lambda: self._journal.expire(now, _STRIDE))
+        if events:
+            self._acknowledge(self._journal.bounds.current)
+            self._publish(Published(events, self._journal.bounds))
+        return more
+
+    def _compact(self, to: int) -> None:
+        if to > self._journal.bounds.oldest:
+            self._in_transaction(lambda: self._journal.compact(to))
+            self._publish(Published([], self._journal.bounds))
+
+    def _retain(self, now: float) -> None:
+        """Compacts to exactly what the policy says."""
+        age, revisions, size = self._retention
+        self._compact(self._journal.first_beyond(age, revisions, now))
+        if size is not None:
+            self._shrink(size)
+
+    def _shrink(self, size: int) -> None:
+        journal = self._journal
+        while journal.bounds.oldest < journal.bounds.current:
+            while journal.swept < journal.bounds.oldest:
+                self._in_transaction(lambda: journal.sweep(_STRIDE))
+            excess = journal.size - size
+            if excess <= 0:
+                return
+            # Never much more than is needed: entries are about as long as the mean one.
+            count = max(1, excess * (journal.bounds.current - journal.bounds.oldest) // (2 * journal.size))
+            self._compact(journal.step_beyond(min(count, _STRIDE)))
+
+    def _retain_by_itself(self) -> None:
+        _, revisions, size = self._retention
+        oldest, current, _ = self._journal.bounds
+        if revisions is not None and current - oldest > revisions + revisions // _SLACK:
+            self._compact(current - revisions)
+        if size is not None and self._journal.size > size + size // _SLACK and self._journal.swept >= oldest:
+            self._compact(self._journal.step_beyond(_STRIDE))
+
+    def _told_swept(self, error: StoreError | None = None) -> None:
+        swept = self._journal.swept
+        waiting, self._sweeping = self._sweeping, []
+        tell: list[Callable[[], None]] = []
+        for to, done in waiting:
+            if error is not None or to <= swept:
+                tell.append(lambda done=done: done(None, error))  # type: ignore[misc]
+            else:
+                self._sweeping.append((to, done))
+        if tell:
+            self._publish(Published([], self._journal.bounds, tell=tell))
+
+
+def _known(error: Exception) -> Exception:
+    return error if isinstance(error, StoreError | ValueError) else StoreError(f"the write failed: {error!r}")
+
+
+def _fail(job: Job[Any], error: Exception) -> None:
+    job.done(None, error)
