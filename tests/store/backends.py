@@ -3,14 +3,18 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from setpoint.objects.clock import Clock
 from setpoint.store.contract import Retention, Store
+from setpoint.store.etcd import EtcdConfig, EtcdStore
 from setpoint.store.memory import MemoryStore
 from setpoint.store.sqlite import SqliteStore
+
+from .etcd_server import require_etcd, shared_etcd
 
 
 class Opener(Protocol):
@@ -51,7 +55,21 @@ async def _sqlite(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
             await store.close()
 
 
+_roots = count()
+
+
+@asynccontextmanager
+async def _etcd(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+    config = EtcdConfig((shared_etcd().endpoint,), root=f"/test-{next(_roots)}")
+    store = await EtcdStore.open(config, clock=clock, retention=retention)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
 BACKENDS: list[Backend] = [
     Backend("memory", _memory, examples=150),
     Backend("sqlite", _sqlite),
+    Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd),
 ]

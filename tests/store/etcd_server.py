@@ -1,5 +1,6 @@
-"""Real etcd servers for the tests: started on free ports in a folder of their own, stopped, killed and started again."""
+"""Real etcd servers for the tests: on free ports, in a folder of their own, stopped, killed and started again."""
 
+import atexit
 import os
 import shutil
 import socket
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.request import urlopen
 
 import pytest
 
@@ -23,12 +25,11 @@ def missing() -> str | None:
         return None
     if not shutil.which("apt-get") or os.geteuid() != 0:
         return "etcd is not installed; on Debian: apt-get install etcd-server"
-    tried = "nothing"
+    quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    tried = ""
     for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "etcd-server"]):
-        done = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        )
-        tried = done.stderr.strip().splitlines()[-1] if done.returncode and done.stderr.strip() else ""
+        done = subprocess.run(command, capture_output=True, text=True, env=quietly)
+        tried = done.stderr.strip()[-200:]
     return None if shutil.which("etcd") else f"etcd is not installed and apt-get could not do it: {tried}"
 
 
@@ -54,15 +55,16 @@ class EtcdServer:
     def __init__(
         self,
         folder: Path,
-        port: int,
-        peer_port: int,
+        ports: tuple[int, int, int],
         name: str = "m0",
         cluster: str = "",
         flags: Sequence[str] = (),
         scheme: str = "http",
         durable: bool = False,
     ) -> None:
+        port, peer_port, health_port = ports
         self.endpoint = f"127.0.0.1:{port}"
+        self._health = f"http://127.0.0.1:{health_port}"
         self.log = folder / f"{name}.log"
         peer = f"http://127.0.0.1:{peer_port}"
         self._command = [
@@ -73,6 +75,7 @@ class EtcdServer:
             f"--advertise-client-urls={scheme}://{self.endpoint}",
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
+            f"--listen-metrics-urls={self._health}",
             f"--initial-cluster={cluster or f'{name}={peer}'}",
             *([] if durable else ["--unsafe-no-fsync"]),
             *flags,
@@ -86,16 +89,16 @@ class EtcdServer:
             self.wait()
 
     def wait(self) -> None:
-        """Waits until the member serves."""
+        """Waits until the member serves, which it does once its cluster has a leader."""
         assert self._process is not None
-        host, port = self.endpoint.split(":")
         deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                break
-            with socket.socket() as probe:
-                if probe.connect_ex((host, int(port))) == 0:
-                    return
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                with urlopen(f"{self._health}/health", timeout=1) as answer:
+                    if answer.status == 200:
+                        return
+            except OSError:
+                pass
             time.sleep(0.02)
         raise RuntimeError(f"etcd did not start:\n{self.log.read_text()[-2000:]}")
 
@@ -112,13 +115,12 @@ def etcd(
     members: int = 1, flags: Sequence[str] = (), scheme: str = "http", durable: bool = False
 ) -> Iterator[list[EtcdServer]]:
     """A fresh cluster, started."""
-    ports = free_ports(2 * members)
-    peers = ports[members:]
-    cluster = ",".join(f"m{n}=http://127.0.0.1:{peer}" for n, peer in enumerate(peers))
+    free = iter(free_ports(3 * members))
+    ports = list(zip(free, free, free, strict=True))
+    cluster = ",".join(f"m{n}=http://127.0.0.1:{peer}" for n, (_, peer, _) in enumerate(ports))
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         servers = [
-            EtcdServer(Path(folder), ports[n], peers[n], f"m{n}", cluster, flags, scheme, durable)
-            for n in range(members)
+            EtcdServer(Path(folder), own, f"m{n}", cluster, flags, scheme, durable) for n, own in enumerate(ports)
         ]
         try:
             for server in servers:
@@ -129,3 +131,12 @@ def etcd(
         finally:
             for server in servers:
                 server.kill()
+
+
+@cache
+def shared_etcd() -> EtcdServer:
+    """One server for all tests of this process that need nothing special; each takes a root of its own in it."""
+    context = etcd()
+    (server,) = context.__enter__()
+    atexit.register(context.__exit__, None, None, None)
+    return server

@@ -300,7 +300,12 @@ class StoreMachine(RuleBasedStateMachine):
             assert {key: item.value for key, item in items.items()} == {
                 key: item.value for key, item in model.state.items()
             }
-            self.model.states, self.model.lines, self.model.oldest = {revision: items}, [], revision
+            self.model.states, self.model.oldest = {revision: items}, revision
+            # The state was written anew: each of its keys has that one entry.
+            self.model.lines = [
+                Line(item.revision, item.key, item.value, 0, item.created, None)
+                for item in sorted(items.values(), key=lambda item: item.revision)
+            ]
         for follower in self.followers:
             follower.restored = True
         if self.backend.takes_clock:

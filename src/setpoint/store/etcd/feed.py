@@ -28,6 +28,7 @@ class Feed:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._loop = asyncio.get_running_loop()
         self._followers = Followers()
         self._events: list[Event] = []
         self._sizes: list[int] = []
@@ -63,7 +64,7 @@ class Feed:
     def watch(self, prefix: str, after: int | None) -> Cursor:
         if self._task is None and not self._closed:
             self._begin()
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task = self._loop.create_task(self._run())
         return Cursor(self, self._followers, prefix, after)
 
     def recent(self, after: int) -> Sequence[Event] | None:
@@ -103,7 +104,7 @@ class Feed:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._followers.wake_all(self._current)
+        self._followers.wake_all(self._current + 1)
 
     def _begin(self) -> None:
         epoch, known = self._session.epoch, self._session.known
@@ -132,7 +133,7 @@ class Feed:
         except StoreError as error:
             _logger.error("the watches of the store have ended: %s", error)
             self._failure = error
-            self._followers.wake_all(self._current)
+            self._followers.wake_all(self._current + 1)
 
     def _append(self, batch: Batch) -> None:
         self._session.known = max(self._session.known, self._session.epoch.inward(batch.revision))
@@ -154,6 +155,7 @@ class Feed:
         del self._events[: len(half)], self._sizes[: len(half)]
 
     def _reset(self, revision: int) -> None:
+        # Who waits has seen all that has passed so far, and has to look for itself at what we skip.
+        self._followers.wake_all(self._current + 1)
         self._events, self._sizes, self._bytes = [], [], 0
         self._start = self._current = revision
-        self._followers.wake_all(revision)

@@ -101,16 +101,20 @@ class LogReplay:
         """The next revisions; none when there is nothing but the knowledge that it is so. Raises TooLate."""
         if self._replay.position < self._epoch.revision:
             raise TooLate(self._asked, await self._session.oldest())
+        place = self._epoch.outward(self._replay.position)
         try:
-            batches = [self._batch(*found) for found in await self._replay.next()]
+            found = await self._replay.next()
         except OutOfRange as error:
             # Nothing was missed if the store has not moved: then others wrote to etcd, and it was compacted for them.
             reading = await self._session.read(lambda _: [])
             if reading.epoch.revision != self._epoch.revision or reading.current > self._replay.position:
-                late = self._epoch.outward(self._replay.position)
-                raise TooLate(late, await self._session.oldest()) from error
+                raise TooLate(place, await self._session.oldest()) from error
             self._replay = self._open(reading.etcd_revision)
             return []
+        try:
+            batches = [self._batch(*revision) for revision in found]
+        except _Incomplete as error:
+            raise TooLate(place, await self._session.oldest()) from error
         return [batch for batch in batches if batch is not None]
 
     def close(self) -> None:
@@ -121,7 +125,7 @@ class LogReplay:
         return Replay(self._session, root, prefix_end(root), after, self._deadline)
 
     def _batch(self, revision: int, raw: list[Message]) -> Batch | None:
-        """What one revision of etcd did to the store, if it did anything. Raises OutOfRange at the end of the epoch."""
+        """What one revision of etcd did to the store, if it did anything."""
         epoch, deletions = self._epoch, {}
         changes, ours = [], False
         for event in raw:
@@ -133,37 +137,44 @@ class LogReplay:
             elif key == epoch.head:
                 ours = True
             elif key == self._session.root.epoch and revision > epoch.revision:
-                raise OutOfRange(compacted=True)
+                raise _Incomplete("another epoch began")
         if not ours and not changes:
             return None
         events = tuple(_event(change, deletions, epoch) for change in changes)
+        # etcd serves a watch from the very revision it was compacted to, without the deletions of that revision.
+        if len(deletions) > sum(change.type == _DELETE for change in changes):
+            raise _Incomplete("a deletion was compacted away")
         return Batch(epoch.outward(revision), events, sum(event.ByteSize() for event in changes))
 
 
+class _Incomplete(Exception):
+    """What etcd handed out is not all that happened."""
+
+
 def _event(change: Message, deletions: dict[bytes, Message], epoch: Epoch) -> Event:
-    """The store's event for a change of its state. Raises OutOfRange if what it replaced is already forgotten."""
+    """The store's event for a change of its state."""
     now, before = change.kv, change.prev_kv
-    had_one = bool(before.mod_revision)
+    replaced = bool(before.mod_revision)
     if change.type == _DELETE:
-        tomb = deletions.get(now.key[len(epoch.state) :])
+        record = deletions.get(now.key[len(epoch.state) :])
         # Whoever deletes our keys by hand leaves no word about it.
-        meta = envelope.open_(tomb.value, tomb.key).meta if tomb is not None else envelope.BY_HAND
+        meta = envelope.open_(record.value, record.key).meta if record is not None else envelope.BY_HAND
         value, created = None, before.create_revision
     else:
         value, meta = envelope.open_(now.value, now.key)
         created = now.create_revision
-    if not had_one and (change.type == _DELETE or now.version > 1):
-        raise OutOfRange(compacted=True)
+    if not replaced and (change.type == _DELETE or now.version > 1):
+        raise _Incomplete("what was replaced was compacted away")
     return Event(
         Entry(
             epoch.outward(now.mod_revision),
             epoch.key(now.key),
             value,
-            epoch.outward(before.mod_revision) if had_one else 0,
+            epoch.outward(before.mod_revision) if replaced else 0,
             epoch.outward(created),
             meta.time,
             meta.actor,
             meta.cause,
         ),
-        envelope.value_of(before.value, before.key) if had_one else None,
+        envelope.value_of(before.value, before.key) if replaced else None,
     )
