@@ -1,5 +1,7 @@
 """JSON trees as Go prints them with `%v` and `%s`: `map[a:1 b:[x y]]`. Some messages of the API show values so."""
 
+from decimal import Decimal
+
 from setpoint.objects.gotext import float_text
 from setpoint.objects.tree import Json
 
@@ -23,15 +25,17 @@ def format_v(value: Json) -> str:
 
 def format_s(value: Json) -> str:
     """The value as `%s` prints it, which complains about everything that is not text."""
+    return "%!s(<nil>)" if value is None else _inner_s(value)
+
+
+def _inner_s(value: Json) -> str:
     if type(value) is str:
         return value
     if type(value) is dict:
-        return "map[" + " ".join(f"{key}:{format_s(value[key])}" for key in sorted(value)) + "]"
+        return "map[" + " ".join(f"{key}:{_inner_s(value[key])}" for key in sorted(value)) + "]"
     if type(value) is list:
-        return "[" + " ".join(map(format_s, value)) + "]"
-    if value is None:
-        return "%!s(<nil>)"
-    return f"%!s({type_name(value)}={format_v(value)})"
+        return "[" + " ".join(map(_inner_s, value)) + "]"
+    return "<nil>" if value is None else f"%!s({type_name(value)}={format_v(value)})"
 
 
 def type_name(value: Json) -> str:
@@ -65,5 +69,10 @@ _JSON_TYPES = {
 
 
 def _float_v(value: float) -> str:
-    """`%v` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e21 on."""
-    return float_text(value) if value == 0 or 1e-4 <= abs(value) < 1e21 else repr(value)
+    """`%v` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return float_text(value)
+    sign, digits, shift = Decimal(repr(value)).normalize().as_tuple()
+    first, rest = str(digits[0]), "".join(map(str, digits[1:]))
+    exponent = len(rest) + int(shift)
+    return f"{'-' * sign}{first}{'.' * bool(rest)}{rest}e{exponent:+03d}"

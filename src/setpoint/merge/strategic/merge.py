@@ -251,7 +251,7 @@ def _merge_lists_of_maps(
 ) -> list[Json]:
     merge_key = field.merge_key
     if not merge_key:
-        raise APIError("cannot merge lists without merge key for struct")
+        raise APIError(f"cannot merge lists without merge key for {field.schema.kind}")
     for item in patch:
         if PATCH in item:
             original, patch = _follow_items(original, patch, merge_key)

@@ -13,6 +13,8 @@ from setpoint.objects.tree import Object
 
 Resolve = Callable[[str], Object]
 
+_GO_KINDS = {"string": "string", "boolean": "bool", "number": "float64", "array": "slice"}
+
 
 class Field(NamedTuple):
     """How one field is merged. `schema` is that of its value, or of its items where it is a list."""
@@ -36,6 +38,17 @@ class PatchSchema:
         self._node = node
         self._schemas = schemas
 
+    @property
+    def kind(self) -> str:
+        """What Go calls the type, which the errors name."""
+        match self._node.get("type", "object"):
+            case "object":
+                return "map" if "additionalProperties" in self._node else "struct"
+            case "integer":
+                return str(self._node.get("format", "int64"))
+            case kind:
+                return _GO_KINDS[kind]
+
     def field(self, key: str) -> Field:
         """The field of that name. Raises APIError, in the words of the real server, where the type has none."""
         return self.fields.get(key) or self._look_up(key)
@@ -48,8 +61,8 @@ class PatchSchema:
         return field
 
     def _look_up(self, key: str) -> Field:
-        if "additionalProperties" in self._node:
-            raise APIError("merging an object in json but data type is not struct, instead is: map")
+        if self.kind != "struct":
+            raise APIError(f"merging an object in json but data type is not struct, instead is: {self.kind}")
         node = self._node.get("properties", {}).get(key)
         if node is None:
             raise APIError(f"unable to find api field in struct {self.name} for the json field {quote(key)}")
