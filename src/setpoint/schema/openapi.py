@@ -4,9 +4,11 @@
 rules; this module only says what can be said. A schema tree is never changed after it is parsed.
 """
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import msgspec
+from msgspec import UNSET
 
 from setpoint.objects.tree import Json, Object
 
@@ -56,8 +58,8 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False):
     description: str = ""
     nullable: bool = False
     # UNSET where the schema has no default: None would be the JSON null.
-    default: Any = msgspec.UNSET
-    example: Any = msgspec.UNSET
+    default: Any = UNSET
+    example: Any = UNSET
     external_docs: Any = None
 
     enum: list[Any] | None = None
@@ -108,15 +110,55 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False):
     @classmethod
     def parse(cls, tree: Json) -> Self:
         """Reads the JSON of an `openAPIV3Schema`. Raises `msgspec.ValidationError` where a keyword has a wrong type."""
-        return msgspec.convert(tree, cls)
+        try:
+            return msgspec.convert(tree, cls)
+        except RecursionError:
+            raise msgspec.ValidationError("the schema is nested too deeply") from None
 
     def to_json(self) -> Object:
         """The JSON of the schema, with keywords that say nothing left out."""
-        found: Object = msgspec.to_builtins(self)
-        return _compact(found)
+        found: Object = {}
+        for name, keyword, unsaid in _KEYWORDS:
+            value = getattr(self, name)
+            if value is not UNSET and (value != unsaid or type(value) is not type(unsaid)):
+                found[keyword] = value if keyword in _ANY_JSON else _json_of(value)
+        return found
+
+    def children(self) -> "Iterator[tuple[str, Schema]]":
+        """The schemas directly inside this one, each with the path that leads to it (`properties[a]`)."""
+        for name, schema in self.properties.items():
+            yield f"properties[{name}]", schema
+        for keyword, inner in (("additionalProperties", self.additional_properties), ("not", self.not_)):
+            if isinstance(inner, Schema):
+                yield keyword, inner
+        if isinstance(self.items, Schema):
+            yield "items", self.items
+        for keyword, branches in (
+            ("items", self.items if isinstance(self.items, list) else []),
+            ("allOf", self.all_of),
+            ("anyOf", self.any_of),
+            ("oneOf", self.one_of),
+        ):
+            for position, schema in enumerate(branches):
+                yield f"{keyword}[{position}]", schema
 
 
-def _compact(tree: Json) -> Json:
-    if isinstance(tree, dict):
-        return {key: _compact(value) for key, value in tree.items() if value not in (None, "", False, [], {})}
-    return tree
+def _json_of(value: Any) -> Json:
+    if isinstance(value, Schema):
+        return value.to_json()
+    if isinstance(value, ValidationRule):
+        return {key: item for key, item in msgspec.to_builtins(value).items() if item not in ("", None)}
+    if isinstance(value, dict):
+        return {key: _json_of(item) for key, item in value.items()}
+    return [_json_of(item) for item in value] if isinstance(value, list) else value
+
+
+def _unsaid(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default
+
+
+_ANY_JSON = ("default", "example", "enum", "definitions", "patternProperties", "additionalItems", "dependencies")
+# Each keyword: the name of its attribute, its name in JSON, and its value where the schema does not say it.
+_KEYWORDS = [(field.name, field.encode_name, _unsaid(field)) for field in msgspec.structs.fields(Schema)]

@@ -52,15 +52,17 @@ def find_violations(
     path: str | None = None,
     correlation: Correlation | None = None,
     view: View = plain_view,
+    as_default: bool = False,
 ) -> list[FieldError]:
     """Everything in a tree that its schema does not allow.
 
     `path` is where the tree stands: None for a whole object. With a `correlation`, errors at nodes that an update left
-    as they were are passed over.
+    as they were are passed over. `as_default` judges a default in a schema, for which the real server takes formats it
+    does not know at their word, and does not hold int-or-string to its two types.
     """
     base = NO_PATH if path is None else path
     found: dict[str, FieldError] = {}
-    for error in _Validator(view).ratcheted(schema, tree, "", correlation).errors:
+    for error in _Validator(view, as_default).ratcheted(schema, tree, "", correlation).errors:
         name = error.field.removeprefix(".")
         field = base if not name else name if path is None else f"{path}.{name}"
         # Alternatives may find the same fault twice; it is told once.
@@ -109,8 +111,9 @@ def in_enum(value: Json, allowed: list[Any]) -> bool:
 
 
 class _Validator:
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, as_default: bool) -> None:
         self.view = view
+        self.as_default = as_default
 
     def ratcheted(self, schema: Schema, value: Json, path: str, correlation: Correlation | None) -> Findings:
         found = self.node(schema, value, path, correlation)
@@ -122,19 +125,22 @@ class _Validator:
         schema = self.view(schema)
         if type(value) is int and not INT64[0] <= value <= INT64[1]:
             value = _as_float(value)
-        wrong = _type_error(schema, value, path)
+        types, form = types_of(schema), known_format(schema)
+        if self.as_default:
+            types, form = ((schema.type,) if schema.type else ()), schema.format
+        wrong = _type_error(types, form, schema.nullable, value, path)
         errors = [wrong] if wrong else []
         if value is None:
             matches = 0 if wrong else 1
         else:
             # One for the node, one for each validator that applies, and what those count themselves.
-            matches = 1 + (0 if not (types_of(schema) or known_format(schema)) else 1 if wrong else 2)
+            matches = 1 + (0 if not (types or form) else 1 if wrong else 2)
             matches += 2 + self.alternatives(schema, value, path, errors)
             if type(value) is str:
-                matches += 1 + _string_errors(schema, value, path, errors)
+                matches += 1 + _string_errors(schema, form, value, path, errors)
             elif type(value) in (int, float):
                 matches += 2
-                _number_errors(schema, value, path, errors)
+                _number_errors(schema, form, value, path, errors)
             elif type(value) is list:
                 matches += 2 + self.items(schema, value, path, correlation, errors)
             matches += 1
@@ -258,10 +264,9 @@ def _as_float(value: int) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _type_error(schema: Schema, value: Json, path: str) -> FieldError | None:
-    types, form = types_of(schema), known_format(schema)
+def _type_error(types: tuple[str, ...], form: str, nullable: bool, value: Json, path: str) -> FieldError | None:
     if value is None:
-        return _wrong_type(path, ",".join(types), "null") if types and not schema.nullable else None
+        return _wrong_type(path, ",".join(types), "null") if types and not nullable else None
     if not types and not form:
         return None
     found, found_form = _TYPES[type(value)]
@@ -281,7 +286,7 @@ def _wrong_type(path: str, wanted: str, found: str) -> FieldError:
     return type_invalid(path, found, f"{path} in body must be of type {wanted}: {quote(found)}")
 
 
-def _string_errors(schema: Schema, value: str, path: str, errors: list[FieldError]) -> int:
+def _string_errors(schema: Schema, form: str, value: str, path: str, errors: list[FieldError]) -> int:
     """Errors of a string; gives how many further validators applied."""
     size = len(value)
     if schema.max_length is not None and size > schema.max_length:
@@ -290,7 +295,6 @@ def _string_errors(schema: Schema, value: str, path: str, errors: list[FieldErro
         errors.append(invalid(path, value, f"{path} in body should be at least {schema.min_length} chars long"))
     elif schema.pattern and not matcher(schema.pattern)(value):
         errors.append(invalid(path, value, f"{path} in body should match '{schema.pattern}'"))
-    form = known_format(schema)
     check = formats.string_check(form) if form else None
     if check is None:
         return 0
@@ -299,10 +303,9 @@ def _string_errors(schema: Schema, value: str, path: str, errors: list[FieldErro
     return 1
 
 
-def _number_errors(schema: Schema, value: int | float, path: str, errors: list[FieldError]) -> None:
-    single = "" if schema.int_or_string else schema.type
-    kind = single if single in ("integer", "number") else ""
-    form = known_format(schema) if kind else ""
+def _number_errors(schema: Schema, form: str, value: int | float, path: str, errors: list[FieldError]) -> None:
+    kind = schema.type if not schema.int_or_string and schema.type in ("integer", "number") else ""
+    form = form if kind and formats.is_recognized(kind, form) else ""
 
     def in_range(number: int | float, what: str) -> bool:
         if fits(number, kind, form):

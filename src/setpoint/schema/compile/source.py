@@ -1,0 +1,470 @@
+"""The generator: from a schema to the source of Python functions that walk a value once and return whether all is well.
+
+There are three walks. `ADMIT` prunes, drops nulls, fills defaults and makes integers; `CHECK` validates and changes
+nothing; `BOTH` does the two at once. Every function returns False at the first thing that is wrong or merely unusual
+(an unknown field, a null inside a list): what it has changed by then is right, and the exact way does the rest. True
+means: nothing was unknown, and in a walk that checks, nothing is wrong.
+
+Each object and list of a schema becomes one function, generated when it is first called: a huge schema costs only what
+its objects use, and one that refers to itself needs no more care. The functions see each other through one namespace.
+Names and texts of a schema enter the source as literals made by `repr`, or not at all.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from setpoint.objects.tree import Json, copy
+from setpoint.schema.compile.scalars import (
+    float_conditions,
+    integer_conditions,
+    scalar_condition,
+    string_conditions,
+    type_condition,
+)
+from setpoint.schema.defaulting import default, has_default
+from setpoint.schema.listtype import repeated, validate_list_types
+from setpoint.schema.numbers import is_numeric, normalize, whole
+from setpoint.schema.openapi import Schema
+from setpoint.schema.pruning import META_FIELDS
+from setpoint.schema.references import View
+from setpoint.schema.violations import find_violations, in_enum, is_multiple, known_format, types_of
+
+Function = Callable[[Json], object]
+
+# From how many properties on an object is walked by the fields it has, not by those it may have.
+WIDE = 20
+
+
+class Walk(Enum):
+    ADMIT = "admit"
+    CHECK = "check"
+    BOTH = "both"
+
+
+class Keep(Enum):
+    """What becomes of unknown fields: they go, they stay at this level, they stay on every level below."""
+
+    NOTHING = 0
+    HERE = 1
+    ALL = 2
+
+
+class _Lines(list[str]):
+    """Source under construction."""
+
+    def add(self, depth: int, *lines: str) -> None:
+        self.extend("    " * depth + line for line in lines)
+
+
+class _Table(dict[str, "Function | None"]):
+    """The functions of the properties of a wide object, each made when it is first asked for."""
+
+    def __init__(self, make: Callable[[str], "Function | None"]) -> None:
+        self.make = make
+
+    def __missing__(self, name: str) -> "Function | None":
+        function = self.make(name)
+        if function is not None:
+            self[name] = function
+        return function
+
+
+class Generator:
+    """Makes the functions of one schema. They live as long as it does, and nowhere else."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.names: dict[str, Any] = {
+            "copy": copy,
+            "in_enum": in_enum,
+            "is_multiple": is_multiple,
+            "repeated": repeated,
+            "whole": whole,
+        }
+        # By identity of the node; the node is kept so that its identity stays its own.
+        self._made: dict[tuple[int, Walk, Keep, bool], tuple[str, Schema]] = {}
+
+    def bind(self, prefix: str, value: Any) -> str:
+        """A name for a value in the generated code."""
+        name = f"{prefix}_{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def function(self, schema: Schema, walk: Walk, keep: Keep = Keep.NOTHING, resource: bool = False) -> str:
+        """The name of the function for a node; it is generated at its first call."""
+        schema = self.view(schema)
+        if walk is Walk.CHECK:
+            keep, resource = Keep.NOTHING, False
+        key = (id(schema), walk, keep, resource)
+        if key not in self._made:
+            name = f"{walk.value}_{len(self.names)}"
+
+            def link(value: Json) -> object:
+                source = _Body(self, name, schema, walk, keep, resource).source()
+                exec(compile(source, f"<schema {name}>", "exec"), self.names)
+                function: Function = self.names[name]
+                return function(value)
+
+            self.names[name] = link
+            self._made[key] = (name, schema)
+        return self._made[key][0]
+
+    def entry(self, schema: Schema, walk: Walk, resource: bool) -> Function:
+        """The function for a whole tree, to be called from outside."""
+        name = self.function(schema, walk, resource=resource)
+        return lambda tree: self.names[name](tree)
+
+    def branch(self, schema: Schema, precise: bool) -> str:
+        """The name of the check of an alternative; `precise` where a cautious False would turn into a wrong True."""
+        if not precise or _is_precise(self.view(schema), self.view):
+            return self.function(schema, Walk.CHECK)
+        return self.bind("exact", lambda value: not find_violations(value, schema, view=self.view))
+
+
+def _is_precise(schema: Schema, view: View) -> bool:
+    """Whether the generated check of an alternative says False only of wrong values."""
+    if types_of(schema) or schema.format or schema.list_type or schema.ref:
+        return False
+    inner = [*schema.properties.values(), *schema.all_of, *schema.any_of, *schema.one_of]
+    inner += [node for node in (schema.items, schema.additional_properties, schema.not_) if isinstance(node, Schema)]
+    return all(_is_precise(view(node), view) for node in inner)
+
+
+class _Body:
+    """The source of one function."""
+
+    def __init__(self, generator: Generator, name: str, schema: Schema, walk: Walk, keep: Keep, resource: bool) -> None:
+        self.generator = generator
+        self.view = generator.view
+        self.bind = generator.bind
+        self.name = name
+        self.schema = schema
+        self.walk = walk
+        self.mutates = walk is not Walk.CHECK
+        self.checks = walk is not Walk.ADMIT
+        if schema.preserve_unknown_fields and keep is Keep.NOTHING:
+            keep = Keep.HERE
+        self.keep = keep
+        self.resource = resource or schema.embedded_resource
+        self.lines = _Lines()
+
+    def source(self) -> str:
+        schema, lines = self.schema, self.lines
+        lines.add(0, f"def {self.name}(x):")
+        condition = self.scalar_condition(schema, "x")
+        if condition is not None:
+            self.scalar(condition)
+        elif schema.type == "object" and not known_format(schema):
+            lines.add(1, "if type(x) is not dict:", "    return False")
+            self.object(1)
+            self.whole_node(1)
+            lines.add(1, "return True")
+        elif schema.type == "array" and not known_format(schema):
+            lines.add(1, "if type(x) is not list:", "    return False")
+            self.list(1)
+            self.whole_node(1)
+            lines.add(1, "return True")
+        else:
+            self.any_type()
+        return "\n".join(lines)
+
+    # --- kinds of values ---
+
+    def scalar(self, condition: str) -> None:
+        """A scalar apart from its object: a field of a wide one, or an alternative."""
+        lines = self.lines
+        if self.mutates and is_numeric(self.schema):
+            lines.add(1, "if type(x) is float and type(whole(x)) is int:", "    return False")
+        lines.add(1, f"if not ({condition}):", "    return False")
+        if self.checks:
+            self.alternatives(1, "x")
+        lines.add(1, "return True")
+
+    def any_type(self) -> None:
+        """A node without a type: each keyword counts for the values it is about."""
+        schema, lines = self.schema, self.lines
+        if schema.type or (schema.format and known_format(schema)):
+            # A type that does not exist, or a format without a type: for the exact way.
+            exact = self.bind("exact", lambda value: not find_violations(value, schema, view=self.view))
+            lines.add(1, f"return {exact}(x)" if not self.mutates else "return False")
+            return
+        if self.mutates:
+            lines.add(1, "if x is None:", "    return False")
+        lines.add(1, "t = type(x)", "if t is dict:", "    pass")
+        self.object(2)
+        lines.add(1, "elif t is list:", "    pass")
+        self.list(2)
+        if self.checks:
+            text = string_conditions(schema, "x", self.bind)
+            if text:
+                lines.add(1, "elif t is str:", f"    if not ({' and '.join(text)}):", "        return False")
+            if schema.minimum is not None or schema.maximum is not None or schema.multiple_of is not None:
+                for kind, conditions in (
+                    ("int", integer_conditions(schema, "x")),
+                    ("float", float_conditions(schema, "x")),
+                ):
+                    lines.add(1, f"elif t is {kind}:", f"    if not ({' and '.join(conditions)}):")
+                    lines.add(1, "        return False")
+        self.whole_node(1)
+        lines.add(1, "return True")
+
+    def whole_node(self, depth: int) -> None:
+        """What counts for values of every kind: the enum and the alternatives."""
+        if not self.checks:
+            return
+        if self.schema.enum:
+            condition = f"if not in_enum(x, {self.bind('enum', self.schema.enum)}):"
+            self.lines.add(depth, condition, "    return False")
+        self.alternatives(depth, "x")
+
+    def alternatives(self, depth: int, value: str) -> None:
+        for condition in self.alternative_conditions(self.schema, value):
+            self.lines.add(depth, f"if not ({condition}):", "    return False")
+
+    def alternative_conditions(self, schema: Schema, value: str) -> list[str]:
+        found = []
+        branch = self.generator.branch
+        if schema.any_of and not _is_int_or_string(schema, schema.any_of):
+            found.append(" or ".join(f"{branch(node, False)}({value})" for node in schema.any_of))
+        if schema.one_of:
+            calls = " + ".join(f"bool({branch(node, True)}({value}))" for node in schema.one_of)
+            found.append(f"{calls} == 1")
+        found.extend(
+            f"{branch(node, False)}({value})"
+            for node in schema.all_of
+            if not (node.any_of and _is_int_or_string(schema, node.any_of) and _says_only_any_of(node))
+        )
+        if schema.not_ is not None:
+            found.append(f"not {branch(schema.not_, True)}({value})")
+        return found
+
+    # --- objects ---
+
+    def object(self, depth: int) -> None:
+        schema, lines = self.schema, self.lines
+        known = frozenset(schema.properties) | (META_FIELDS if self.resource and self.mutates else frozenset())
+        extra = schema.additional_properties
+        closed = (extra is None and self.mutates and self.keep is Keep.NOTHING) or (extra is False and self.checks)
+        wide = len(schema.properties) > WIDE
+        if wide:
+            self.wide_fields(depth, known, closed)
+        else:
+            self.fields(depth, known, closed)
+        if extra is not None:
+            self.extra_fields(depth, extra, known)
+        if not self.checks:
+            return
+        for name in schema.required:
+            if wide or name not in schema.properties:
+                lines.add(depth, f"if {name!r} not in x:", "    return False")
+        if schema.min_properties:
+            lines.add(depth, f"if len(x) < {schema.min_properties}:", "    return False")
+        if schema.max_properties is not None:
+            lines.add(depth, f"if len(x) > {schema.max_properties}:", "    return False")
+
+    def below(self, name: str = "") -> Keep:
+        """What is kept of unknown fields in a field of that name."""
+        meta = self.resource and name in META_FIELDS
+        return Keep.ALL if self.keep is Keep.ALL or meta else Keep.NOTHING
+
+    def fields(self, depth: int, known: frozenset[str], closed: bool) -> None:
+        """The declared fields, one after the other. The known ones are counted: more than those is an unknown one."""
+        nodes = {name: self.view(node) for name, node in self.schema.properties.items()}
+        sure = {name for name, node in nodes.items() if self.on_missing(name, node)}
+        if closed:
+            self.lines.add(depth, f"n = {len(sure)}")
+        for name, node in nodes.items():
+            self.field(depth, name, node, counted=closed and name not in sure)
+        if closed:
+            for name in sorted(known - nodes.keys()):
+                self.lines.add(depth, f"if {name!r} in x:", "    n += 1")
+            self.lines.add(depth, "if n != len(x):", "    return False")
+
+    def field(self, depth: int, name: str, node: Schema, counted: bool) -> None:
+        """One declared field of `x`, and what happens where it is missing or null."""
+        lines, key = self.lines, repr(name)
+        condition = self.condition(node, "v", self.below(name))
+        lines.add(depth, f"if {key} in x:", f"    v = x[{key}]")
+        if counted:
+            lines.add(depth, "    n += 1")
+        if self.mutates and node.type == "number":
+            lines.add(depth + 1, "if type(v) is float:", f"    v = x[{key}] = whole(v)")
+        lines.add(depth + 1, f"if not ({condition}):")
+        if self.mutates:
+            lines.add(depth + 2, "if v is None:")
+            lines.add(depth + 3, *self.on_null(name, node, counted))
+            if is_numeric(node) and node.type != "number":
+                lines.add(depth + 2, "elif type(v) is float:", f"    v = x[{key}] = whole(v)")
+                lines.add(depth + 3, f"if not ({condition}):", "    return False")
+            lines.add(depth + 2, "else:", "    return False")
+        elif _allows_null(node):
+            lines.add(depth + 2, "if v is not None:", "    return False")
+        else:
+            lines.add(depth + 2, "return False")
+        missing = self.on_missing(name, node)
+        if missing:
+            lines.add(depth, "else:")
+            lines.add(depth + 1, *missing)
+
+    def on_null(self, name: str, node: Schema, counted: bool) -> list[str]:
+        if node.nullable:
+            return ["return False" if self.checks and node.enum else "pass"]
+        if has_default(node):
+            return self.set_default(repr(name), node)
+        if self.checks and name in self.schema.required:
+            return ["return False"]
+        return [f"del x[{name!r}]", *(["n -= 1"] if counted else [])]
+
+    def on_missing(self, name: str, node: Schema) -> list[str]:
+        """What to do about a missing field. After it, the field is there, or the function has returned."""
+        if self.mutates and has_default(node):
+            return self.set_default(repr(name), node)
+        return ["return False"] if self.checks and name in self.schema.required else []
+
+    def set_default(self, key: str, node: Schema) -> list[str]:
+        holder = {"value": copy(node.default)}
+        if type(holder["value"]) in (dict, list):
+            default(holder["value"], node, view=self.view)
+        # A default is made whole beforehand, with the defaults inside it, as it would be in its place.
+        normalize(holder, Schema(properties={"value": node}), view=self.view)
+        value = holder["value"]
+        if type(value) in (dict, list):
+            lines = [f"x[{key}] = copy({self.bind('default', value)})"]
+        else:
+            lines = [f"x[{key}] = {value!r}"]
+        if self.checks and (
+            find_violations(value, node, view=self.view) or validate_list_types(value, node, view=self.view)
+        ):
+            lines.append("return False")
+        return lines
+
+    def wide_fields(self, depth: int, known: frozenset[str], closed: bool) -> None:
+        schema, lines, generator = self.schema, self.lines, self.generator
+
+        def make(name: str) -> Function | None:
+            node = schema.properties.get(name)
+            if node is None:
+                return None
+            function = generator.function(node, self.walk, self.below(name))
+
+            def first(value: Json) -> object:
+                found = generator.names[function](value)
+                # By now the real function has taken the place of the one that makes it.
+                table[name] = generator.names[function]
+                return found
+
+            return first
+
+        table = _Table(make)
+        lines.add(depth, "for k, v in x.items():", f"    f = {self.bind('fields', table)}[k]", "    if f is None:")
+        if closed and self.resource and self.mutates:
+            lines.add(depth + 2, f"if k not in {self.bind('known', known)}:", "    return False")
+        else:
+            lines.add(depth + 2, "return False" if closed else "pass")
+        lines.add(depth + 1, "elif not f(v):")
+        if self.mutates:
+            lines.add(depth + 2, "return False")
+        else:
+            nullable = {name for name, node in schema.properties.items() if _allows_null(self.view(node))}
+            lines.add(depth + 2, f"if v is not None or k not in {self.bind('nullable', frozenset(nullable))}:")
+            lines.add(depth + 3, "return False")
+        if self.mutates:
+            for name, inner in schema.properties.items():
+                node = self.view(inner)
+                if has_default(node):
+                    lines.add(depth, f"if {name!r} not in x:")
+                    lines.add(depth + 1, *self.set_default(repr(name), node))
+
+    def extra_fields(self, depth: int, extra: Schema | bool, known: frozenset[str]) -> None:
+        """The values of a map."""
+        lines = self.lines
+        guard = f"k not in {self.bind('known', known)} and " if known else ""
+        loop = "for k, v in x.items():" if known else "for v in x.values():"
+        if not isinstance(extra, Schema):
+            if self.mutates and self.keep is not Keep.ALL:
+                # Anything inside the values is unknown.
+                lines.add(depth, loop, f"    if {guard}(type(v) is dict or type(v) is list):", "        return False")
+            return
+        node = self.view(extra)
+        self.each(depth, loop, guard, node, self.below())
+
+    def each(self, depth: int, loop: str, guard: str, node: Schema, keep: Keep) -> None:
+        """All values of a map, or items of a list. Nulls that need attention are left to the exact way."""
+        lines = self.lines
+        tests = []
+        if self.mutates and node.type == "number":
+            tests.append("type(v) is float and type(whole(v)) is int")
+        spared = _allows_null(node) if self.checks else True
+        if self.mutates:
+            spared = spared and node.nullable
+        tests.append(f"{'v is not None and ' if spared else ''}not ({self.condition(node, 'v', keep)})")
+        lines.add(depth, loop, f"    if {guard}({' or '.join(tests)}):", "        return False")
+
+    # --- lists ---
+
+    def list(self, depth: int) -> None:
+        schema, lines = self.schema, self.lines
+        if isinstance(schema.items, Schema):
+            keep = self.keep if self.keep is not Keep.NOTHING else Keep.NOTHING
+            self.each(depth, "for v in x:", "", self.view(schema.items), keep)
+        elif self.mutates and self.keep is Keep.NOTHING:
+            lines.add(depth, "for v in x:", "    if type(v) is dict or type(v) is list:", "        return False")
+        if not self.checks:
+            return
+        if schema.min_items:
+            lines.add(depth, f"if len(x) < {schema.min_items}:", "    return False")
+        if schema.max_items is not None:
+            lines.add(depth, f"if len(x) > {schema.max_items}:", "    return False")
+        if schema.unique_items:
+            lines.add(depth, "if repeated(x):", "    return False")
+        self.uniqueness(depth)
+
+    def uniqueness(self, depth: int) -> None:
+        """No value of a set, and no key of a map, twice. 1 and true look alike here; the exact way tells them apart."""
+        schema, lines = self.schema, self.lines
+        if schema.list_type == "set":
+            unique = "set(x)"
+        elif schema.list_type == "map" and schema.list_map_keys:
+            keys = [f"v[{name!r}]" for name in schema.list_map_keys]
+            unique = f"{{{keys[0]} for v in x}}" if len(keys) == 1 else f"{{({', '.join(keys)}) for v in x}}"
+        else:
+            return
+        lines.add(depth, "if len(x) > 1:", "    try:", f"        if len({unique}) != len(x):")
+        lines.add(depth, "            return False", "    except (KeyError, TypeError):")
+        # A key that is missing, or a value that cannot be hashed.
+        lines.add(depth, "        return False" if schema.list_type == "map" else "        if repeated(x):")
+        if schema.list_type == "set":
+            lines.add(depth, "            return False")
+
+    # --- values inside ---
+
+    def condition(self, node: Schema, value: str, keep: Keep) -> str:
+        """The condition that a value inside must meet."""
+        scalar = self.scalar_condition(node, value)
+        if scalar is None:
+            return f"{self.generator.function(node, self.walk, keep)}({value})"
+        if not self.checks:
+            return scalar
+        return " and ".join([scalar, *(f"({found})" for found in self.alternative_conditions(node, value))])
+
+    def scalar_condition(self, node: Schema, value: str) -> str | None:
+        return scalar_condition(node, value, self.bind) if self.checks else type_condition(node, value)
+
+
+def _allows_null(schema: Schema) -> bool:
+    return (schema.nullable or not types_of(schema)) and not schema.enum
+
+
+def _is_int_or_string(schema: Schema, branches: "list[Schema]") -> bool:
+    """Whether alternatives only repeat that a value is an integer or a string."""
+    kinds = [branch.type for branch in branches]
+    return schema.int_or_string and kinds == ["integer", "string"] and all(map(_says_only_type, branches))
+
+
+def _says_only_type(schema: Schema) -> bool:
+    return schema.to_json().keys() == {"type"}
+
+
+def _says_only_any_of(schema: Schema) -> bool:
+    return schema.to_json().keys() == {"anyOf"}

@@ -1,0 +1,153 @@
+"""Whether a schema is acceptable in a CustomResourceDefinition: every rule, with the real server's words.
+
+A schema must be structural (`invariants`), use only the keywords a CRD may (`keywords`), have defaults that are right
+(`defaults`) and CEL rules that compile (lent to this package, as rules are another's business).
+"""
+
+from typing import Protocol
+
+from setpoint.objects.field import OMITTED, FieldError, child, forbidden, invalid
+from setpoint.objects.tree import Json
+from setpoint.schema.embedded import ObjectMetaRules
+from setpoint.schema.formats import is_recognized
+from setpoint.schema.openapi import Schema
+from setpoint.schema.structural.defaults import validate_defaults
+from setpoint.schema.structural.invariants import validate_invariants
+from setpoint.schema.structural.keywords import validate_keywords
+
+__all__ = ["MAX_DEPTH", "RuleValidator", "unrecognized_formats", "validate_schema"]
+
+# How deep schemas may stand inside each other. Ours, not the real server's: it walks them on a stack that grows.
+MAX_DEPTH = 100
+
+_AT_ROOT_WITH_STATUS = (
+    ("Description", "description"),
+    ("Type", "type"),
+    ("Format", "format"),
+    ("Title", "title"),
+    ("Maximum", "maximum"),
+    ("ExclusiveMaximum", "exclusiveMaximum"),
+    ("Minimum", "minimum"),
+    ("ExclusiveMinimum", "exclusiveMinimum"),
+    ("MaxLength", "maxLength"),
+    ("MinLength", "minLength"),
+    ("Pattern", "pattern"),
+    ("MaxItems", "maxItems"),
+    ("MinItems", "minItems"),
+    ("UniqueItems", "uniqueItems"),
+    ("MultipleOf", "multipleOf"),
+    ("Required", "required"),
+    ("Items", "items"),
+    ("Properties", "properties"),
+    ("ExternalDocs", "externalDocs"),
+    ("Example", "example"),
+    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields"),
+    ("XValidations", "x-kubernetes-validations"),
+)
+
+
+class RuleValidator(Protocol):
+    """What accepting a schema needs to know of CEL rules."""
+
+    def validate_rules(self, schema: Schema, path: str, *, old: Schema | None, compiles: bool) -> list[FieldError]:
+        """The errors of all rules in a schema; only of their form unless the schema is good enough to compile them."""
+
+    def validate_default(self, schema: Schema, value: Json, path: str, root: bool) -> list[FieldError]:
+        """What the rules of a schema have against a default."""
+
+
+def validate_schema(
+    schema: Schema,
+    path: str,
+    *,
+    old: Schema | None = None,
+    status_subresource: bool = False,
+    rules: RuleValidator | None = None,
+    meta: ObjectMetaRules | None = None,
+) -> list[FieldError]:
+    """Everything that stands against a schema, whose own path is `path`; nothing when it is acceptable.
+
+    `old` is the schema it replaces, whose rules need not be paid for again. `status_subresource` says that the kind has
+    one, which leaves fewer keywords to the root. Without `rules`, CEL rules are not looked at; without `meta`, defaults
+    inside the metadata of embedded resources are not.
+    """
+    if _deeper_than(schema, MAX_DEPTH):
+        return [forbidden(path, f"must not nest schemas deeper than {MAX_DEPTH} levels; flatten the schema")]
+    errors: list[FieldError] = []
+    if status_subresource:
+        errors += _validate_root_with_status(schema, path)
+    if schema.nullable:
+        errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
+    unsupported = _unsupported(schema)
+    structural: list[FieldError] = []
+    if not unsupported:
+        structural = validate_invariants(schema, path)
+        if not structural:
+            check = None if rules is None else rules.validate_default
+            structural = validate_defaults(schema, path, rules=check, meta=meta)
+    errors += structural
+    errors += validate_keywords(schema, path)
+    if rules is not None:
+        compiles = not structural and not unsupported
+        errors += rules.validate_rules(schema, path, old=old, compiles=compiles)
+    if not errors and unsupported:
+        errors.append(invalid(path, "", unsupported))
+    return errors
+
+
+def unrecognized_formats(schema: Schema) -> list[str]:
+    """The formats in a schema that mean nothing for their type, in order, each once: worth a warning each."""
+    found: dict[str, None] = {}
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if node.format and not is_recognized("" if node.int_or_string else node.type, node.format):
+            found[node.format] = None
+        waiting.extend(inner for _, inner in node.children())
+    return sorted(found)
+
+
+def _deeper_than(schema: Schema, limit: int) -> bool:
+    level = [schema]
+    for _ in range(limit):
+        level = [inner for node in level for _, inner in node.children()]
+        if not level:
+            return False
+    return True
+
+
+def _validate_root_with_status(schema: Schema, path: str) -> list[FieldError]:
+    # The real server looks at the keywords in an order of its own, and tells only the first that is wrong.
+    first = schema.id or schema.schema_uri or schema.ref is not None
+    if schema.type and schema.type != "object" and not first:
+        detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        return [invalid(child(path, "type"), schema.type, detail)]
+    if schema.to_json().keys() <= {keyword for _, keyword in _AT_ROOT_WITH_STATUS}:
+        return []
+    names = " ".join(name for name, _ in _AT_ROOT_WITH_STATUS)
+    detail = f"only [{names}] fields are allowed at the root of the schema if the status subresource is enabled"
+    return [invalid(path, OMITTED, detail)]
+
+
+def _unsupported(schema: Schema) -> str:
+    """The first keyword that keeps a schema from being looked at as a structural one."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        for keyword, said in (
+            ("id", node.id),
+            ("schema", node.schema_uri),
+            ("$ref", node.ref),
+            ("patternProperties", node.pattern_properties),
+            ("dependencies", node.dependencies),
+            ("additionalItems", node.additional_items is not None),
+            ("definitions", node.definitions),
+        ):
+            if said:
+                return f"OpenAPIV3Schema '{keyword}' is not supported"
+        if node.preserve_unknown_fields is False:
+            return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+        if isinstance(node.items, list) and node.items:
+            return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+        waiting.extend(inner for _, inner in node.children())
+    return ""

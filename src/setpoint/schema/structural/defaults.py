@@ -1,0 +1,94 @@
+"""Defaults in a schema must be right themselves: valid by the schema they stand in, and without unknown fields."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from setpoint.objects.errors import join_errors
+from setpoint.objects.field import FieldError, child, invalid, key
+from setpoint.objects.tree import Json, copy
+from setpoint.schema.defaulting import has_default
+from setpoint.schema.embedded import ObjectMetaRules, coerce_embedded, validate_embedded
+from setpoint.schema.openapi import Schema
+from setpoint.schema.pruning import META_FIELDS, prune
+from setpoint.schema.ratchet import same
+from setpoint.schema.violations import find_violations
+
+# Puts a default where it would stand in an otherwise empty resource.
+Surround = Callable[[Json], Json]
+# Says what the rules of a schema have against a default; see `validate_schema`.
+DefaultRules = Callable[[Schema, Json, str, bool], list[FieldError]]
+
+
+def validate_defaults(
+    schema: Schema, path: str, *, rules: DefaultRules | None, meta: ObjectMetaRules | None
+) -> list[FieldError]:
+    """The errors of all defaults in a structural schema."""
+    validator = _Validator(rules, meta)
+    root = replace(schema, embedded_resource=True)
+    validator.node(root, root, path, lambda value: value, False)
+    return validator.errors
+
+
+class _Validator:
+    def __init__(self, rules: DefaultRules | None, meta: ObjectMetaRules | None) -> None:
+        self.rules = rules
+        self.meta = meta
+        self.errors: list[FieldError] = []
+
+    def node(self, schema: Schema, root: Schema, path: str, surround: Surround, in_metadata: bool) -> None:
+        if schema.embedded_resource:
+            root, in_metadata = schema, False
+            surround = _identity
+        if has_default(schema):
+            where = child(path, "default")
+            if in_metadata:
+                self.in_metadata(schema, root, where, surround)
+            else:
+                self.elsewhere(schema, root, where)
+        if isinstance(schema.items, Schema):
+            self.node(schema.items, root, child(path, "items"), lambda value: surround([value]), in_metadata)
+        for name, inner in schema.properties.items():
+            inside = in_metadata or (schema.embedded_resource and name in META_FIELDS)
+            self.node(inner, root, key(child(path, "properties"), name), _holding(surround, name), inside)
+
+    def in_metadata(self, schema: Schema, root: Schema, path: str, surround: Surround) -> None:
+        """A default of `apiVersion`, `kind`, or something in `metadata`: it must make a valid resource."""
+        resource = surround(copy(schema.default))
+        if type(resource) is dict:
+            resource.setdefault("kind", "Validation")
+            resource.setdefault("apiVersion", "validation/v1")
+        errors = coerce_embedded(resource, root, "", self.meta)[0]
+        errors = errors or validate_embedded(resource, root, "", self.meta)
+        if errors:
+            detail = f"must result in valid metadata: {join_errors(map(str, errors))}"
+            self.errors.append(invalid(path, schema.default, detail))
+        else:
+            self.by_schema(schema, root, schema.default, path)
+
+    def elsewhere(self, schema: Schema, root: Schema, path: str) -> None:
+        value = copy(schema.default)
+        prune(value, schema, root=schema.embedded_resource)
+        if not same(value, schema.default):
+            self.errors.append(invalid(path, schema.default, "must not have unknown fields"))
+        value = copy(schema.default)
+        errors = coerce_embedded(value, schema, path, self.meta)[0]
+        errors = errors or validate_embedded(value, schema, path, self.meta)
+        if errors:
+            self.errors.extend(errors)
+        else:
+            self.by_schema(schema, root, value, path)
+
+    def by_schema(self, schema: Schema, root: Schema, value: Json, path: str) -> None:
+        errors = find_violations(value, schema, path=path, as_default=True)
+        if not errors and self.rules is not None:
+            errors = self.rules(schema, value, path, schema is root)
+        self.errors.extend(errors)
+
+
+def _identity(value: Json) -> Json:
+    return value
+
+
+def _holding(surround: Surround, name: str) -> Surround:
+    return lambda value: surround({name: value})
