@@ -69,7 +69,7 @@ def _explain(data: bytes, message: str) -> str:
 
 def _is_too_deep(tree: Json) -> bool:
     level = [tree]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         level = [
             item
             for node in level
@@ -151,7 +151,7 @@ def _check(value: Json, path: str, depth: int, above: set[int]) -> None:
     elif kind is dict or kind is list:
         if id(value) in above:
             raise _wrong(path, "the object contains itself")
-        if depth > MAX_DEPTH:
+        if depth >= MAX_DEPTH:
             raise _wrong(path, TOO_DEEP)
         above.add(id(value))
         if kind is dict:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from setpoint.objects import names
 from setpoint.objects.errors import BadRequest, join_errors
 from setpoint.objects.field import FieldError, forbidden, invalid, required
@@ -215,48 +217,63 @@ _EXPRESSION_OPERATORS = {
 }
 
 
+class _Expression(msgspec.Struct):
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class _LabelSelector(msgspec.Struct, rename="camel"):
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[_Expression] | None = None
+
+
+def _read_object(selector: Json) -> _LabelSelector:
+    try:
+        return msgspec.convert(selector, _LabelSelector)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"not a label selector: {error}") from None
+
+
 def from_object(selector: Json) -> Selector:
     """The selector that a `LabelSelector` object means: None selects nothing, an empty one everything.
 
-    Raises BadRequest with the words of the API. An object that comes from a user should pass `validate_object` first.
+    Raises BadRequest with the words of the API.
     """
     if selector is None:
         return NOTHING
-    found = [
-        Requirement(key, Operator.EQUALS, (value,)).check()
-        for key, value in (selector.get("matchLabels") or {}).items()
-    ]
-    for expression in selector.get("matchExpressions") or ():
-        word = expression.get("operator", "")
-        if word not in _EXPRESSION_OPERATORS:
-            raise BadRequest(f"{quote(word)} is not a valid label selector operator")
-        values = tuple(expression.get("values") or ())
-        found.append(Requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[word], values).check())
+    given = _read_object(selector)
+    found = [Requirement(key, Operator.EQUALS, (value,)).check() for key, value in (given.match_labels or {}).items()]
+    for expression in given.match_expressions or ():
+        operator = _EXPRESSION_OPERATORS.get(expression.operator)
+        if operator is None:
+            raise BadRequest(f"{quote(expression.operator)} is not a valid label selector operator")
+        found.append(Requirement(expression.key, operator, tuple(expression.values or ())).check())
     return Selector(found)
 
 
 def validate_object(selector: Json, path: str) -> list[FieldError]:
-    """What is wrong with a `LabelSelector` object of the right shape, at its path in the object that has it."""
+    """What is wrong with a `LabelSelector` object, at its path in the object that has it."""
     found: list[FieldError] = []
-    if not selector:
+    if selector is None:
         return found
-    for key, value in (selector.get("matchLabels") or {}).items():
+    given = _read_object(selector)
+    for key, value in (given.match_labels or {}).items():
         found += [invalid(f"{path}.matchLabels", key, message) for message in names.qualified_name(key)]
         found += [invalid(f"{path}.matchLabels", value, message) for message in names.label_value(value)]
-    for at, expression in enumerate(selector.get("matchExpressions") or ()):
+    for at, expression in enumerate(given.match_expressions or ()):
         place = f"{path}.matchExpressions[{at}]"
-        word, values = expression.get("operator", ""), expression.get("values") or []
-        if word in ("In", "NotIn"):
+        values = expression.values or []
+        if expression.operator in ("In", "NotIn"):
             if not values:
                 found.append(required(f"{place}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-        elif word in ("Exists", "DoesNotExist"):
+        elif expression.operator in ("Exists", "DoesNotExist"):
             if values:
                 why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 found.append(forbidden(f"{place}.values", why))
         else:
-            found.append(invalid(f"{place}.operator", word, "not a valid selector operator"))
-        key = expression.get("key", "")
-        found += [invalid(f"{place}.key", key, message) for message in names.qualified_name(key)]
+            found.append(invalid(f"{place}.operator", expression.operator, "not a valid selector operator"))
+        found += [invalid(f"{place}.key", expression.key, message) for message in names.qualified_name(expression.key)]
         for number, value in enumerate(values):
             found += [invalid(f"{place}.values[{number}]", value, message) for message in names.label_value(value)]
     return found

@@ -67,7 +67,10 @@ class Scheme:
 
     def decode(self, tree: Object) -> Any:
         """The object as its registered type, or the tree itself. Raises BadRequest where the type does not take it."""
-        type_ = self._types.get(self.kind_of(tree))
+        try:
+            type_ = self._types.get(self.kind_of(tree))
+        except ValueError as error:
+            raise BadRequest(str(error)) from None
         return tree if type_ is None else self.decode_as(tree, type_)
 
     def decode_as(self, tree: Json, type_: type[T]) -> T:

@@ -136,7 +136,7 @@ class _Builder:
             elif isinstance(event, events.AliasEvent):
                 self.add(self.alias(event.anchor), line)
             elif isinstance(event, events.CollectionStartEvent):
-                if len(self.stack) > MAX_DEPTH:
+                if len(self.stack) >= MAX_DEPTH:
                     raise BadRequest(TOO_DEEP)
                 if event.anchor:
                     self.anchors[event.anchor] = (_OPEN, 0)
@@ -163,7 +163,7 @@ class _Builder:
         if self.copied > 100 and self.nodes > 1000 and self.copied / self.nodes > _allowed_share(self.nodes):
             raise BadRequest("yaml: document contains excessive aliasing")
         # A copy is as deep as its original, below the place where it goes.
-        if isinstance(value, dict | list) and len(self.stack) + _depth(value) > MAX_DEPTH + 1:
+        if isinstance(value, dict | list) and len(self.stack) + _depth(value) > MAX_DEPTH:
             raise BadRequest(TOO_DEEP)
         return copy(value)
 
