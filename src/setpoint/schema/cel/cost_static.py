@@ -1,0 +1,309 @@
+"""What an expression may cost at most, estimated from its types and the sizes the schema allows.
+
+The estimate decides which rules a CRD may have, so it follows the real server's number for number, oddities included.
+With a smaller bound on all sizes (those of a real object) it also tells when counting at run time can be left out.
+"""
+
+from typing import NamedTuple
+
+from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select
+from setpoint.schema.cel.cost_calls import CallCost, Node, call_cost
+from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, STRING_FACTOR
+from setpoint.schema.cel.declarations import Declaration
+from setpoint.schema.cel.sizes import LIMIT, ONE, UNKNOWN, ZERO, Range, exactly
+from setpoint.schema.cel.types import Type, is_optional
+
+_SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
+_COMPARED = frozenset(
+    ["equals", "not_equals"]
+    + [
+        f"{word}_{kind}"
+        for word in ("less", "less_equals", "greater", "greater_equals")
+        for kind in ("string", "bytes")
+    ]
+)
+
+Path = tuple[str, ...]
+
+
+class _Entries(NamedTuple):
+    """The sizes of the keys and values of a list or map made by the expression itself."""
+
+    kind: str
+    key: Range
+    value: Range
+
+    def union(self, other: "_Entries | None") -> "_Entries | None":
+        if other is None:
+            return None
+        return _Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
+
+
+class _Local(NamedTuple):
+    """A variable of a macro: where its values come from, and their size if it is known."""
+
+    path: Path
+    size: Range | None
+    entries: _Entries | None
+
+
+def estimate(tree: Expr, root: Declaration | None, bound: int = LIMIT) -> Range:
+    """The cost of evaluating an expression over `root`, in which nothing is larger than `bound`."""
+    return _Estimator(root, bound).cost(tree)
+
+
+class _Estimator:
+    def __init__(self, root: Declaration | None, bound: int) -> None:
+        self.root = root
+        self.bound = bound
+        self.paths: dict[Expr, Path] = {}
+        self.sizes: dict[Expr, Range] = {}
+        self.entries: dict[Expr, _Entries] = {}
+        self.locals: dict[str, list[_Local]] = {}
+
+    def cost(self, node: Expr) -> Range:
+        if isinstance(node, Literal):
+            return ZERO
+        if isinstance(node, Ident):
+            local = self.local(node.name)
+            self.paths[node] = (node.name,) if local is None else local.path
+            return ONE
+        if isinstance(node, Select):
+            return self.select(node)
+        if isinstance(node, Call):
+            return self.call(node)
+        if isinstance(node, ListExpr):
+            return self.list_literal(node)
+        if isinstance(node, MapExpr):
+            return self.map_literal(node)
+        assert isinstance(node, Comprehension)
+        return self.binding(node) if node.is_binding else self.comprehension(node)
+
+    def select(self, node: Select) -> Range:
+        total = self.cost(node.operand)
+        if node.test_only:
+            return total
+        if not node.field:
+            self.paths[node] = self.path(node.operand)
+            return total
+        self.paths[node] = (*self.path(node.operand), node.field)
+        if node.operand.type.kind in ("map", "struct", "param"):
+            total = total.plus(ONE)
+        return total
+
+    def call(self, node: Call) -> Range:
+        if node.function == "dyn":
+            total = self.cost(node.args[0]).plus(ONE)
+            self.copy_sizes(node, node.args[0])
+            return total
+        costs = [self.cost(argument) for argument in node.args]
+        total = ZERO if node.target is None else self.cost(node.target)
+        args = [self.node(argument) for argument in node.args]
+        target = None if node.target is None else self.node(node.target)
+        spread = Range(LIMIT, 0)
+        size: Range | None = None
+        for overload in node.overloads:
+            found = self.overload_cost(node, overload, target, args, costs)
+            spread = spread.union(found.cost)
+            if found.size is not None:
+                size = found.size if size is None else size.union(found.size)
+            if overload in ("index_list", "index_map"):
+                entries = self.entries_of(node.args[0])
+                size = None if entries is None else entries.value
+                step = "@items" if overload == "index_list" else "@values"
+                self.paths[node] = (*self.path(node.args[0]), step)
+            if size is None:
+                size = self.size(node)
+        if size is not None:
+            self.sizes[node] = size
+        return total.plus(spread)
+
+    def overload_cost(
+        self, node: Call, overload: str, target: Node | None, args: list[Node], costs: list[Range]
+    ) -> CallCost:
+        before = ZERO
+        for cost in costs:
+            before = before.plus(cost)
+        known = call_cost(node.function, overload, target, args, self)
+        if known is not None:
+            return CallCost(known.cost.plus(before), known.size)
+        if overload in ("logical_and", "logical_or"):
+            return CallCost(Range(costs[0].min, before.max))
+        if overload == "conditional":
+            return self.conditional_cost(node, args, costs)
+        if overload in ("add_string", "add_bytes", "add_list"):
+            return self.addition_cost(node, overload, args, before)
+        if overload in _COMPARED:
+            most = min(self.size_of(args[0]).max, self.size_of(args[1]).max)
+            return CallCost(Range(min(most, 1), most).scaled(STRING_FACTOR).plus(before))
+        return CallCost(ONE.plus(before))
+
+    def conditional_cost(self, node: Call, args: list[Node], costs: list[Range]) -> CallCost:
+        size = self.size_of(args[1]).union(self.size_of(args[2]))
+        entries = self.entries_of(node.args[1])
+        self.set_entries(node, None if entries is None else entries.union(self.entries_of(node.args[2])))
+        return CallCost(costs[0].plus(costs[1].union(costs[2])), size)
+
+    def addition_cost(self, node: Call, overload: str, args: list[Node], before: Range) -> CallCost:
+        size = self.size_of(args[0]).plus(self.size_of(args[1]))
+        entries = self.entries_of(node.args[0])
+        self.set_entries(node, None if entries is None else entries.union(self.entries_of(node.args[1])))
+        work = ONE if overload == "add_list" else size.scaled(STRING_FACTOR)
+        return CallCost(work.plus(before), size)
+
+    def list_literal(self, node: ListExpr) -> Range:
+        total = exactly(LIST_COST)
+        items = Range(LIMIT, 0) if node.elements else ZERO
+        for element in node.elements:
+            total = total.plus(self.cost(element))
+            items = items.union(self.size_or_unknown(element))
+        self.entries[node] = _Entries("list", ONE, items)
+        return total
+
+    def map_literal(self, node: MapExpr) -> Range:
+        total = exactly(MAP_COST)
+        keys = values = Range(LIMIT, 0) if node.entries else ZERO
+        for entry in node.entries:
+            assert entry.key is not None
+            total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
+            keys = keys.union(self.size_or_unknown(entry.key))
+            values = values.union(self.size_or_unknown(entry.value))
+        self.entries[node] = _Entries("map", keys, values)
+        return total
+
+    def comprehension(self, node: Comprehension) -> Range:
+        total = self.cost(node.range).plus(self.cost(node.initial))
+        self.push(node.accumulator, self.path(node.initial), self.size(node.initial), self.entries_of(node.initial))
+        names = self.push_iteration(node)
+        each = self.cost(node.condition).plus(self.cost(node.step))
+        for name in names:
+            self.locals[name].pop()
+        total = total.plus(self.cost(node.result))
+        self.locals[node.accumulator].pop()
+        count = self.size_or_unknown(node.range)
+        total = total.plus(count.times(each))
+        if isinstance(node.initial, Literal):
+            size = self.size(node.initial)
+            if size is not None:
+                self.sizes[node] = size
+        elif isinstance(node.initial, ListExpr | MapExpr):
+            self.sizes[node] = count
+            self.set_entries(node, self.entries_of(node.step))
+        return total
+
+    def push_iteration(self, node: Comprehension) -> list[str]:
+        """Declares the variables of a macro: the items of a list, the keys of a map, or both index and value."""
+        entries = self.entries_of(node.range)
+        kind = node.range.type.kind if entries is None else entries.kind
+        path = self.path(node.range)
+        items = "@items" if kind == "list" else "@values"
+        value = None if entries is None else entries.value
+        key = None if entries is None else entries.key
+        if node.variable2:
+            self.push(node.variable, (*path, "@indices" if kind == "list" else "@keys"), key, None)
+            self.push(node.variable2, (*path, items), value, None)
+            return [node.variable, node.variable2]
+        if kind == "list":
+            self.push(node.variable, (*path, "@items"), value, None)
+        else:
+            self.push(node.variable, (*path, "@keys"), key, None)
+        return [node.variable]
+
+    def binding(self, node: Comprehension) -> Range:
+        total = self.cost(node.range).plus(self.cost(node.initial))
+        self.push(node.accumulator, self.path(node.initial), self.size(node.initial), self.entries_of(node.initial))
+        total = total.plus(self.cost(node.result))
+        self.locals[node.accumulator].pop()
+        self.copy_sizes(node, node.result)
+        return total
+
+    def push(self, name: str, path: Path, size: Range | None, entries: _Entries | None) -> None:
+        self.locals.setdefault(name, []).append(_Local(path, size, entries))
+
+    def local(self, name: str) -> _Local | None:
+        stack = self.locals.get(name)
+        return stack[-1] if stack else None
+
+    def path(self, node: Expr) -> Path:
+        if isinstance(node, Ident):
+            local = self.local(node.name)
+            if local is not None:
+                return local.path
+        return self.paths.get(node, ())
+
+    def node(self, node: Expr) -> Node:
+        return Node(self.path(node), node.type, node, self.size(node))
+
+    def size_of(self, node: Node) -> Range:
+        return UNKNOWN if node.size is None else node.size
+
+    def declared_size(self, path: Path) -> Range | None:
+        """The largest size the schema allows at a path; its head, a variable, is taken to be the root."""
+        if not path or self.root is None:
+            return None
+        found: Declaration | None = self.root
+        for step in path[1:]:
+            if found is None:
+                return None
+            if step in ("@items", "@values"):
+                found = found.elements
+            elif step == "@keys":
+                return ZERO if found.type.kind == "map" else None
+            else:
+                found = found.fields.get(step)
+        return None if found is None else Range(0, min(found.max_elements, self.bound))
+
+    def size(self, node: Expr) -> Range | None:
+        if node in self.sizes:
+            return self.sizes[node]
+        found = _literal_size(node)
+        if found is not None:
+            return found
+        found = self.declared_size(self.path(node))
+        if found is not None:
+            self.sizes[node] = found
+            return found
+        if _is_scalar(node.type):
+            return ONE
+        if isinstance(node, Ident):
+            local = self.local(node.name)
+            if local is not None:
+                return local.size
+        return None
+
+    def size_or_unknown(self, node: Expr) -> Range:
+        found = self.size(node)
+        return UNKNOWN if found is None else found
+
+    def entries_of(self, node: Expr) -> _Entries | None:
+        if node in self.entries:
+            return self.entries[node]
+        if isinstance(node, Ident):
+            local = self.local(node.name)
+            if local is not None:
+                return local.entries
+        return None
+
+    def set_entries(self, node: Expr, entries: _Entries | None) -> None:
+        if entries is not None:
+            self.entries[node] = entries
+
+    def copy_sizes(self, node: Expr, source: Expr) -> None:
+        size = self.size(source)
+        if size is not None:
+            self.sizes[node] = size
+        self.set_entries(node, self.entries_of(source))
+
+
+def _literal_size(node: Expr) -> Range | None:
+    if isinstance(node, Literal):
+        return exactly(len(node.value) if isinstance(node.value, str | bytes) else 1)
+    if isinstance(node, ListExpr):
+        return exactly(len(node.elements))
+    if isinstance(node, MapExpr):
+        return exactly(len(node.entries))
+    return None
+
+
+def _is_scalar(found: Type) -> bool:
+    return _is_scalar(found.params[0]) if is_optional(found) else found.kind in _SCALARS

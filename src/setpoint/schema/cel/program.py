@@ -1,0 +1,101 @@
+"""A compiled expression: read, checked, costed, and ready to run fast or exactly."""
+
+from functools import cached_property
+from typing import Any
+
+from setpoint.objects.tree import Json
+from setpoint.schema.cel.ast import Expr, Ident
+from setpoint.schema.cel.checker import check
+from setpoint.schema.cel.codegen import Fast, generate
+from setpoint.schema.cel.cost_static import estimate
+from setpoint.schema.cel.declarations import Declaration
+from setpoint.schema.cel.environment import Environment
+from setpoint.schema.cel.evaluate import Run, State, compile_exact
+from setpoint.schema.cel.literal_checks import check_literals
+from setpoint.schema.cel.parser import children, parse
+from setpoint.schema.cel.sizes import LIMIT
+from setpoint.schema.cel.source import CompileError, Problem
+from setpoint.schema.cel.types import Type
+
+CALL_LIMIT = 1_000_000
+
+
+class Program:
+    """An expression over an environment. `root` is what `self` is, whose sizes bound the cost."""
+
+    def __init__(self, source: str, environment: Environment, root: Declaration | None = None) -> None:
+        """Raises `CompileError`, or `ProgramError` for an expression that can never be evaluated."""
+        try:
+            self.tree = parse(source)
+            check(source, self.tree, environment)
+            check_literals(source, self.tree)
+            self.exact: Run = compile_exact(self.tree, environment.functions)
+        except RecursionError:
+            raise CompileError(source, [Problem(-1, "expression recursion limit exceeded: 250")]) from None
+        self.source = source
+        self.environment = environment
+        self.root = root
+        self._bounds: dict[int, int] = {}
+
+    @property
+    def type(self) -> Type:
+        return self.tree.type
+
+    @cached_property
+    def max_cost(self) -> int:
+        """The most it may cost by the sizes of the schema: what decides whether a CRD may have it."""
+        return estimate(self.tree, self.root).max
+
+    @cached_property
+    def _nodes(self) -> list[Expr]:
+        found: list[Expr] = []
+        pending = [self.tree]
+        while pending:
+            node = pending.pop()
+            found.append(node)
+            pending.extend(children(node))
+        return found
+
+    def refers_to(self, name: str) -> bool:
+        return any(isinstance(node, Ident) and node.name == name for node in self._nodes)
+
+    @cached_property
+    def fast(self) -> Fast | None:
+        return None if self.root is None else generate(self.tree, self.environment.functions, self.root)
+
+    def bound(self, size: int | None = None) -> int:
+        """A cost that no run exceeds, over data in which no text, list or map is larger than `size`.
+
+        The estimate forgets a step here and there that a run counts (comparing two numbers, looking into what has no
+        type), but never more than there are steps, and each is worth at most one.
+        """
+        step = 0 if size is None else max(size - 1, 0).bit_length()
+        found = self._bounds.get(step)
+        if found is None:
+            most = self.max_cost if size is None else estimate(self.tree, self.root, 1 << step).max
+            found = self._bounds[step] = min(2 * most + len(self._nodes), LIMIT)
+        return found
+
+    def run(self, variables: dict[str, Any], limit: int = CALL_LIMIT) -> tuple[Any, int]:
+        """The value and what it cost. Raises `EvaluationError`, or `CostExceeded`."""
+        state = State(variables, limit)
+        return self.exact(state), state.cost
+
+
+def measure(*trees: Json) -> int:
+    """A number that no text, list or map in the trees is larger than: the sum of all their sizes."""
+    total = 0
+    pending = list(trees)
+    while pending:
+        tree = pending.pop()
+        kind = type(tree)
+        if kind is str:
+            total += len(tree) if tree.isascii() else 4 * len(tree)
+        elif kind is dict:
+            total += len(tree)
+            pending.extend(tree)
+            pending.extend(tree.values())
+        elif kind is list:
+            total += len(tree)
+            pending.extend(tree)
+    return total

@@ -1,0 +1,47 @@
+"""Ranges of sizes and costs, from the least to the most possible, saturating where 64 bits end."""
+
+import math
+from typing import NamedTuple
+
+LIMIT = 2**64 - 1
+
+
+def add(a: int, b: int) -> int:
+    return min(a + b, LIMIT)
+
+
+def multiply(a: int, b: int) -> int:
+    return min(a * b, LIMIT)
+
+
+def scale(a: int, factor: float) -> int:
+    product = math.ceil(float(a) * factor)
+    return min(product, LIMIT)
+
+
+class Range(NamedTuple):
+    """The least and the most that something may be."""
+
+    min: int
+    max: int
+
+    def plus(self, other: "Range") -> "Range":
+        return Range(add(self.min, other.min), add(self.max, other.max))
+
+    def times(self, other: "Range") -> "Range":
+        return Range(multiply(self.min, other.min), multiply(self.max, other.max))
+
+    def scaled(self, factor: float) -> "Range":
+        return Range(scale(self.min, factor), scale(self.max, factor))
+
+    def union(self, other: "Range") -> "Range":
+        return Range(min(self.min, other.min), max(self.max, other.max))
+
+
+def exactly(value: int) -> Range:
+    return Range(value, value)
+
+
+ZERO = exactly(0)
+ONE = exactly(1)
+UNKNOWN = Range(0, LIMIT)
