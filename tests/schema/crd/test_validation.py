@@ -20,12 +20,8 @@ from setpoint.schema.crd.validation import validate_create, validate_status_upda
 from setpoint.schema.openapi import Schema
 
 
-def any_schema(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
-    return []
-
-
 def create_errors(tree: Object) -> list[FieldError]:
-    return validate_create(prepare_for_create(tree), any_schema)
+    return validate_create(prepare_for_create(tree))
 
 
 @pytest.mark.parametrize("case", named(table("create")))
@@ -38,7 +34,7 @@ def test_updating(case: Any) -> None:
     old, new = build(PLAIN, case["old"]), build(PLAIN, case["new"])
     old["metadata"]["generation"] = 3
     prepared = prepare_for_update(new, old)
-    assert list(map(str, validate_update(prepared, default(old), any_schema))) == case["errors"]
+    assert list(map(str, validate_update(prepared, default(old)))) == case["errors"]
     assert prepared["metadata"]["generation"] == case["generation"]
     assert prepared["status"]["storedVersions"] == case["storedVersions"]
 
@@ -112,7 +108,7 @@ def test_accepted_names_of_a_status_must_be_legal() -> None:
 
 
 def test_errors_of_a_schema_stand_where_the_server_puts_them() -> None:
-    def refuse(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
+    def refuse(schema: Schema, path: str, *, old: Schema | None, status_subresource: bool) -> list[FieldError]:
         return [invalid(path, "", schema.description)]
 
     def paths(change: Object) -> list[str]:
@@ -127,20 +123,24 @@ def test_errors_of_a_schema_stand_where_the_server_puts_them() -> None:
     ]
 
 
-def test_a_validator_is_told_which_schemas_did_not_change() -> None:
-    seen: dict[str, bool] = {}
+def test_a_validator_is_told_the_schema_before_and_whether_there_is_a_status() -> None:
+    seen: dict[str, tuple[str, bool]] = {}
 
-    def remember(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
-        seen[path] = unchanged
+    def remember(schema: Schema, path: str, *, old: Schema | None, status_subresource: bool) -> list[FieldError]:
+        seen[path] = (old.description if old else "none", status_subresource)
         return []
 
-    second = {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": {"description": "second"}}}
-    changed = {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": {"description": "changed"}}}
-    old = default(build(PLAIN, {"versions": [second]}))
-    validate_update(prepare_for_update(build(PLAIN, {"versions": [changed]}), old), old, remember)
+    def version(name: str, description: str) -> Object:
+        return {"name": name, "storage": False, "schema": {"openAPIV3Schema": {"description": description}}}
+
+    old = default(build(PLAIN, {"versions": [version("v2", "before")]}))
+    with_status: Object = {"subresources": {"status": {}}}
+    changed = build(PLAIN, {"versions": [version("v2", "after") | with_status, version("v3", "new")]})
+    validate_update(prepare_for_update(changed, old), old, remember)
     assert seen == {
-        "spec.versions[0].schema.openAPIV3Schema": True,
-        "spec.versions[1].schema.openAPIV3Schema": False,
+        "spec.versions[0].schema.openAPIV3Schema": ("", False),
+        "spec.versions[1].schema.openAPIV3Schema": ("before", True),
+        "spec.versions[2].schema.openAPIV3Schema": ("none", False),
     }
 
 
@@ -155,7 +155,7 @@ def test_a_schema_with_keywords_of_wrong_types_is_an_error_at_the_schema() -> No
 )
 def test_a_tree_of_another_shape_is_a_bad_request(wrong: Any) -> None:
     with pytest.raises(BadRequest):
-        validate_create(wrong, any_schema)
+        validate_create(wrong)
 
 
 def test_a_schema_that_is_nested_too_deeply_is_refused_in_bounded_time() -> None:

@@ -13,10 +13,11 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from setpoint.objects.field import FieldError, child, forbidden, index, invalid, not_supported, required
+from setpoint.objects.field import OMITTED, FieldError, FieldErrorType, child, index, invalid, not_supported, required
 from setpoint.objects.gotext import byte_length, compact_json
 from setpoint.objects.names import dns1035_label, dns1123_subdomain
 from setpoint.objects.tree import Json, Object
+from setpoint.schema import structural
 from setpoint.schema.crd.approval import validate_approval
 from setpoint.schema.crd.conversion import REVIEW_VERSIONS, ca_bundle_of, ca_bundle_problem, validate_conversion
 from setpoint.schema.crd.definition import CustomResourceDefinition, Version
@@ -35,9 +36,11 @@ _T = TypeVar("_T")
 
 
 class SchemaValidator(Protocol):
-    """Judges one schema. `unchanged` says that the version had this very schema before the update."""
+    """Judges the schema of a version. `old` is the one it replaces, None for a new version."""
 
-    def __call__(self, schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]: ...
+    def __call__(
+        self, schema: Schema, path: str, *, old: Schema | None, status_subresource: bool
+    ) -> list[FieldError]: ...
 
 
 def validate_create(tree: Object, validator: SchemaValidator | None = None) -> list[FieldError]:
@@ -116,22 +119,16 @@ class _SpecValidation:
         # Parsed once, None where the version has none; a schema that cannot even be read has its error here.
         self.schemas: list[Schema | None] = []
         self.unreadable: dict[int, str] = {}
-        for position, version in enumerate(crd.spec.versions):
-            self.schemas.append(self._read(version, position))
         versions = crd.spec.versions
+        for position, version in enumerate(versions):
+            schema, problem = _read(version.openapi_schema)
+            self.schemas.append(schema)
+            if problem:
+                self.unreadable[position] = problem
         self.common_schema = _same(versions, lambda version: version.openapi_schema)
         self.common_subresources = _same(versions, lambda version: version.subresources)
         self.common_columns = _same(versions, lambda version: version.additional_printer_columns)
         self.common_fields = _same(versions, lambda version: version.selectable_fields)
-
-    def _read(self, version: Version, position: int) -> Schema | None:
-        if version.openapi_schema is None:
-            return None
-        try:
-            return Schema.parse(version.openapi_schema)
-        except (msgspec.ValidationError, RecursionError) as error:
-            self.unreadable[position] = str(error)
-            return Schema()
 
     def run(self) -> list[FieldError]:
         spec = self.spec
@@ -250,13 +247,11 @@ class _SpecValidation:
     def _schema(self, schema: Schema, position: int, path: str, has_status: bool) -> list[FieldError]:
         if position in self.unreadable:
             return [invalid(path, "", self.unreadable[position])]
-        errors = _status_root_errors(schema, path) if has_status else []
-        if schema.nullable:
-            errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
-        version = self.spec.versions[position]
-        before = self.old.version(version.name) if self.old else None
-        unchanged = before is not None and _equal(before.openapi_schema, version.openapi_schema)
-        return errors + self.validator(schema, path, unchanged=unchanged)
+        before = self.old.version(self.spec.versions[position].name) if self.old else None
+        old = _read(before.openapi_schema)[0] if before else None
+        errors = self.validator(schema, path, old=old, status_subresource=has_status)
+        # An error about the schema as a whole shows it whole, as the server's own types have it.
+        return [error._replace(value=shown_schema(schema)) if _is_whole(error, path) else error for error in errors]
 
     def _shown(self) -> Any:
         return shown_versions(
@@ -268,53 +263,29 @@ class _SpecValidation:
         )
 
 
-def validate_schema(schema: Schema, path: str, *, unchanged: bool) -> list[FieldError]:
-    """The acceptance rules for a schema, then its CEL rules where the schema itself is fine."""
+def validate_schema(schema: Schema, path: str, *, old: Schema | None, status_subresource: bool) -> list[FieldError]:
+    """All rules for a schema, CEL rules included."""
+    return structural.validate_schema(schema, path, old=old, status_subresource=status_subresource)
+
+
+def _is_whole(error: FieldError, path: str) -> bool:
+    return error.field == path and error.type is FieldErrorType.INVALID and error.value is OMITTED
+
+
+def _read(tree: Json) -> tuple[Schema | None, str]:
+    """The schema of a tree, and why it cannot be read where that is so."""
+    if tree is None:
+        return None, ""
     try:
-        from setpoint.schema import cel, structural
-
-        errors: list[FieldError] = structural.validate_schema(schema, path)  # type: ignore[attr-defined]
-        return errors or cel.validate_rules(schema, path)  # type: ignore[attr-defined, no-any-return]
-    except (ImportError, AttributeError):
-        return []
-
-
-# What may stand at the root of a schema when the status is a subresource, in the words of the server.
-_AT_ROOT = (
-    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
-    "MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields "
-    "XValidations"
-)
-# And what may not: the keywords that the server declares, and looks at, before the type; and those after it.
-_NOT_AT_ROOT_EARLY = ("id", "schema_uri", "ref")
-_NOT_AT_ROOT_LATE = (
-    *("nullable", "default", "enum", "max_properties", "min_properties", "all_of", "one_of", "any_of", "not_"),
-    *("additional_properties", "pattern_properties", "dependencies", "additional_items", "definitions"),
-    *("embedded_resource", "int_or_string", "list_map_keys", "list_type", "map_type"),
-)
-
-
-def _status_root_errors(schema: Schema, path: str) -> list[FieldError]:
-    unwanted = f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
-    if any(_is_set(schema, name) for name in _NOT_AT_ROOT_EARLY):
-        return [invalid(path, shown_schema(schema), unwanted)]
-    if schema.type and schema.type != "object":
-        why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
-        return [invalid(child(path, "type"), schema.type, why)]
-    if any(_is_set(schema, name) for name in _NOT_AT_ROOT_LATE):
-        return [invalid(path, shown_schema(schema), unwanted)]
-    return []
-
-
-def _is_set(schema: Schema, name: str) -> bool:
-    value = getattr(schema, name)
-    if name == "default":
-        return value is not msgspec.UNSET and value is not None
-    return value is not None and value is not False and value not in ("", [], {})
+        return Schema.parse(tree), ""
+    except msgspec.ValidationError as error:
+        return Schema(), str(error)
+    except RecursionError:
+        return Schema(), "it is nested too deeply"
 
 
 def _has_default(schema: Schema | None) -> bool:
-    return schema is not None and any(_is_set(here, "default") for here in every_schema(schema))
+    return schema is not None and any(here.default not in (None, msgspec.UNSET) for here in every_schema(schema))
 
 
 def _deprecation_problems(version: Version) -> list[str]:

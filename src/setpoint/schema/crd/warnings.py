@@ -7,8 +7,8 @@ import msgspec
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import CustomResourceDefinition
-from setpoint.schema.formats import is_recognized
 from setpoint.schema.openapi import Schema
+from setpoint.schema.structural import unrecognized_formats
 
 
 def warnings_on_create(tree: Object) -> list[str]:
@@ -29,10 +29,7 @@ def every_schema(schema: Schema) -> Iterator[Schema]:
     while waiting:
         here = waiting.pop()
         yield here
-        below = [*here.properties.values(), *here.all_of, *here.any_of, *here.one_of]
-        below += here.items if isinstance(here.items, list) else []
-        below += [part for part in (here.items, here.not_, here.additional_properties) if isinstance(part, Schema)]
-        waiting.extend(reversed(below))
+        waiting.extend(inner for _, inner in here.children())
 
 
 def _schemas(tree: Object) -> list[Schema]:
@@ -48,12 +45,8 @@ def _schemas(tree: Object) -> list[Schema]:
 
 
 def _format_warnings(schemas: list[Schema]) -> list[str]:
-    return [
-        f"unrecognized format {quote(here.format)}"
-        for schema in schemas
-        for here in every_schema(schema)
-        if here.format and not is_recognized(here.type, here.format)
-    ]
+    found = dict.fromkeys(name for schema in schemas for name in unrecognized_formats(schema))
+    return [f"unrecognized format {quote(name)}" for name in found]
 
 
 def _set_warnings(schemas: list[Schema]) -> list[str]:

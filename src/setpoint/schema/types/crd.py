@@ -59,6 +59,11 @@ def crd_of(*classes: type[Resource], storage: type[Resource] | str | None = None
     )
     if errors := validate_create(tree):
         lines = "\n".join(f"  {error}" for error in errors)
+        if any(error.field == "spec.selectableFields" and not error.value for error in errors):
+            lines += (
+                "\nThe API does not take the same selectable fields for versions with different schemas: give them to "
+                "one version only."
+            )
         raise ModelError(f"{ordered[0].__name__}: the API would refuse its definition:\n{lines}")
     del tree["status"]
     sorted_tree: Object = _sorted(tree)

@@ -18,9 +18,8 @@ class ModelError(TypeError):
     """A class cannot become a definition. The text names the class, the field and a way out."""
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class ModelMeta(msgspec.StructMeta):
-    """Takes what a class says about its own schema, and makes every field keyword-only."""
+    """Takes what a class says about itself beside its bases, and makes every field keyword-only."""
 
     def __new__(
         mcls,
@@ -33,6 +32,9 @@ class ModelMeta(msgspec.StructMeta):
         **config: Any,
     ) -> Any:
         namespace.setdefault("__rules__", ())
+        for base in bases:
+            if configure := getattr(base, "__configure__", None):
+                namespace |= configure(name, config)
         if map_type is not None:
             namespace["__map_type__"] = map_type
         if preserve_unknown_fields is not None:
@@ -43,12 +45,18 @@ class ModelMeta(msgspec.StructMeta):
             raise ModelError(f"{name}: {error}") from None
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class Model(msgspec.Struct, metaclass=ModelMeta, rename="camel", omit_defaults=True):
     """A part of an object. `map_type` and `preserve_unknown_fields` may be given beside the base class."""
 
     __rules__: ClassVar[tuple[Rule, ...]] = ()
     __map_type__: ClassVar[MapType | None] = None
     __preserve_unknown_fields__: ClassVar[bool] = False
+
+    @classmethod
+    def __configure__(cls, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """What a subclass gets from the keywords beside its bases; those that are understood here are taken out."""
+        return {}
 
     @classmethod
     def from_json(cls, tree: Object) -> Self:

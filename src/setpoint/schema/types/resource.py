@@ -7,7 +7,6 @@
 A class that derives from it inherits what it does not say anew, which is how several versions share their names.
 """
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import msgspec
@@ -16,7 +15,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.names import dns1035_label, dns1123_subdomain
 from setpoint.objects.tree import Object
 from setpoint.schema.types.meta import ObjectMeta
-from setpoint.schema.types.model import Model, ModelError, ModelMeta
+from setpoint.schema.types.model import Model, ModelError
 
 ColumnType = Literal["string", "integer", "number", "boolean", "date"]
 
@@ -78,30 +77,15 @@ class ResourceConfig(msgspec.Struct, frozen=True, kw_only=True):
 _OWN = frozenset(ResourceConfig.__struct_fields__)
 
 
-class ResourceMeta(ModelMeta):
-    """Splits what a class says about itself as a kind from what it says as a model."""
-
-    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> Any:
-        own = {key: config.pop(key) for key in list(config) if key in _OWN}
-        inherited = next((base.__resource__ for base in bases if isinstance(base, ResourceMeta)), None)
-        namespace["__resource__"] = _configure(name, inherited, own)
-        return super().__new__(mcls, name, bases, namespace, **config)
-
-    __resource__: ResourceConfig
-
-
-def _configure(name: str, inherited: ResourceConfig | None, own: dict[str, Any]) -> ResourceConfig:
+def _configured(name: str, inherited: ResourceConfig, own: dict[str, Any]) -> ResourceConfig:
     for key in ("short_names", "categories", "columns", "selectable_fields"):
         if isinstance(own.get(key), str):
             raise ModelError(f"{name}: {key} is a list; write {key}=[{own[key]!r}]")
-        if isinstance(own.get(key), Sequence):
-            own[key] = tuple(own[key])
-    before = msgspec.structs.asdict(inherited) if inherited is not None else {}
     if own.get("group") or own.get("version"):
         # The kind is the name of the class that first says which group and version it is of.
-        own.setdefault("kind", before.get("kind") or name)
+        own.setdefault("kind", inherited.kind or name)
     try:
-        config = msgspec.convert(ResourceConfig(**(before | own)), ResourceConfig, from_attributes=True)
+        config = msgspec.convert(msgspec.structs.asdict(inherited) | own, ResourceConfig, from_attributes=True)
     except msgspec.ValidationError as error:
         raise ModelError(f"{name}: {error}") from None
     if config.group or config.version:
@@ -125,12 +109,18 @@ def _check(name: str, config: ResourceConfig) -> None:
         raise ModelError(f"{name}: {problems[0]}")
 
 
-class Resource(Model, metaclass=ResourceMeta):
+class Resource(Model):
     """An object of the API. Its fields are the top level of the object, usually `spec` and `status`."""
 
-    __resource__: ClassVar[ResourceConfig]
+    __resource__: ClassVar[ResourceConfig] = ResourceConfig()
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+    @classmethod
+    def __configure__(cls, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Takes what a subclass says about itself as a kind, and leaves the rest."""
+        own = {key: config.pop(key) for key in list(config) if key in _OWN}
+        return {"__resource__": _configured(name, cls.__resource__, own)}
 
     @classmethod
     def gvk(cls) -> GroupVersionKind:

@@ -1,0 +1,95 @@
+"""`setpoint crd` and `setpoint version`, as someone at a terminal meets them."""
+
+import subprocess
+import sys
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from tests.cli.widgets import Gadget, Widget, WidgetBeta
+
+from setpoint import __version__
+from setpoint.cli.main import main
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.output
+
+
+def test_version_prints_the_version() -> None:
+    assert run("version") == (0, f"{__version__}\n")
+
+
+def test_a_class_prints_its_definition() -> None:
+    code, output = run("crd", "tests.cli.widgets:Gadget")
+    assert code == 0
+    assert yaml.safe_load(output) == Gadget.crd()
+    assert output.startswith("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n")
+
+
+def test_versions_of_a_kind_print_one_definition_and_kinds_print_several() -> None:
+    targets = [f"tests.cli.widgets:{cls.__name__}" for cls in (Widget, Gadget, WidgetBeta)]
+    code, output = run("crd", *targets)
+    assert code == 0
+    widgets, gadgets = yaml.safe_load_all(output)
+    assert [version["name"] for version in widgets["spec"]["versions"]] == ["v1", "v1beta1"]
+    assert gadgets["metadata"]["name"] == "gadgets.ex.com"
+
+
+def test_the_storage_version_can_be_chosen() -> None:
+    _, output = run("crd", "--storage", "v1beta1", "tests.cli.widgets:Widget", "tests.cli.widgets:WidgetBeta")
+    versions = yaml.safe_load(output)["spec"]["versions"]
+    assert [version["name"] for version in versions if version["storage"]] == ["v1beta1"]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("nowhere.at.all:Widget", "Error: there is no module nowhere.at.all, neither here nor installed"),
+        ("tests.cli.widgets:Widgit", "Error: tests.cli.widgets has no class Widgit; it has Forest, Gadget, Widget"),
+        (
+            "tests.cli.widgets:WidgetSpec",
+            "Error: tests.cli.widgets:WidgetSpec is no kind: derive the class from Resource",
+        ),
+        ("tests.cli.widgets:Base", "Error: tests.cli.widgets:Base is no kind"),
+        ("tests.cli.widgets:Forest", "Error: Tree.below: Tree contains itself (Tree -> Tree)"),
+        ("tests.cli.widgets:", "should read MODULE:CLASS"),
+        (":Widget", "should read MODULE:CLASS"),
+        ("tests.cli.test_crd", "Error: tests.cli.test_crd has no class that derives from Resource"),
+        ("..:Widget", "Error: .. cannot be imported"),
+    ],
+)
+def test_mistakes_are_told_in_a_line_without_a_traceback(target: str, words: str) -> None:
+    code, output = run("crd", target)
+    assert code != 0
+    assert words in output
+    assert "Traceback" not in output
+
+
+def test_a_module_that_fails_is_told(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    with open("broken_widgets.py", "w") as file:
+        file.write("1 / 0\n")
+    with open("needy_widgets.py", "w") as file:
+        file.write("import not_installed_anywhere\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert "broken_widgets cannot be imported: ZeroDivisionError" in run("crd", "broken_widgets:X")[1]
+    assert "needy_widgets imports not_installed_anywhere, which is not installed" in run("crd", "needy_widgets:X")[1]
+
+
+def test_printing_the_version_imports_no_command() -> None:
+    code = (
+        "import sys; from setpoint.cli.main import main; main(['version'], standalone_mode=False); "
+        "print(sorted(name for name in sys.modules if name.startswith(('setpoint.schema', 'yaml'))))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == [__version__, "[]"]
+
+
+def test_help_lists_the_commands() -> None:
+    code, output = run("--help")
+    assert code == 0
+    assert "crd" in output
+    assert "version" in output
