@@ -1,6 +1,11 @@
 """Settings for every test: properties are about behaviour, so none may fail because the machine is busy."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("setpoint", deadline=None)
 settings.load_profile("setpoint")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="repeat what is random many times more, for hours if need be")

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from setpoint.store.sqlite.errors import Damaged, translate
+from setpoint.store.sqlite.errors import FAILURES, Damaged, translate
 from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.rows import ENTRY_COLUMNS, ITEM_COLUMNS, EntryRow, ItemRow, entry_id, revision_of
 
@@ -20,12 +20,14 @@ _STEP = 500  # rows
 def check(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool] = lambda: True) -> None:
     """Raises Damaged if anything is wrong. `pause` is called between steps; when it says no, the check ends early."""
     try:
+        connection.execute("BEGIN")  # all of it as of one moment, whatever is committed meanwhile
         findings = [row[0] for row in connection.execute("PRAGMA integrity_check(3)")]
         if findings != ["ok"]:
             raise Damaged(path, "; ".join(findings).replace("\n", " "))
         if pause():
             _check_rows(path, connection, pause)
-    except sqlite3.Error as error:
+        connection.execute("COMMIT")
+    except FAILURES as error:
         raise translate(error, path) from error
 
 

@@ -3,6 +3,8 @@
 import sqlite3
 from pathlib import Path
 
+import msgspec
+
 from setpoint.store.contract import StoreError
 
 
@@ -36,8 +38,14 @@ class UnknownLayout(StoreError):
     """The file is no store, or of a newer layout than this version knows."""
 
 
-def translate(error: sqlite3.Error, path: Path) -> StoreError:
-    """SQLite's error as ours."""
+# What reading a file may raise: SQLite's own errors, and ours at text, numbers or msgpack that are none any more.
+FAILURES = (sqlite3.Error, UnicodeDecodeError, msgspec.DecodeError)
+
+
+def translate(error: Exception, path: Path) -> StoreError:
+    """One of those failures as an error of the store."""
+    if not isinstance(error, sqlite3.Error):
+        return Damaged(path, f"it cannot be read: {error}")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return NoSpace(f"{path}: no space left on the disk; nothing was written. Free some space and try again")
@@ -45,6 +53,4 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError:
         return Damaged(path, str(error))
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return DiskFailed(f"{path}: {error}; nothing was written. Is the disk full, read-only or failing?")
-    if isinstance(error, sqlite3.DataError | sqlite3.InterfaceError | sqlite3.OperationalError | sqlite3.DatabaseError):
-        return StoreError(f"{path}: {error}")
     return StoreError(f"{path}: SQLite failed: {error}")

@@ -4,7 +4,6 @@ All of it runs inside a transaction that the writer begins and ends. What is rem
 read again after one was rolled back.
 """
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from setpoint.store.sqlite.rows import (
     PLACES,
     EntryRow,
     ItemRow,
+    MetaRow,
     entry_checksum,
     entry_id,
     item_checksum,
@@ -33,6 +33,7 @@ _OVERHEAD = 90
 _SIZES = f"count(*) * {_OVERHEAD} + coalesce(sum(length(value)), 0) + coalesce(sum(length(cause)), 0)"
 
 _INSERT_ENTRY = f"INSERT INTO entry ({ENTRY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_UPDATE_META = "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?, checksum = ?"
 _INSERT_ITEM = f"INSERT INTO item ({ITEM_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -64,7 +65,7 @@ class Journal:
     def refresh(self) -> None:
         """Forgets what was remembered of a transaction that did not happen."""
         self.bounds: Bounds = self._reader.bounds()
-        self.swept: int = self._execute("SELECT swept FROM meta").fetchone()[0]
+        _, self.swept, self._restored, *_ = self._reader.meta()
         self._actors: dict[Actor, int] = {}
         self._size: int | None = None
 
@@ -200,7 +201,7 @@ class Journal:
     def compact(self, to: int) -> None:
         """Reads before a revision end now; `sweep` takes away the rows."""
         self.bounds = self.bounds.compacted(to)
-        self._execute("UPDATE meta SET oldest = ?, gaps = ?", (self.bounds.oldest, json.dumps(self.bounds.gaps)))
+        self._write_meta()
 
     def first_beyond(self, age: float | None, revisions: int | None, now: float) -> int:
         """The revision to compact to by age and count."""
@@ -238,8 +239,8 @@ class Journal:
             ).fetchall()
         for key in {key for _, key in rows}:
             self._sweep_key(key, reached)
-        self._execute("UPDATE meta SET swept = ?", (reached,))
         self.swept = reached
+        self._write_meta()
 
     def _sweep_key(self, key: int, to: int) -> None:
         """Forgets all entries of a key before the newest one up to a revision, and that one too if it is a deletion."""
@@ -307,10 +308,11 @@ class Journal:
             self._insert_item(items[key], key, entry.revision, entry.created, expires, depth, entry.value, checksum)
         self.bounds = self.bounds.restored(contents.bounds)
         self.swept = self.bounds.oldest
-        self._execute(
-            "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?",
-            (self.bounds.oldest, self.swept, self.bounds.current, json.dumps(self.bounds.gaps)),
-        )
+        self._restored = self.bounds.current
+        self._write_meta()
+
+    def _write_meta(self) -> None:
+        self._execute(_UPDATE_META, MetaRow.of(self.bounds, self.swept, self._restored))
 
 
 def _item(row: ItemRow) -> Item:

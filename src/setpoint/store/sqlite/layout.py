@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from setpoint.store.bounds import Bounds
 from setpoint.store.sqlite.checkpoint import LONG
-from setpoint.store.sqlite.errors import Damaged, UnknownLayout, translate
-from setpoint.store.sqlite.rows import ITEM_COLUMNS, ItemRow, item_checksum
+from setpoint.store.sqlite.errors import FAILURES, Damaged, UnknownLayout, translate
+from setpoint.store.sqlite.rows import ITEM_COLUMNS, ItemRow, MetaRow, item_checksum
 
 Durability = Literal["full", "normal", "off"]
 
@@ -27,9 +28,9 @@ CREATE TABLE meta (
     oldest INTEGER NOT NULL,
     swept INTEGER NOT NULL,
     restored INTEGER NOT NULL,
-    gaps TEXT NOT NULL
+    gaps TEXT NOT NULL,
+    checksum INTEGER NOT NULL
 );
-INSERT INTO meta VALUES (1, 0, 0, 0, '[]');
 CREATE TABLE actor (id INTEGER PRIMARY KEY, data BLOB NOT NULL UNIQUE);
 CREATE TABLE item (
     id INTEGER PRIMARY KEY,
@@ -89,7 +90,7 @@ def prepare(path: Path, durability: Durability) -> None:
             _migrate(path, connection)
         finally:
             connection.close()
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise translate(error, path) from error
 
 
@@ -102,9 +103,11 @@ def _create(path: Path, durability: Durability) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {durability}")
-            connection.executescript(
-                f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {LAYOUT}; COMMIT;"
-            )
+            connection.executescript(f"BEGIN; {_TABLES}")
+            connection.execute("INSERT INTO meta VALUES (1, ?, ?, ?, ?, ?)", MetaRow.of(Bounds(0, 0), 0, 0))
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {LAYOUT}")
+            connection.execute("COMMIT")
         finally:
             connection.close()
     except sqlite3.Error as error:
@@ -147,9 +150,12 @@ def _migrate(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
-    """Layout 1 had no checksums on items, told the live ones by their value alone, and knew no restoring."""
+    """Layout 1 had checksums on entries alone, told the live ones by their value alone, and knew no restoring."""
     connection.execute("ALTER TABLE meta ADD COLUMN restored INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE meta ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'")
+    connection.execute("ALTER TABLE meta ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+    oldest, swept = connection.execute("SELECT oldest, swept FROM meta").fetchone()
+    connection.execute("UPDATE meta SET checksum = ?", (MetaRow.of(Bounds(oldest, 0), swept, 0).checksum,))
     connection.execute("ALTER TABLE item ADD COLUMN live INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE item ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
     connection.execute("UPDATE item SET live = value IS NOT NULL")

@@ -4,7 +4,6 @@ A writer never stands in the way: SQLite's write-ahead log gives every reader th
 began. Every row is checked against its checksum on the way.
 """
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,16 @@ from setpoint.store.dump import Contents
 from setpoint.store.keys import prefix_end
 from setpoint.store.sqlite.delta import decode, is_difference
 from setpoint.store.sqlite.errors import Damaged
-from setpoint.store.sqlite.rows import ENTRY_COLUMNS, ITEM_COLUMNS, EntryRow, ItemRow, entry_id, revision_of
+from setpoint.store.sqlite.rows import (
+    ENTRY_COLUMNS,
+    ITEM_COLUMNS,
+    META_COLUMNS,
+    EntryRow,
+    ItemRow,
+    MetaRow,
+    entry_id,
+    revision_of,
+)
 
 # The form of the newest entry of an item at a revision; NULL if it had none. 0 is a deletion.
 _FORM_AT = "(SELECT form FROM entry WHERE entry.key = item.id AND entry.id < ? ORDER BY entry.id DESC LIMIT 1)"
@@ -30,14 +38,22 @@ class Reader:
         self.connection = connection
         self._execute = connection.execute
         self._actors: dict[int, Actor] = {}
+        self._meta: MetaRow | None = None
 
-    def bounds(self) -> Bounds:
-        row = self._execute("SELECT oldest, restored, gaps, (SELECT max(id) FROM entry) FROM meta").fetchone()
+    def meta(self) -> MetaRow:
+        row = self._execute(f"SELECT {META_COLUMNS} FROM meta").fetchone()
         if row is None:
             raise Damaged(self.path, "its only row of meta data is missing")
-        oldest, restored, gaps, newest = row
-        current = max(oldest, restored, revision_of(newest or 0))
-        return Bounds(oldest, current, tuple((before, after) for before, after in json.loads(gaps)))
+        meta = MetaRow._make(row)
+        if meta != self._meta:  # checked once for as long as it stays the same
+            if not meta.is_sound():
+                raise Damaged(self.path, "the checksum of its meta data does not match")
+            self._meta = meta
+        return meta
+
+    def bounds(self) -> Bounds:
+        newest = self._execute("SELECT max(id) FROM entry").fetchone()[0]
+        return self.meta().bounds(revision_of(newest or 0))
 
     # The state
 
@@ -179,8 +195,7 @@ class Reader:
         come to the others yet."""
         query = f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id >= ? ORDER BY id"
         rows: list[EntryRow] = []
-        swept = oldest > after and self._execute("SELECT swept FROM meta").fetchone()[0] >= oldest
-        if oldest > after and not swept:
+        if after < oldest and self.meta().swept < oldest:
             rows = self._state_rows(after, oldest)
             after = oldest
         cursor = self._execute(query, (entry_id(after + 1),))

@@ -5,11 +5,16 @@ A revision's entries have consecutive ids: the revision, and the entry's place i
 
 import struct
 import zlib
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+import msgspec
+
+from setpoint.store.bounds import Bounds
 
 PLACES = 1 << 16  # how many entries one revision may have
 
 _ENTRY = struct.Struct("<qqqqdqb")
+_META = struct.Struct("<qqq")
 _ITEM = struct.Struct("<qqqd")
 _NEVER = -1.0  # stands for "does not expire" in a checksum
 
@@ -64,6 +69,34 @@ class ItemRow(NamedTuple):
         return checksum == self.checksum and bool(self.live) == (self.value is not None)
 
 
+class MetaRow(NamedTuple):
+    """The only row of `meta`: what is true of the store as a whole."""
+
+    oldest: int
+    swept: int  # up to this revision, what compaction has forgotten is gone from the file too
+    restored: int  # the revision that the last restoring made
+    gaps: str
+    checksum: int
+
+    @classmethod
+    def of(cls, bounds: Bounds, swept: int, restored: int) -> Self:
+        gaps = msgspec.json.encode(bounds.gaps)
+        checksum = zlib.crc32(gaps, zlib.crc32(_META.pack(bounds.oldest, swept, restored)))
+        return cls(bounds.oldest, swept, restored, gaps.decode(), checksum)
+
+    def bounds(self, newest: int) -> Bounds:
+        """The bounds, given the newest entry of the log."""
+        gaps = msgspec.json.decode(self.gaps, type=tuple[tuple[int, int], ...])
+        return Bounds(self.oldest, max(self.oldest, self.restored, newest), gaps)
+
+    def is_sound(self) -> bool:
+        try:
+            return MetaRow.of(self.bounds(0), self.swept, self.restored) == self
+        except (TypeError, struct.error, msgspec.DecodeError):
+            return False
+
+
+META_COLUMNS = ", ".join(MetaRow._fields)
 ENTRY_COLUMNS = ", ".join(EntryRow._fields)
 ITEM_COLUMNS = ", ".join(ItemRow._fields)
 

@@ -33,7 +33,7 @@ from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_re
 from setpoint.store.keys import check_key, check_writes
 from setpoint.store.sqlite.check import SMALL, check
 from setpoint.store.sqlite.checkpoint import Checkpointer
-from setpoint.store.sqlite.errors import Damaged, translate
+from setpoint.store.sqlite.errors import FAILURES, Damaged, translate
 from setpoint.store.sqlite.layout import Durability, connect, prepare
 from setpoint.store.sqlite.lock import Lock
 from setpoint.store.sqlite.reader import Reader
@@ -104,7 +104,7 @@ class SqliteStore:
             for connection in self._connections:
                 connection.close()
             self._lock.release(clean=self._lock.acknowledged == 0)
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, FAILURES):
                 raise translate(error, path) from error
             raise
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix=f"reader of {path.name}")
@@ -149,7 +149,7 @@ class SqliteStore:
     def _check_in_background(self) -> None:
         connection = connect(self.path)
         try:
-            check(self.path, connection, lambda: not self._stop_checking.wait(0.005))
+            check(self.path, connection, lambda: not self._stop_checking.wait(0.001))
         except StoreError as error:
             if not self._stop_checking.is_set():
                 self._damage = error
@@ -204,7 +204,7 @@ class SqliteStore:
                 return read(reader)
             finally:
                 reader.connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise translate(error, self.path) from error
 
     # Writing

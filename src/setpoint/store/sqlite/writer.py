@@ -6,7 +6,6 @@ sweeps away what compaction has forgotten, a little at a time.
 """
 
 import queue
-import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from setpoint.store.bounds import Bounds
 from setpoint.store.contract import Event, ExpectationFailed, Retention, StoreError, Write
 from setpoint.store.dump import Contents
 from setpoint.store.sqlite.checkpoint import Checkpointer
-from setpoint.store.sqlite.errors import translate
+from setpoint.store.sqlite.errors import FAILURES, translate
 from setpoint.store.sqlite.journal import Journal
 from setpoint.store.sqlite.lock import Lock
 from setpoint.store.sqlite.reader import Reader
@@ -227,9 +226,9 @@ class Writer:
                 if self._connection.in_transaction:
                     execute("ROLLBACK")
                 self._journal.refresh()
-            except sqlite3.Error as later:
+            except FAILURES as later:
                 raise translate(later, self._path) from error
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, FAILURES):
                 raise translate(error, self._path) from error
             raise
         return result
