@@ -11,9 +11,13 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Self
 from urllib.request import urlopen
 
+import grpc
 import pytest
+from aetcd.rpc import rpc_pb2 as pb
+from aetcd.rpc.rpc_pb2_grpc import AuthStub, KVStub
 
 START_SECONDS = 30.0
 
@@ -109,6 +113,10 @@ class EtcdServer:
             self._process.wait()
             self._process = None
 
+    def restart(self) -> None:
+        self.kill()
+        self.start()
+
 
 @contextmanager
 def etcd(
@@ -140,3 +148,37 @@ def shared_etcd() -> EtcdServer:
     (server,) = context.__enter__()
     atexit.register(context.__exit__, None, None, None)
     return server
+
+
+class Outsider:
+    """Somebody else who uses the same etcd, and knows nothing of our store."""
+
+    def __init__(self, server: EtcdServer) -> None:
+        self._channel = grpc.aio.insecure_channel(server.endpoint)
+        self.kv = KVStub(self._channel)
+        self.auth = AuthStub(self._channel)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._channel.close()
+
+    async def put(self, key: str, value: bytes = b"x") -> int:
+        """Writes a key; returns etcd's revision."""
+        return int((await self.kv.Put(pb.PutRequest(key=key.encode(), value=value))).header.revision)
+
+    async def delete(self, key: str) -> None:
+        await self.kv.DeleteRange(pb.DeleteRangeRequest(key=key.encode()))
+
+    async def under(self, prefix: str) -> dict[str, Any]:
+        """The keys with a prefix, as etcd keeps them."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        found = await self.kv.Range(pb.RangeRequest(key=prefix.encode(), range_end=end.encode()))
+        return {kv.key.decode(): kv for kv in found.kvs}
+
+    async def compact(self) -> int:
+        """Compacts etcd up to its current revision, after moving that on."""
+        revision = await self.put("/elsewhere/compaction")
+        await self.kv.Compact(pb.CompactionRequest(revision=revision))
+        return revision

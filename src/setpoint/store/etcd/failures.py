@@ -45,6 +45,7 @@ _LOST_CODES = (
 _REMEDIES = {
     "too many operations": "write fewer keys in one transaction, or start etcd with a higher --max-txn-ops",
     "request is too large": "write less at once, or start etcd with a higher --max-request-bytes",
+    "received message larger": "write less at once, or start etcd with a higher --max-request-bytes",
     "database space exceeded": "compact and defragment etcd, then disarm its alarm, or raise --quota-backend-bytes",
     "user name is empty": "etcd wants a user: give a name and a password",
     "invalid user ID or password": "etcd does not know this user and password",
