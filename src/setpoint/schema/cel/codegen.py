@@ -40,7 +40,9 @@ _ARITHMETIC = {
     "starts_with_string": "{0}.startswith({1})",
     "ends_with_string": "{0}.endswith({1})",
 }
-_SIZES = frozenset(f"{a}_{b}" for kind in ("string", "list", "map", "bytes") for a, b in ((kind, "size"), ("size", kind)))
+_SIZES = frozenset(
+    f"{a}_{b}" for kind in ("string", "list", "map", "bytes") for a, b in ((kind, "size"), ("size", kind))
+)
 _MAX_SOURCE = 20_000
 
 

@@ -271,7 +271,8 @@ def _sets(factor: float) -> "_Estimate":
 _Estimate = Callable[[_Call], CallCost | None]
 _BY_FUNCTION: dict[str, _Estimate] = {
     **dict.fromkeys(
-        ("serviceAccount", "path", "group", "resource", "subresource", "namespace", "name", "allowed", "reason"), _nominal
+        ("serviceAccount", "path", "group", "resource", "subresource", "namespace", "name", "allowed", "reason"),
+        _nominal,
     ),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _traverse),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _scan_keeping_size),

@@ -29,8 +29,7 @@ from setpoint.schema.openapi import Schema
 MAX_REQUEST = 3 * 1024 * 1024
 _NAME_LENGTH = 253
 _RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return "
-    "var void while".split()
+    ["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"]
 )
 _ESCAPED = re.compile(r"__|[-./]")
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}

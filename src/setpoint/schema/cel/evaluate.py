@@ -15,13 +15,13 @@ from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import (
     ABSENT,
     EvaluationError,
-    MapValue,
     Mapping,
+    MapValue,
     Optional,
     no_such_overload,
 )
 
-_CONVERSIONS = frozenset("bool bytes double duration dyn int string timestamp type uint".split())
+_CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 _PATTERNS = frozenset(("find", "findAll"))
 
 
@@ -289,7 +289,9 @@ class _Compiler:
         return _Code(run)
 
     def map_literal(self, node: MapExpr) -> _Code:
-        entries = [(self.compile(entry.key), self.compile(entry.value), entry.optional) for entry in node.entries if entry.key]
+        entries = [
+            (self.compile(entry.key), self.compile(entry.value), entry.optional) for entry in node.entries if entry.key
+        ]
         if all(key.value is not ABSENT and value.value is not ABSENT and not opt for key, value, opt in entries):
             try:
                 return _constant(MapValue((key.value, value.value) for key, value, _ in entries))
@@ -489,5 +491,3 @@ def _fits(value: Any, wanted: Type) -> bool:
     if wanted.kind == "map":
         return found.kind == "map"
     return found.kind == wanted.kind and found.name == wanted.name
-
-

@@ -15,7 +15,7 @@ from setpoint.schema.cel.source import MAX_CODE_POINTS, CompileError, Problem
 MAX_DEPTH = 250
 
 _RESERVED = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
+    ["as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"]
 )
 # Operator -> (precedence, name of its function). `||` and `&&` are the loosest; all others are left-associative.
 _BINARY = {
@@ -39,7 +39,7 @@ _ORDER = [
     *("[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":", "true", "false", "null"),
     *("NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"),
 ]
-_OPERAND = frozenset("[ { ( . - ! true false null NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER".split())
+_OPERAND = frozenset(["[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"])
 _AFTER_OPERAND = frozenset([*_BINARY, ".", "[", "?", ":", ",", ")", "]", "}", END])
 
 

@@ -76,10 +76,9 @@ class Program:
             found = self._bounds[step] = min(2 * most + len(self._nodes), LIMIT)
         return found
 
-    def run(self, variables: dict[str, Any], limit: int = CALL_LIMIT) -> tuple[Any, int]:
-        """The value and what it cost. Raises `EvaluationError`, or `CostExceeded`."""
-        state = State(variables, limit)
-        return self.exact(state), state.cost
+    def start(self, variables: dict[str, Any], limit: int = CALL_LIMIT) -> State:
+        """The state that `exact` runs on, which afterwards says what it cost."""
+        return State(variables, limit)
 
 
 def measure(*trees: Json) -> int:

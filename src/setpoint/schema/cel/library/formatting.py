@@ -92,14 +92,14 @@ RULES = {
 }
 # The kinds of types that a clause takes, for the check of literals.
 ACCEPTS = {
-    "s": frozenset("string bool bytes int uint double map list type duration timestamp null dyn".split()),
-    "d": frozenset("int uint dyn".split()),
-    "f": frozenset("double dyn".split()),
-    "e": frozenset("double dyn".split()),
-    "b": frozenset("int uint bool dyn".split()),
-    "x": frozenset("int uint bytes string dyn".split()),
-    "X": frozenset("int uint bytes string dyn".split()),
-    "o": frozenset("int uint dyn".split()),
+    "s": frozenset(["string", "bool", "bytes", "int", "uint", "double", "map", "list", "type", "duration", "timestamp", "null", "dyn"]),
+    "d": frozenset(["int", "uint", "dyn"]),
+    "f": frozenset(["double", "dyn"]),
+    "e": frozenset(["double", "dyn"]),
+    "b": frozenset(["int", "uint", "bool", "dyn"]),
+    "x": frozenset(["int", "uint", "bytes", "string", "dyn"]),
+    "X": frozenset(["int", "uint", "bytes", "string", "dyn"]),
+    "o": frozenset(["int", "uint", "dyn"]),
 }
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from setpoint.schema.cel.functions import Library
-from setpoint.schema.cel.values import NONE, EvaluationError, MapValue, Mapping, Optional
+from setpoint.schema.cel.values import NONE, EvaluationError, Mapping, MapValue, Optional
 
 OPTIONALS = Library()
 _overload = OPTIONALS.overload

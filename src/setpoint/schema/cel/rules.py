@@ -1,0 +1,298 @@
+"""The rules of a whole schema, ready to be applied to objects.
+
+`compile_rules` gives the tree of those schema nodes that have rules at or below them; `Rules.validate` walks it along an
+object, and beside it the old object on an update. Expressions are compiled when they first run.
+
+Rules run without counting what they cost as long as what they may cost at most stays within the budget of the object.
+Only where that is not sure, the whole validation runs again and counts.
+"""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from setpoint.objects.field import OMITTED, FieldError, duplicate, forbidden, invalid, required
+from setpoint.objects.field import child as child_path
+from setpoint.objects.field import index as index_path
+from setpoint.objects.field import key as key_path
+from setpoint.objects.tree import Json
+from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, compile_rule
+from setpoint.schema.cel.correlation import Correlation, Pair, find_item
+from setpoint.schema.cel.declarations import Declaration, declare, escape
+from setpoint.schema.cel.evaluate import CostExceeded
+from setpoint.schema.cel.program import CALL_LIMIT, Program, measure
+from setpoint.schema.cel.values import ABSENT, EvaluationError, Optional
+from setpoint.schema.cel.views import view
+from setpoint.schema.openapi import Schema
+
+OBJECT_LIMIT = 10_000_000
+# What errors about the whole object call its path.
+ROOT = "<nil>"
+MAX_MESSAGE_BYTES = 5 * 1024
+_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+class RuleError(NamedTuple):
+    """A rule that an object does not satisfy. One that is `ratcheted` was broken before, and is only worth a warning."""
+
+    error: FieldError
+    ratcheted: bool = False
+
+
+class _Exhausted(Exception):  # noqa: N818 - the end of the walk
+    """Nothing more may run."""
+
+
+class _Uncertain(Exception):  # noqa: N818 - the walk starts again, counting
+    """The budget may be used up, if every rule cost the most it could."""
+
+
+class _Run:
+    """One validation: what it has found and what it has spent."""
+
+    def __init__(self, tree: Json, old: Json, size: int | None, *, counting: bool) -> None:
+        self.errors: list[RuleError] = []
+        self.spent = 0
+        self.counting = counting
+        self.trees = (tree, None if old is ABSENT else old)
+        self.known_size = size
+
+    @cached_property
+    def size(self) -> int:
+        return measure(*self.trees) if self.known_size is None else self.known_size
+
+
+class Rules:
+    """The rules at and below one node of a schema."""
+
+    def __init__(self, schema: Schema, declaration: Declaration | None, *, source: Schema | None = None) -> None:
+        self.schema = schema
+        self.declaration = declaration
+        # Under allOf the rules stand on another schema than the one that says what the data is.
+        self.source = schema if source is None else source
+        self.all_of = [Rules(schema, declaration, source=part) for part in self.source.all_of if _has_rules(part)]
+        self.properties: dict[str, Rules] = {}
+        self.elements: Rules | None = None
+        self._add_properties()
+        self._add_elements()
+
+    def _add_properties(self) -> None:
+        for name, source in self.source.properties.items():
+            schema = self.schema.properties.get(name)
+            if schema is None or not _has_rules(source):
+                continue
+            escaped = escape(name)
+            declaration = None
+            if escaped is None:
+                declaration = declare(schema, root=schema.embedded_resource)
+            elif self.declaration is not None:
+                declaration = self.declaration.fields.get(escaped)
+            if declaration is not None:
+                self.properties[name] = Rules(schema, declaration, source=source)
+
+    def _add_elements(self) -> None:
+        for mine, its in (
+            (self.schema.items, self.source.items),
+            (self.schema.additional_properties, self.source.additional_properties),
+        ):
+            if isinstance(mine, Schema) and isinstance(its, Schema) and _has_rules(its):
+                elements = None if self.declaration is None else self.declaration.elements
+                self.elements = Rules(mine, elements, source=its)
+
+    @cached_property
+    def compiled(self) -> list[CompiledRule]:
+        if not self.source.validations or self.declaration is None:
+            return []
+        environments = RuleEnvironments(self.declaration)
+        return [compile_rule(rule, self.schema, environments) for rule in self.source.validations]
+
+    def validate(
+        self, tree: Json, old: Json = ABSENT, *, path: str = "", size: int | None = None, ratchet: bool = True
+    ) -> list[RuleError]:
+        """What the object breaks, on an update with its old form. `size` is that of both as JSON, if it is known."""
+        correlation = Correlation() if old is ABSENT or not ratchet else Correlation(Pair(tree, old, self.schema))
+        old_value = None if old is ABSENT else old
+        for counting in (False, True):
+            run = _Run(tree, old, size, counting=counting)
+            try:
+                self._walk(run, path, tree, old_value, correlation)
+            except _Exhausted:
+                pass
+            except _Uncertain:
+                continue
+            return run.errors
+        raise AssertionError("a counting run is never uncertain")
+
+    def _walk(self, run: _Run, path: str, tree: Json, old: Json, correlation: Correlation) -> None:
+        if tree is None:
+            return
+        if self.source.validations:
+            self._apply(run, path, tree, old, correlation)
+        for part in self.all_of:
+            part._walk(run, path, tree, old, correlation.inside_all_of())
+        if isinstance(tree, dict):
+            known = old if isinstance(old, dict) else {}
+            for name, rules in self.properties.items():
+                if name in tree:
+                    rules._walk(run, child_path(path, name), tree[name], known.get(name), correlation.child(name))
+            if self.elements is not None and not isinstance(self.schema.items, Schema):
+                for name, value in tree.items():
+                    self.elements._walk(run, key_path(path, name), value, known.get(name), correlation.child(name))
+        elif isinstance(tree, list) and self.elements is not None:
+            for position, value in enumerate(tree):
+                found = None if old is None else find_item(self.schema, old, value)
+                matching = None if found is ABSENT else found
+                self.elements._walk(run, index_path(path, position), value, matching, correlation.item(value))
+
+    def _apply(self, run: _Run, path: str, tree: Json, old: Json, correlation: Correlation) -> None:
+        if run.spent >= OBJECT_LIMIT:
+            self._report(run, path, _OUT_OF_BUDGET)
+            raise _Exhausted
+        for compiled in self.compiled:
+            if compiled.error:
+                self._report(run, path, f"rule compile error: {compiled.error}")
+            elif compiled.program is not None:
+                self._apply_one(run, path, compiled, compiled.program, tree, old, correlation)
+
+    def _apply_one(
+        self,
+        run: _Run,
+        path: str,
+        compiled: CompiledRule,
+        program: Program,
+        tree: Json,
+        old: Json,
+        correlation: Correlation,
+    ) -> None:
+        optional = bool(compiled.rule.optional_old_self)
+        if old is None and not optional and compiled.uses_old_self:
+            return
+        try:
+            holds = self._evaluate(run, program, tree, old, optional)
+        except _OverBudget:
+            self._report(run, path, _OUT_OF_BUDGET)
+            raise _Exhausted from None
+        except CostExceeded as error:
+            text = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: "
+            self._report(run, path, text + compiled.shown)
+            raise _Exhausted from None
+        except EvaluationError as error:
+            self._report(run, path, _evaluation_problem(str(error), compiled.shown))
+            return
+        if holds is not True:
+            self._broken(run, path, compiled, tree, old, correlation)
+
+    def _evaluate(self, run: _Run, program: Program, tree: Json, old: Json, optional: bool) -> Any:
+        if not run.counting and program.fast is not None:
+            bound = program.bound()
+            if bound > CALL_LIMIT:
+                bound = program.bound(run.size)
+            if bound <= CALL_LIMIT:
+                if run.spent + bound > OBJECT_LIMIT:
+                    raise _Uncertain
+                try:
+                    result = program.fast(tree, old)
+                except Exception:
+                    result = None
+                if result is not None:
+                    run.spent += bound
+                    return result
+        return self._evaluate_exactly(run, program, tree, old, optional)
+
+    def _evaluate_exactly(self, run: _Run, program: Program, tree: Json, old: Json, optional: bool) -> Any:
+        assert self.declaration is not None
+        variables = {"self": view(tree, self.declaration)}
+        before = None if old is None else view(old, self.declaration)
+        if optional:
+            variables["oldSelf"] = Optional(ABSENT if before is None else before)
+        elif before is not None:
+            variables["oldSelf"] = before
+        state = program.start(variables)
+        try:
+            return program.exact(state)
+        finally:
+            if run.spent + state.cost > OBJECT_LIMIT:
+                if not run.counting:
+                    raise _Uncertain
+                if state.cost <= CALL_LIMIT:
+                    raise _OverBudget
+            run.spent += state.cost
+
+    def _broken(
+        self, run: _Run, path: str, compiled: CompiledRule, tree: Json, old: Json, correlation: Correlation
+    ) -> None:
+        at = child_path(path, compiled.field_path) if compiled.field_path else path or ROOT
+        ratcheted = not compiled.uses_old_self and correlation.unchanged()
+        detail = None
+        if compiled.message is not None:
+            optional = bool(compiled.rule.optional_old_self)
+            try:
+                detail = self._message(run, compiled.message, tree, old, optional)
+            except _OverBudget:
+                text = "messageExpression evaluation failed due to running out of cost budget, no further validation "
+                self._end(run, at, ratcheted, f"{text}rules will be run")
+            except CostExceeded:
+                text = "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+                self._end(run, at, ratcheted, f'{text}"{compiled.rule.message_expression}"')
+        if detail is None:
+            detail = compiled.shown if compiled.rule.message else f"failed rule: {compiled.shown}"
+        value = OMITTED if self._type in ("object", "array") else tree
+        run.errors.append(RuleError(_error(compiled.rule.reason, at, value, detail), ratcheted))
+
+    def _end(self, run: _Run, path: str, ratcheted: bool, text: str) -> None:
+        run.errors.append(RuleError(invalid(path, self._type, text), ratcheted))
+        raise _Exhausted
+
+    def _message(self, run: _Run, program: Program, tree: Json, old: Json, optional: bool) -> str | None:
+        """The text of a messageExpression, or None where the message of the rule must do."""
+        try:
+            text = self._evaluate(run, program, tree, old, optional)
+        except EvaluationError:
+            return None
+        if not isinstance(text, str):
+            return None
+        text = text.strip()
+        if not text or "\n" in text or len(text.encode("utf-8", "surrogatepass")) > MAX_MESSAGE_BYTES:
+            return None
+        return text
+
+    @property
+    def _type(self) -> str:
+        return self.schema.type
+
+    def _report(self, run: _Run, path: str, text: str) -> None:
+        run.errors.append(RuleError(invalid(path or ROOT, self._type, text)))
+
+
+class _OverBudget(Exception):  # noqa: N818
+    """One evaluation more than the budget of the object allows."""
+
+
+def compile_rules(schema: Schema, *, root: bool = True) -> Rules | None:
+    """The rules of a schema, or None if it has none; `root` says whether it is that of a whole resource."""
+    return Rules(schema, declare(schema, root=root)) if _has_spine_rules(schema) else None
+
+
+def _evaluation_problem(text: str, shown: str) -> str:
+    if text.startswith("no such overload"):
+        return f"'{text}': call arguments did not match a supported operator, function or macro signature for rule: {shown}"
+    return f"{text} evaluating rule: {shown}"
+
+
+def _error(reason: str | None, path: str, value: Any, detail: str) -> FieldError:
+    if reason == "FieldValueForbidden":
+        return forbidden(path, detail)
+    if reason == "FieldValueRequired":
+        return required(path, detail)
+    if reason == "FieldValueDuplicate":
+        return duplicate(path, value)
+    return invalid(path, value, detail)
+
+
+def _has_spine_rules(schema: Schema) -> bool:
+    """Whether the schema has rules; those under allOf alone do not count, as on the real server."""
+    below = [*schema.properties.values(), schema.items, schema.additional_properties]
+    return bool(schema.validations) or any(isinstance(part, Schema) and _has_spine_rules(part) for part in below)
+
+
+def _has_rules(schema: Schema) -> bool:
+    return _has_spine_rules(schema) or any(_has_rules(part) for part in schema.all_of)
