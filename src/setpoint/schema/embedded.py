@@ -1,25 +1,15 @@
-"""Embedded resources: parts of an object that are whole objects themselves, with `apiVersion`, `kind` and `metadata`.
+"""Embedded resources: parts of an object that are objects themselves, with `apiVersion`, `kind` and `metadata`."""
 
-What metadata may hold is known to those who know object metadata; they lend it to this module as `ObjectMetaRules`.
-"""
-
-from typing import Protocol
-
+from setpoint.objects import metavalidation, objectmeta
 from setpoint.objects.field import FieldError, child, index, invalid, key, required
-from setpoint.objects.names import dns1035_label
+from setpoint.objects.names import dns1035_label, path_segment
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.openapi import Schema
 from setpoint.schema.references import View, plain_view
 
 
-class ObjectMetaRules(Protocol):
-    """What an embedded resource needs to know of object metadata."""
-
-    def coerce(self, metadata: Json, path: str) -> tuple[Object, list[str]]:
-        """The metadata without fields that no object has, and the paths of those. Raises ValueError with the fault."""
-
-    def validate(self, metadata: Object, path: str) -> list[FieldError]:
-        """What is wrong with the metadata of an embedded object (which needs no name)."""
+class EmbeddedResourceError(ValueError):
+    """An embedded resource whose metadata cannot be read. Its text names the field; decoding fails with it."""
 
 
 def has_embedded(schema: Schema, view: View = plain_view) -> bool:
@@ -39,52 +29,48 @@ def has_embedded(schema: Schema, view: View = plain_view) -> bool:
 
 
 def coerce_embedded(
-    tree: Json, schema: Schema, path: str, meta: ObjectMetaRules | None, *, view: View = plain_view
-) -> tuple[list[FieldError], list[str]]:
+    tree: Json, schema: Schema, path: str, *, view: View = plain_view
+) -> tuple[FieldError | None, list[str]]:
     """Makes the metadata of embedded resources what metadata is, in place: unknown fields go, and are told by path.
 
-    Gives the first fault, where there is one, and the paths.
+    Gives the first fault, where there is one, and the paths. After a fault the tree is not fit for use.
     """
     dropped: list[str] = []
-    fault = _coerce(tree, schema, path, meta, view, dropped)
-    return ([fault] if fault else []), sorted(dropped)
+    fault = _coerce(tree, schema, path, view, dropped)
+    return fault, sorted(dropped)
 
 
-def _coerce(
-    tree: Json, schema: Schema, path: str, meta: ObjectMetaRules | None, view: View, dropped: list[str]
-) -> FieldError | None:
+def _coerce(tree: Json, schema: Schema, path: str, view: View, dropped: list[str]) -> FieldError | None:
     schema = view(schema)
     if schema.embedded_resource and type(tree) is dict:
         for name in ("apiVersion", "kind"):
             if name in tree and type(tree[name]) is not str:
                 return invalid(child(path, name), tree[name], "must be a string")
-        if "metadata" in tree and meta is not None:
+        if "metadata" in tree:
             where = child(path, "metadata")
             try:
-                tree["metadata"], unknown = meta.coerce(tree["metadata"], where)
+                tree["metadata"], unknown = objectmeta.coerce(tree["metadata"], path=where)
             except ValueError as error:
                 return invalid(where, tree["metadata"], str(error))
             dropped.extend(unknown)
     for value, inner, where in _inside(tree, schema, path):
-        if fault := _coerce(value, inner, where, meta, view, dropped):
+        if fault := _coerce(value, inner, where, view, dropped):
             return fault
     return None
 
 
-def validate_embedded(
-    tree: Json, schema: Schema, path: str, meta: ObjectMetaRules | None, *, view: View = plain_view
-) -> list[FieldError]:
+def validate_embedded(tree: Json, schema: Schema, path: str, *, view: View = plain_view) -> list[FieldError]:
     """What is wrong with the `apiVersion`, `kind` and `metadata` of embedded resources."""
     schema = view(schema)
     errors: list[FieldError] = []
     if schema.embedded_resource and type(tree) is dict:
-        errors += _validate_resource(tree, path, meta)
+        errors += _validate_resource(tree, path)
     for value, inner, where in _inside(tree, schema, path):
-        errors += validate_embedded(value, inner, where, meta, view=view)
+        errors += validate_embedded(value, inner, where, view=view)
     return errors
 
 
-def _validate_resource(resource: Object, path: str, meta: ObjectMetaRules | None) -> list[FieldError]:
+def _validate_resource(resource: Object, path: str) -> list[FieldError]:
     errors = [required(child(path, name)) for name in ("apiVersion", "kind") if name not in resource]
     for name in ("apiVersion", "kind"):
         value, where = resource.get(name, "v1"), child(path, name)
@@ -97,9 +83,20 @@ def _validate_resource(resource: Object, path: str, meta: ObjectMetaRules | None
         elif name == "kind" and (faults := dns1035_label(value.lower())):
             text = f"may have mixed case, but should otherwise match: {','.join(faults)}"
             errors.append(invalid(where, value, text))
-    if meta is not None and type(resource.get("metadata")) is dict:
-        errors += meta.validate(resource["metadata"], child(path, "metadata"))
-    return errors
+    return errors + _validate_metadata(resource, path) if "metadata" in resource else errors
+
+
+def _validate_metadata(resource: Object, path: str) -> list[FieldError]:
+    where = child(path, "metadata")
+    try:
+        metadata = objectmeta.coerce(resource["metadata"], path=where).metadata
+    except ValueError as error:
+        return [invalid(where, resource["metadata"], str(error))]
+    # An embedded object needs no name, and may live anywhere.
+    named = metadata if metadata.get("name") else {**metadata, "name": "unnamed"}
+    return metavalidation.validate_create(
+        named, namespaced=bool(metadata.get("namespace")), name_rule=path_segment, path=where
+    )
 
 
 def _inside(tree: Json, schema: Schema, path: str) -> list[tuple[Json, Schema, str]]:

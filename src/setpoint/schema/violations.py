@@ -7,6 +7,7 @@ that an integer cannot have is an error of every value.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from setpoint.objects.field import FieldError, invalid, not_supported, required, too_long, too_many, type_invalid
@@ -38,6 +39,10 @@ _TYPES = {
 }
 
 
+# Says of a schema and a value inside that there surely is nothing wrong; False where it is not sure.
+Passes = Callable[[Schema, Json], object]
+
+
 class Findings(NamedTuple):
     """What was found at one node and below: the errors, and how many checks were met."""
 
@@ -53,16 +58,18 @@ def find_violations(
     correlation: Correlation | None = None,
     view: View = plain_view,
     as_default: bool = False,
+    passes: Passes | None = None,
 ) -> list[FieldError]:
     """Everything in a tree that its schema does not allow.
 
     `path` is where the tree stands: None for a whole object. With a `correlation`, errors at nodes that an update left
     as they were are passed over. `as_default` judges a default in a schema, for which the real server takes formats it
-    does not know at their word, and does not hold int-or-string to its two types.
+    does not know at their word, and does not hold int-or-string to its two types. `passes` spares the way through
+    objects and lists that are surely right.
     """
     base = NO_PATH if path is None else path
     found: dict[str, FieldError] = {}
-    for error in _Validator(view, as_default).ratcheted(schema, tree, "", correlation).errors:
+    for error in _Validator(view, as_default, passes).ratcheted(schema, tree, "", correlation).errors:
         name = error.field.removeprefix(".")
         field = base if not name else name if path is None else f"{path}.{name}"
         # Alternatives may find the same fault twice; it is told once.
@@ -111,11 +118,14 @@ def in_enum(value: Json, allowed: list[Any]) -> bool:
 
 
 class _Validator:
-    def __init__(self, view: View, as_default: bool) -> None:
+    def __init__(self, view: View, as_default: bool, passes: Passes | None) -> None:
         self.view = view
         self.as_default = as_default
+        self.passes = passes
 
     def ratcheted(self, schema: Schema, value: Json, path: str, correlation: Correlation | None) -> Findings:
+        if self.passes is not None and type(value) in (dict, list) and self.passes(schema, value):
+            return Findings([], 0)
         found = self.node(schema, value, path, correlation)
         if found.errors and correlation is not None and correlation.equal():
             return Findings([], found.matches)
@@ -153,6 +163,16 @@ class _Validator:
 
     def alternatives(self, schema: Schema, value: Json, path: str, errors: list[FieldError]) -> int:
         """`anyOf`, `oneOf`, `allOf` and `not`. Nothing below them is passed over for being old."""
+        if not (schema.any_of or schema.one_of or schema.all_of or schema.not_):
+            return 0
+        # From here on the matches count, and so every value must be looked at.
+        spared, self.passes = self.passes, None
+        try:
+            return self.branches(schema, value, path, errors)
+        finally:
+            self.passes = spared
+
+    def branches(self, schema: Schema, value: Json, path: str, errors: list[FieldError]) -> int:
         matches = 0
         if schema.any_of:
             found = []

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.tree import Json
-from setpoint.schema.compile.source import Generator, Walk
+from setpoint.schema.compile.source import Function, Generator, Walk
 from setpoint.schema.defaulting import default, drop_nulls
+from setpoint.schema.embedded import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
 from setpoint.schema.listtype import validate_list_types
 from setpoint.schema.numbers import normalize
 from setpoint.schema.openapi import Schema
@@ -20,7 +21,7 @@ from setpoint.schema.ratchet import correlate
 from setpoint.schema.references import Resolve, ResolvingView, View, plain_view
 from setpoint.schema.violations import NO_PATH, find_violations
 
-__all__ = ["Admission", "CompiledSchema", "compile_schema"]
+__all__ = ["Admission", "CompiledSchema", "EmbeddedResourceError", "compile_schema"]
 
 TOO_DEEP = "the object is nested too deeply; flatten it"
 
@@ -38,10 +39,11 @@ class CompiledSchema:
     Trees are changed in place. No tree is ever kept.
     """
 
-    def __init__(self, schema: Schema, view: View, root: bool) -> None:
+    def __init__(self, schema: Schema, view: View, root: bool, embedded: bool) -> None:
         self.schema = schema
         self.view = view
         self.root = root
+        self._embedded = embedded
         self._generator = Generator(view)
         self._admit = self._generator.entry(schema, Walk.ADMIT, root)
         self._check = self._generator.entry(schema, Walk.CHECK, root)
@@ -70,46 +72,65 @@ class CompiledSchema:
             raise BadRequest(TOO_DEEP) from None
 
     def admit(self, tree: Json) -> list[str]:
-        """Prunes, defaults and normalizes in one walk; gives the removed paths, sorted, at most a hundred."""
-        try:
-            if self._admit(tree):
-                return []
-        except RecursionError:
-            raise BadRequest(TOO_DEEP) from None
-        dropped = self.prune(tree)
-        self.default(tree)
-        self.normalize(tree)
+        """Prunes, defaults and normalizes in one walk; gives the removed paths, sorted, at most a hundred.
+
+        Raises `EmbeddedResourceError` where the metadata of an embedded resource cannot be read.
+        """
+        dropped: list[str] = []
+        if not self._fast(self._admit, tree):
+            dropped = self.prune(tree)
+            self.default(tree)
+            self.normalize(tree)
+        if self._embedded:
+            fault, unknown = coerce_embedded(tree, self.schema, "", view=self.view)
+            if fault is not None:
+                raise EmbeddedResourceError(str(fault))
+            dropped += unknown
         return dropped
 
     def validate(self, tree: Json, old: Json = None, *, path: str | None = None) -> list[FieldError]:
-        """Everything wrong with a tree: schema errors first, then repeated items of sets and keys of maps.
+        """Everything wrong with a tree: by its schema, in embedded resources, in lists that are sets or maps.
 
         With `old`, errors where the update changed nothing are passed over. `path` is where the tree stands in its
         object; None for a whole one.
         """
         try:
-            return [] if self._check(tree) else self._explain(tree, old, path)
+            fine = self._check(tree)
+            if fine and not self._embedded:
+                return []
+            schema, view = self.schema, self.view
+            errors: list[FieldError] = []
+            if not fine:
+                correlation = None if old is None else correlate(schema, tree, old, view)
+                errors = find_violations(
+                    tree, schema, path=path, correlation=correlation, view=view, passes=self._generator.passes
+                )
+            if self._embedded:
+                errors += validate_embedded(tree, schema, path or "", view=view)
+            if not fine and (old is None or not validate_list_types(old, schema, view=view)):
+                errors += validate_list_types(tree, schema, path=path or "", view=view)
         except RecursionError:
             return [invalid(NO_PATH if path is None else path, "", TOO_DEEP)]
+        return errors
 
     def accept(self, tree: Json, old: Json = None) -> Admission:
-        """`admit` and `validate` in one walk: all that most writes need."""
-        try:
-            if self._both(tree):
-                return Admission([], [])
-        except RecursionError:
-            raise BadRequest(TOO_DEEP) from None
+        """`admit` and `validate`, for most writes in one walk."""
+        if not self._embedded and self._fast(self._both, tree):
+            return Admission([], [])
         return Admission(self.admit(tree), self.validate(tree, old))
 
-    def _explain(self, tree: Json, old: Json, path: str | None) -> list[FieldError]:
-        schema, view = self.schema, self.view
-        correlation = None if old is None else correlate(schema, tree, old, view)
-        errors = find_violations(tree, schema, path=path, correlation=correlation, view=view)
-        if old is None or not validate_list_types(old, schema, view=view):
-            errors += validate_list_types(tree, schema, path=path or "", view=view)
-        return errors
+    def _fast(self, function: Function, tree: Json) -> object:
+        try:
+            return function(tree)
+        except RecursionError:
+            raise BadRequest(TOO_DEEP) from None
 
 
 def compile_schema(schema: Schema, *, resolve: Resolve | None = None, root: bool = True) -> CompiledSchema:
-    """Compiles a schema. `resolve` gives the schema a `$ref` means, where there are any."""
-    return CompiledSchema(schema, plain_view if resolve is None else ResolvingView(resolve), root)
+    """Compiles a schema. `resolve` gives the schema a `$ref` means, where there are any.
+
+    Only schemas without references are looked at for embedded resources: the built-in kinds have none.
+    """
+    if resolve is not None:
+        return CompiledSchema(schema, ResolvingView(resolve), root, embedded=False)
+    return CompiledSchema(schema, plain_view, root, embedded=has_embedded(schema))

@@ -115,6 +115,10 @@ class Generator:
         name = self.function(schema, walk, resource=resource)
         return lambda tree: self.names[name](tree)
 
+    def passes(self, schema: Schema, value: Json) -> object:
+        """Whether the check of a node finds nothing wrong with a value."""
+        return self.names[self.function(schema, Walk.CHECK)](value)
+
     def branch(self, schema: Schema, precise: bool) -> str:
         """The name of the check of an alternative; `precise` where a cautious False would turn into a wrong True."""
         if not precise or _is_precise(self.view(schema), self.view):

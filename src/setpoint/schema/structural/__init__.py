@@ -8,7 +8,6 @@ from typing import Protocol
 
 from setpoint.objects.field import OMITTED, FieldError, child, forbidden, invalid
 from setpoint.objects.tree import Json
-from setpoint.schema.embedded import ObjectMetaRules
 from setpoint.schema.formats import is_recognized
 from setpoint.schema.openapi import Schema
 from setpoint.schema.structural.defaults import validate_defaults
@@ -63,13 +62,11 @@ def validate_schema(
     old: Schema | None = None,
     status_subresource: bool = False,
     rules: RuleValidator | None = None,
-    meta: ObjectMetaRules | None = None,
 ) -> list[FieldError]:
     """Everything that stands against a schema, whose own path is `path`; nothing when it is acceptable.
 
     `old` is the schema it replaces, whose rules need not be paid for again. `status_subresource` says that the kind has
-    one, which leaves fewer keywords to the root. Without `rules`, CEL rules are not looked at; without `meta`, defaults
-    inside the metadata of embedded resources are not.
+    one, which leaves fewer keywords to the root. Without `rules`, CEL rules are not looked at.
     """
     if _deeper_than(schema, MAX_DEPTH):
         return [forbidden(path, f"must not nest schemas deeper than {MAX_DEPTH} levels; flatten the schema")]
@@ -84,7 +81,7 @@ def validate_schema(
         structural = validate_invariants(schema, path)
         if not structural:
             check = None if rules is None else rules.validate_default
-            structural = validate_defaults(schema, path, rules=check, meta=meta)
+            structural = validate_defaults(schema, path, rules=check)
     errors += structural
     errors += validate_keywords(schema, path)
     if rules is not None:

@@ -8,7 +8,7 @@ from setpoint.objects.errors import join_errors
 from setpoint.objects.field import FieldError, child, invalid, key
 from setpoint.objects.tree import Json, copy
 from setpoint.schema.defaulting import has_default
-from setpoint.schema.embedded import ObjectMetaRules, coerce_embedded, validate_embedded
+from setpoint.schema.embedded import coerce_embedded, validate_embedded
 from setpoint.schema.openapi import Schema
 from setpoint.schema.pruning import META_FIELDS, prune
 from setpoint.schema.ratchet import same
@@ -20,20 +20,17 @@ Surround = Callable[[Json], Json]
 DefaultRules = Callable[[Schema, Json, str, bool], list[FieldError]]
 
 
-def validate_defaults(
-    schema: Schema, path: str, *, rules: DefaultRules | None, meta: ObjectMetaRules | None
-) -> list[FieldError]:
+def validate_defaults(schema: Schema, path: str, *, rules: DefaultRules | None) -> list[FieldError]:
     """The errors of all defaults in a structural schema."""
-    validator = _Validator(rules, meta)
+    validator = _Validator(rules)
     root = replace(schema, embedded_resource=True)
     validator.node(root, root, path, lambda value: value, False)
     return validator.errors
 
 
 class _Validator:
-    def __init__(self, rules: DefaultRules | None, meta: ObjectMetaRules | None) -> None:
+    def __init__(self, rules: DefaultRules | None) -> None:
         self.rules = rules
-        self.meta = meta
         self.errors: list[FieldError] = []
 
     def node(self, schema: Schema, root: Schema, path: str, surround: Surround, in_metadata: bool) -> None:
@@ -58,8 +55,7 @@ class _Validator:
         if type(resource) is dict:
             resource.setdefault("kind", "Validation")
             resource.setdefault("apiVersion", "validation/v1")
-        errors = coerce_embedded(resource, root, "", self.meta)[0]
-        errors = errors or validate_embedded(resource, root, "", self.meta)
+        errors = _resource_errors(resource, root, "")
         if errors:
             detail = f"must result in valid metadata: {join_errors(map(str, errors))}"
             self.errors.append(invalid(path, schema.default, detail))
@@ -72,8 +68,7 @@ class _Validator:
         if not same(value, schema.default):
             self.errors.append(invalid(path, schema.default, "must not have unknown fields"))
         value = copy(schema.default)
-        errors = coerce_embedded(value, schema, path, self.meta)[0]
-        errors = errors or validate_embedded(value, schema, path, self.meta)
+        errors = _resource_errors(value, schema, path)
         if errors:
             self.errors.extend(errors)
         else:
@@ -84,6 +79,11 @@ class _Validator:
         if not errors and self.rules is not None:
             errors = self.rules(schema, value, path, schema is root)
         self.errors.extend(errors)
+
+
+def _resource_errors(value: Json, schema: Schema, path: str) -> list[FieldError]:
+    fault, _ = coerce_embedded(value, schema, path)
+    return [fault] if fault else validate_embedded(value, schema, path)
 
 
 def _identity(value: Json) -> Json:

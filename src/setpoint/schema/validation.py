@@ -1,0 +1,61 @@
+"""Validates an object in the order of the real server: schema, embedded resources, list types, then CEL rules.
+
+Rules are not asked about an object whose shape is wrong: what they would say of it helps nobody. The answer then says
+that they were not checked.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from setpoint.objects.field import FieldError, FieldErrorType, invalid
+from setpoint.objects.tree import Json
+from setpoint.schema.compile import CompiledSchema
+from setpoint.schema.violations import NO_PATH
+
+_BLOCKING = {
+    FieldErrorType.NOT_SUPPORTED,
+    FieldErrorType.REQUIRED,
+    FieldErrorType.TOO_LONG,
+    FieldErrorType.TOO_MANY,
+    FieldErrorType.TYPE_INVALID,
+}
+_NOT_CHECKED = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+class Verdict(NamedTuple):
+    """What is wrong with an object, and what would be, had the update not left it as it was."""
+
+    errors: list[FieldError]
+    warnings: list[str]
+
+
+class Rules(Protocol):
+    """The compiled CEL rules of a schema."""
+
+    def validate(self, tree: Json, old: Json = None) -> Verdict:
+        """The errors of a tree. Those of unchanged parts, by rules that do not look at the old value, are warnings."""
+
+
+def validate_object(
+    compiled: CompiledSchema,
+    tree: Json,
+    old: Json = None,
+    *,
+    rules: Rules | None = None,
+    before: Sequence[FieldError] = (),
+) -> Verdict:
+    """Validates a whole object, on an update together with the `old` one.
+
+    `before` are errors found already (of metadata, of the scale subresource): they come first, and count when it is
+    decided whether rules can be asked.
+    """
+    errors = [*before, *compiled.validate(tree, old)]
+    if rules is None:
+        return Verdict(errors, [])
+    if any(error.type in _BLOCKING for error in errors):
+        return Verdict([*errors, invalid(NO_PATH, None, _NOT_CHECKED)], [])
+    found = rules.validate(tree, old)
+    return Verdict([*errors, *found.errors], found.warnings)
