@@ -9,10 +9,12 @@ from collections.abc import Mapping
 
 from setpoint.merge import fieldset, last_applied, managedfields
 from setpoint.merge.conflicts import Conflicts
+from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import EMPTY, FieldSet
 from setpoint.merge.managedfields import APPLY, UPDATE, Identifier, Managed, ManagedFieldsError, Managers
 from setpoint.merge.typed import validate
-from setpoint.merge.typed.node import Mismatch, Type, equal
+from setpoint.merge.typed.map import MapType
+from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.merge.updater import Convert, Updater, same_version
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError, BadRequest
@@ -95,7 +97,7 @@ class FieldManager:
         """
         self._check(config)
         fields = self._fields_of(config)
-        before = _without_entries(live) if live is not None else self._nothing()
+        before = _without_entries(live) if live is not None else {"apiVersion": self._version, "kind": self._gvk.kind}
         managers = managedfields.decode(_entries(live) if live is not None else None)
         if not managers and live is not None:
             managers = self._update(self._nothing(), before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
@@ -122,8 +124,9 @@ class FieldManager:
         fields = fieldset.difference(fields, _STRIPPED)
         if fields:
             before = managers[me].fields if me in managers else EMPTY
-            owned = before if fieldset.is_subset(fields, before) else fieldset.ordered(fieldset.union(fields, before))
-            managers[me] = Managed(owned, self._version, applied=False, time=self._now())
+            if not fieldset.is_subset(fields, before):
+                before = fieldset.ordered(fieldset.union(fields, before), before)
+            managers[me] = Managed(before, self._version, applied=False, time=self._now())
         return managers
 
     def _apply(
@@ -139,8 +142,8 @@ class FieldManager:
             if not owned:
                 del managers[me]
             else:
-                # Mostly the same fields are applied again, and then they are in order already.
-                owned = last.fields if last is not None and owned == last.fields else fieldset.ordered(owned)
+                before = last.fields if last is not None else EMPTY
+                owned = before if owned == before else fieldset.ordered(owned, before)
                 time = mine.time if unchanged else self._now()
                 managers[me] = Managed(owned, self._version, applied=True, time=time)
         return new, managers
@@ -166,8 +169,9 @@ class FieldManager:
         return Identifier(manager or "unknown", operation, version, self._subresource)
 
     def _nothing(self) -> Object:
-        """The object before it is created."""
-        return {"apiVersion": self._version, "kind": self._gvk.kind}
+        """The object before anybody writes it."""
+        zero = self._type.zero if isinstance(self._type, MapType) else {}
+        return {**zero, "apiVersion": self._version, "kind": self._gvk.kind}
 
     def _now(self) -> str:
         return managedfields.timestamp(self._clock.now())

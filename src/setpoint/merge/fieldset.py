@@ -204,8 +204,11 @@ def path_text(path: Sequence[str]) -> str:
     return "".join(map(pathelement.element_text, path))
 
 
-def ordered(fields: FieldSet) -> FieldSet:
-    """The same set with its elements in the order FieldsV1 lists them; the set itself when they are so already."""
+def ordered(fields: FieldSet, known: FieldSet = EMPTY) -> FieldSet:
+    """The same set with its elements in the order FieldsV1 lists them; the set itself when they are so already.
+
+    Where a part equals that of the `known` set, which is in order, it is taken from there.
+    """
     found = fields
     if len(fields) > 1:
         elements = list(fields)
@@ -217,9 +220,12 @@ def ordered(fields: FieldSet) -> FieldSet:
             found = {element: fields[element] for element in in_order}
     if any(fields.values()):
         for element, node in fields.items():
-            if node and (sorted_node := ordered(node)) is not node:
-                if found is fields:
-                    found = fields.copy()
+            if not node:
+                continue
+            twin = known.get(element, EMPTY)
+            sorted_node = twin if twin == node else ordered(node, twin)
+            if sorted_node is not node:
+                found = fields.copy() if found is fields else found
                 found[element] = sorted_node
     return found
 

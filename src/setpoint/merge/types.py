@@ -36,7 +36,7 @@ _FIXED: dict[str, Type] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": UNTYPED,
     "io.k8s.apimachinery.pkg.runtime.RawExtension": ATOMIC,
 }
-_ZERO = {"string": "", "integer": 0, "number": 0, "boolean": False}
+_PLAIN = ("string", "integer", "number", "boolean")
 
 
 class Types:
@@ -94,6 +94,8 @@ class _Build:
             schema = self._resolve(name)
             found = self._definitions[name] = self._new(schema)
             self._fill(found, schema, preserve=False)
+            if isinstance(found, MapType):
+                _fill_zero(found, schema)
         return found
 
     def node(self, schema: Schema, preserve: bool) -> Type:
@@ -184,16 +186,10 @@ class _Build:
         name = _reference(schema)
         if name:
             schema = self._resolve(name)
-        # Required fields of the built-in kinds are plain values there, which are zero when nobody sets them.
-        zero = schema.get("required", ()) if name else ()
-        keys = []
-        for key in made.keys:
-            member = (schema.get("properties") or {}).get(key.name) or {}
-            default = member.get("default")
-            if default is None and key.name in zero:
-                default = _ZERO.get(member.get("type", ""))
-            keys.append(key._replace(default=default))
-        made.keys = tuple(keys)
+        properties = schema.get("properties") or {}
+        made.keys = tuple(
+            key._replace(default=(properties.get(key.name) or {}).get("default")) for key in made.keys
+        )
 
     def _with_relationship(self, referred: Type, atomic: bool) -> Type:
         """The type a field refers to, owned as the field says instead."""
@@ -218,6 +214,22 @@ class _Build:
 
         self._later.append(complete)
         return found
+
+
+def _fill_zero(made: MapType, schema: Schema) -> None:
+    """Gives a built-in struct what the real server's has in it from the start, which nobody comes to own.
+
+    A struct inside it is there (its default says so); what is required is there as null or zero, except in kinds of a
+    newer style that leave out even what is required (their plain values have no default then).
+    """
+    properties = schema.get("properties") or {}
+    required = [(name, properties[name]) for name in schema.get("required", ()) if name in properties]
+    if not any(member.get("type") in _PLAIN and "default" not in member for _, member in required):
+        made.zero.update((name, member.get("default")) for name, member in required)
+    for name, member in properties.items():
+        inside = made.fields[name][1]
+        if member.get("default") == {} and isinstance(inside, MapType):
+            made.zero[name] = inside.zero
 
 
 def _reference(schema: Schema) -> str:
@@ -253,6 +265,9 @@ def _settle(made: list[MapType | ListType]) -> None:
             if exact != kind.exact or collapses != kind.collapses:
                 kind.exact, kind.collapses = exact, collapses
                 changed = True
+    for kind in made:
+        if isinstance(kind, MapType):
+            kind.collapsing = tuple(member for member in kind.fields.values() if member[1].collapses)
 
 
 def _parts(kind: MapType | ListType) -> list[Type]:

@@ -10,9 +10,10 @@ from typing import NamedTuple, TypeAlias
 
 from setpoint.merge import fieldset
 from setpoint.merge.conflicts import Conflicts
+from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import EMPTY, FieldSet
 from setpoint.merge.managedfields import Identifier, Managed, Managers
-from setpoint.merge.typed.node import Type, compare, equal
+from setpoint.merge.typed.node import Type, compare
 from setpoint.objects.tree import Object
 
 Convert: TypeAlias = Callable[[Object, str, str], Object]
@@ -150,7 +151,7 @@ class Updater:
             if fieldset.is_subset(last.fields, mine.fields):
                 return merged
             if all(managed.api_version == version for managed in managers.values()):
-                owners = [managed.fields for managed in managers.values()]
+                owners = [mine.fields, *(managed.fields for managed in managers.values() if managed is not mine)]
                 doomed = self.types[version].doomed(merged, last.fields, owners, dropped=False, gone=False)
                 rest: Object = merged if doomed is None else self.types[version].remove(merged, doomed)
                 return rest

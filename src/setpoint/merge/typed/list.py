@@ -7,9 +7,10 @@ value or its keys; a key that is left out takes its default. An item that is the
 from operator import is_
 from typing import NamedTuple
 
+from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, is_member
 from setpoint.merge.pathelement import scalar_json, value_json
-from setpoint.merge.typed.node import Mismatch, Type, equal
+from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.objects.tree import Json
 
 _ABSENT = object()
@@ -52,9 +53,8 @@ class ListType(Type):
         if len(self.keys) == 1:
             name, prefix, default = self.keys[0]
             value = item.get(name, default)
-            if value is None and name not in item:
-                raise Mismatch
-            return f"k:{{{prefix}{scalar_json(value) if type(value) is str else value_json(value)}}}"
+            if type(value) is str:
+                return "k:{" + prefix + scalar_json(value) + "}"
         found = [
             f"{prefix}{value_json(value)}"
             for name, prefix, default in self.keys

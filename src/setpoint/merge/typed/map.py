@@ -4,8 +4,9 @@ An atomic map is owned and merged whole. In any other, every field and entry is 
 entries they set, and the map itself only where they set it empty.
 """
 
+from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, is_member
-from setpoint.merge.typed.node import Mismatch, Type, equal
+from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.objects.tree import Json
 
 _ABSENT = object()
@@ -17,16 +18,20 @@ class MapType(Type):
     `fields` and `element` are filled in after the type is made, since a type may contain itself.
     """
 
-    __slots__ = ("atomic", "deduced", "element", "fields")
+    __slots__ = ("atomic", "collapsing", "deduced", "element", "fields", "zero")
 
     def __init__(self, atomic: bool = False) -> None:
         self.atomic = atomic
         self.fields: dict[str, tuple[str, Type]] = {}
         self.element: Type | None = None
+        # What a value of this type has before anybody sets anything in it.
+        self.zero: dict[str, Json] = {}
         # A map without declared fields whose entries may be anything: its ownership is never reconciled.
         self.deduced = False
         self.exact = True
         self.collapses = True
+        # Those of the declared fields that have something to reconcile.
+        self.collapsing: tuple[tuple[str, Type], ...] = ()
 
     def _member(self, name: str) -> tuple[str, Type]:
         """The element and type of a key that is no declared field."""
@@ -166,28 +171,46 @@ class MapType(Type):
             return None
         found: FieldSet = {}
         for element, before in last.items():
-            name = element[2:]
-            if name not in value or element[0] != "f":
-                continue
-            declared = self.fields.get(name)
-            kind = self.element if declared is None else declared[1]
-            now = [node for owner in owners if (node := owner.get(element)) is not None]
-            if kind is None or (not gone and before in now):
-                continue
-            item = value[name]
-            # A declared field is owned with anything below it, a map entry only by itself.
-            if declared is None:
-                mine, owned = is_member(before), any(map(is_member, now))
+            now = []
+            for owner in owners:
+                node = owner.get(element)
+                if node is not None:
+                    if node == before and not gone:
+                        break
+                    now.append(node)
             else:
-                mine, owned = True, any(now) or (bool(now) and not _leaves_something(kind, item))
-            lost = (dropped or mine) and not owned
-            if mine and (gone or lost) and (declared is None or _sets_something(kind, item)):
-                found[element] = LEAF
-            elif before:
-                below = kind.doomed(item, before, now, dropped or mine, gone or lost)
-                if below is not None:
-                    found[element] = below
+                name = element[2:]
+                if name in value and element[0] == "f":
+                    self._doom(found, element, value[name], before, now, dropped, gone)
         return found or None
+
+    def _doom(
+        self,
+        found: FieldSet,
+        element: str,
+        item: Json,
+        before: FieldSet,
+        now: list[FieldSet],
+        dropped: bool,
+        gone: bool,
+    ) -> None:
+        """Enters what is doomed of one field or entry, or in it."""
+        declared = self.fields.get(element[2:])
+        kind = self.element if declared is None else declared[1]
+        if kind is None:
+            return
+        # A declared field is owned with anything below it, a map entry only by itself.
+        if declared is None:
+            mine, owned = is_member(before), any(map(is_member, now))
+        else:
+            mine, owned = True, any(now) or (bool(now) and not _leaves_something(kind, item))
+        lost = (dropped or mine) and not owned
+        if mine and (gone or lost) and (declared is None or _sets_something(kind, item)):
+            found[element] = LEAF
+        elif before:
+            below = kind.doomed(item, before, now, dropped or mine, gone or lost)
+            if below is not None:
+                found[element] = below
 
     def extract(self, value: Json, fields: FieldSet) -> Json:
         if type(value) is not dict or not value or self.atomic:
@@ -217,22 +240,18 @@ class MapType(Type):
             return fields
         if self.atomic:
             return LEAF
-        if not any(fields.values()):
-            return fields
-        found: FieldSet | None = None
-        declared = self.fields
-        for element, node in fields.items():
-            if not node:
-                continue
-            field = declared.get(element[2:]) if element[0] == "f" else None
-            kind = self.element if field is None else field[1]
-            if kind is not None and kind.collapses:
-                result = kind.reconcile(node)
-                if result is not node:
-                    if found is None:
-                        found = fields.copy()
+        found = fields
+        for element, kind in self.collapsing:
+            node = fields.get(element)
+            if node and (result := kind.reconcile(node)) is not node:
+                found = fields.copy() if found is fields else found
+                found[element] = result
+        if self.element is not None and self.element.collapses:
+            for element, node in fields.items():
+                if node and element[2:] not in self.fields and (result := self.element.reconcile(node)) is not node:
+                    found = fields.copy() if found is fields else found
                     found[element] = result
-        return fields if found is None else found
+        return found
 
 
 def _sets_something(kind: Type, item: Json) -> bool:

@@ -9,7 +9,7 @@ down to being the very same object when nothing changed at all, which is what ma
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from setpoint.merge.fieldset import EMPTY, FieldSet
 from setpoint.objects.tree import Json
@@ -100,22 +100,3 @@ def compare(root: Type, old: Json, new: Json) -> Comparison:
     added: FieldSet = {}
     root.compare("", old, new, removed, modified, added)
     return Comparison(removed.get("", EMPTY), modified.get("", EMPTY), added.get("", EMPTY))
-
-
-def equal(left: Json, right: Json) -> bool:
-    """Whether two values are the same: 1 and 1.0 are, 1 and true are not."""
-    if left is right:
-        return True
-    kind = type(left)
-    other: Any = type(right)
-    if kind is float or other is float:
-        return kind is not bool and other is not bool and isinstance(left, int | float) and left == right
-    if kind is not other:
-        return False
-    if kind is dict:
-        if len(left) != len(right):
-            return False
-        return all(key in right and equal(item, right[key]) for key, item in left.items())
-    if kind is list:
-        return len(left) == len(right) and all(map(equal, left, right))
-    return bool(left == right)

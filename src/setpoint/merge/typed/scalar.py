@@ -1,7 +1,8 @@
 """Scalars: strings, numbers, booleans, and values that may be any of them. A scalar is owned and merged whole."""
 
+from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import LEAF, FieldSet
-from setpoint.merge.typed.node import Mismatch, Type, equal
+from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.objects.tree import Json
 
 _ACCEPTED: dict[str, tuple[type, ...]] = {

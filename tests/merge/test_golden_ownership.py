@@ -1,0 +1,37 @@
+"""The recorded answers of a real API server, as far as field ownership decides them (see `ownership`)."""
+
+import pytest
+import yaml
+from tests.merge.ownership import SCENARIOS, Replay
+
+# How many answers each area must at least have compared: a replay that compares nothing would prove nothing.
+AREAS = {"ssa": 140, "patch": 30, "crd": 60, "cel": 4, "crud": 90, "errors": 10, "lifecycle": 20}
+
+# What the recording shows and a replay of the writes alone cannot come to.
+BEYOND = {
+    "crd-create-minimal": "the server itself writes the status of a CRD",
+    "crud-put-create": "an empty list that the server reads as none",
+    "crud-scale-hpa-v1-v2": "autoscalers are converted between versions",
+    "life-finalizers-deletiontimestamp-cleared": "the write is not what was stored",
+    "ssa-multi-version-hpa": "autoscalers are converted between versions",
+}
+
+pytestmark = pytest.mark.skipif(not SCENARIOS.exists(), reason="the recorded scenarios are not beside this checkout")
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_ownership_comes_out_as_the_real_server_recorded_it(area: str) -> None:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    compared, failures = 0, []
+    for path in sorted((SCENARIOS / area).glob("*.yaml")):
+        text = path.read_text()
+        if "managedFields" not in text and "Apply failed" not in text and area != "ssa":
+            continue
+        replay = Replay()
+        try:
+            replay.run(yaml.load(text, Loader=loader)["steps"])
+        except AssertionError as error:
+            failures.append((path.stem, str(error)[:500], error.__notes__))
+        compared += replay.compared
+    assert [failure for failure in failures if failure[0] not in BEYOND] == []
+    assert compared >= AREAS[area]
