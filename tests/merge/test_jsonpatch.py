@@ -168,6 +168,25 @@ def test_a_diff_makes_the_one_the_other(old: Object, new: Object) -> None:
     assert exactly([old, new]) == before
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "steps"),
+    [
+        (["b", "c"], ["a", "b", "c"], [{"op": "add", "path": "/l/0", "value": "a"}]),
+        (["a", "b", "c"], ["a", "c"], [{"op": "remove", "path": "/l/1"}]),
+        (["a", {"x": 1, "y": 2}, "c"], ["a", {"x": 3, "y": 2}, "c"], [{"op": "replace", "path": "/l/1/x", "value": 3}]),
+        (
+            ["a"],
+            ["a", "b", "c"],
+            [{"op": "add", "path": "/l/1", "value": "b"}, {"op": "add", "path": "/l/2", "value": "c"}],
+        ),
+        (["a", "b", "c"], ["c"], [{"op": "remove", "path": "/l/1"}, {"op": "remove", "path": "/l/0"}]),
+        ([1], [True], [{"op": "replace", "path": "/l/0", "value": True}]),
+    ],
+)
+def test_a_diff_of_lists_leaves_what_both_ends_share(old: Json, new: Json, steps: Json) -> None:
+    assert exactly(jsonpatch.diff({"l": old}, {"l": new})) == exactly(steps)
+
+
 @given(documents(objects_only=True))
 def test_between_equal_documents_there_is_no_difference(document: Object) -> None:
     assert jsonpatch.diff(document, copy.deepcopy(document)) == []

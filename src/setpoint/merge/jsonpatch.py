@@ -29,7 +29,7 @@ MAX_COPIED_BYTES = 3 * 1024 * 1024
 # How many list items all operations together may shift: a second's work or so, where each alone costs nothing.
 MAX_SHIFTED_ITEMS = 1_000_000_000
 
-_FIELDS = ("op", "path", "from", "value")
+_TEXTS = ("op", "path", "from")
 
 
 class Operation(NamedTuple):
@@ -47,28 +47,34 @@ def decode(patch: Json, *, strict: bool = True) -> list[Operation]:
     Raises BadRequest where it is no list of objects, and RequestEntityTooLarge where it is too long. With `strict`
     (field validation Warn or Strict) the fields of each operation must have the right types as well.
     """
-    if type(patch) is not list and patch is not None:
+    if patch is None:
+        return []
+    if type(patch) is not list:
         raise _wrong_type(patch, "[]handlers.jsonPatchOp" if strict else "jsonpatch.Patch", strict)
-    operations = [_operation(item, strict) for item in patch or ()]
-    if len(operations) > MAX_OPERATIONS:
+    for item in patch:
+        _check(item, strict)
+    if len(patch) > MAX_OPERATIONS:
         raise RequestEntityTooLarge.of(
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         )
-    return operations
+    return [_operation(item or {}) for item in patch]
 
 
-def _operation(item: Json, strict: bool) -> Operation:
+def _check(item: Json, strict: bool) -> None:
     if item is None:
-        return Operation("unknown", None)
+        return
     if type(item) is not dict:
         raise _wrong_type(item, "handlers.jsonPatchOp" if strict else "jsonpatch.Operation", strict)
     if strict:
         for name, value in item.items():
-            if name in ("op", "path", "from") and value is not None and type(value) is not str:
+            if name in _TEXTS and value is not None and type(value) is not str:
                 raise BadRequest(
                     f"error decoding patch: json: cannot unmarshal {json_type(value)} "
                     f"into Go struct field jsonPatchOp.{name} of type string"
                 )
+
+
+def _operation(item: Object) -> Operation:
     return Operation(_text(item, "op") or "unknown", _text(item, "path"), _text(item, "from"), item.get("value"))
 
 
@@ -89,7 +95,7 @@ def unknown_fields(patch: Json) -> list[str]:
         for position, item in enumerate(patch if type(patch) is list else ())
         if type(item) is dict
         for name in item
-        if name not in _FIELDS
+        if name not in _TEXTS and name != "value"
     ]
 
 

@@ -1,10 +1,9 @@
 """Applies a strategic merge patch to an object: maps field by field, lists by the strategy of their field.
 
-Pure: neither input changes, and the result shares with both what it can. `combining` is for a patch that is merged into
-another patch, not into an object: then directives and nulls are kept for the one who applies the result.
+Pure: neither input changes, and the result shares with both what it can. `combining` is for the two halves of a
+three-way patch, where the changes are merged into the deletions: nulls and directives stay for the one who applies it.
 """
 
-from setpoint.merge.equality import identical
 from setpoint.merge.failure import PatchFailed
 from setpoint.merge.strategic.directives import (
     A_LIST,
@@ -15,7 +14,6 @@ from setpoint.merge.strategic.directives import (
     REPLACE,
     RETAIN_KEYS,
     bad_format,
-    bad_order,
     field_of,
     is_deletion,
     item_key,
@@ -56,14 +54,12 @@ def merge_maps(original: Object, patch: Object, schema: PatchSchema, combining: 
     for key, value in patch.items():
         deletes = False
         if key[:1] == "$" and key.startswith(DELETE_FROM):
-            if combining:
-                merged[key] = value
-                continue
             key, deletes = field_of(key, DELETE_FROM), True
         if value is None:
-            merged.pop(key, None)
             if combining:
                 merged[key] = None
+            else:
+                merged.pop(key, None)
             continue
         current: Json = merged.get(key)
         kind = type(value)
@@ -123,19 +119,15 @@ def _follow_directives(merged: Object, patch: Object, schema: PatchSchema, combi
     for directive, order in patch.items():
         if directive.startswith(ORDER):
             del rest[directive]
-            if combining and not identical(merged.setdefault(directive, order), order):
-                raise bad_order()
+            if combining:
+                merged[directive] = order
             _merge_in_order(merged, rest, directive, order, schema, combining)
     return rest
 
 
 def _retain_keys(merged: Object, patch: Object, retained: Json, combining: bool) -> None:
     if combining:
-        if not identical(merged.setdefault(RETAIN_KEYS, retained), retained):
-            raise APIError(
-                f"{format_v(merged[RETAIN_KEYS])} and {format_v(retained)} are not deep equal: "
-                "this may happen when calculating the 3-way diff patch"
-            )
+        merged[RETAIN_KEYS] = retained
         return
     if type(retained) is not list:
         raise bad_format("retainKeys")
