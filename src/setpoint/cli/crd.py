@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import click
-import yaml
 
+from setpoint.objects import yamltext
 from setpoint.objects.tree import Object
 from setpoint.schema.types import ModelError, Resource, crd_of
 
@@ -29,7 +29,7 @@ def crd(targets: tuple[str, ...], storage: str | None) -> None:
             if cls not in versions:
                 versions.append(cls)
     documents = [_definition(classes, storage) for classes in found.values()]
-    click.echo("---\n".join(_yaml(document) for document in documents), nl=False)
+    click.echo("---\n".join(map(yamltext.dump, documents)), nl=False)
 
 
 def _definition(classes: list[type[Resource]], storage: str | None) -> Object:
@@ -37,11 +37,6 @@ def _definition(classes: list[type[Resource]], storage: str | None) -> Object:
         return crd_of(*classes, storage=storage)
     except ModelError as error:
         raise click.ClickException(str(error)) from None
-
-
-def _yaml(document: Object) -> str:
-    text: str = yaml.safe_dump(document, sort_keys=True, allow_unicode=True, width=120)
-    return text
 
 
 def _classes(target: str) -> list[type[Resource]]:

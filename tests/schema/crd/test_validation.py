@@ -32,7 +32,8 @@ def test_creating(case: Any) -> None:
 @pytest.mark.parametrize("case", named(table("update")))
 def test_updating(case: Any) -> None:
     old, new = build(PLAIN, case["old"]), build(PLAIN, case["new"])
-    old["metadata"]["generation"] = 3
+    for tree in (old, new):
+        tree["metadata"] |= {"generation": 3, "resourceVersion": "1", "uid": "u"}
     prepared = prepare_for_update(new, old)
     assert list(map(str, validate_update(prepared, default(old)))) == case["errors"]
     assert prepared["metadata"]["generation"] == case["generation"]
@@ -84,14 +85,14 @@ def test_every_definition_of_the_recorded_scenarios_that_was_accepted_is_accepte
 
 
 def test_a_status_keeps_the_spec_and_may_forget_stored_versions() -> None:
-    old = prepare_for_create(PLAIN)
+    old = prepare_for_create(build(PLAIN, {"metadata": {"resourceVersion": "1"}}))
     changed = copy(old)
     changed["spec"]["scope"] = "Cluster"
     changed["status"]["storedVersions"] = ["v9"]
     prepared = prepare_for_status_update(changed, old)
     assert prepared["spec"] == old["spec"]
     assert prepared["status"]["storedVersions"] == ["v9"]
-    assert validate_status_update(prepared) == []
+    assert validate_status_update(prepared, old) == []
 
 
 def test_an_empty_list_of_stored_versions_becomes_the_storage_version() -> None:
@@ -102,9 +103,10 @@ def test_an_empty_list_of_stored_versions_becomes_the_storage_version() -> None:
 
 
 def test_accepted_names_of_a_status_must_be_legal() -> None:
-    changed = prepare_for_create(PLAIN)
+    old = prepare_for_create(build(PLAIN, {"metadata": {"resourceVersion": "1"}}))
+    changed = copy(old)
     changed["status"]["acceptedNames"]["plural"] = "Not A Label"
-    assert [error.field for error in validate_status_update(changed)] == ["status.acceptedNames.plural"]
+    assert [error.field for error in validate_status_update(changed, old)] == ["status.acceptedNames.plural"]
 
 
 def test_errors_of_a_schema_stand_where_the_server_puts_them() -> None:

@@ -6,7 +6,7 @@ the fields is that of the Go declarations.
 
 import msgspec
 
-from setpoint.objects.gotext import compact_json
+from setpoint.objects.gotext import RawJson, compact_json
 from setpoint.objects.tree import Json
 from setpoint.schema.crd.definition import Column, Subresources, Version
 from setpoint.schema.openapi import Schema, ValidationRule
@@ -60,14 +60,14 @@ _SCHEMA_FIELDS = [
 ]
 
 
-def shown_schema(schema: Schema) -> msgspec.Raw:
+def shown_schema(schema: Schema) -> RawJson:
     """A whole schema, as the bad value of an error."""
-    return msgspec.Raw(_schema(schema).encode())
+    return RawJson(_schema(schema))
 
 
 def shown_versions(
     versions: list[Version], schemas: list[Schema | None] | None, *, subresources: bool, columns: bool, fields: bool
-) -> msgspec.Raw | None:
+) -> RawJson | None:
     """All versions, as the bad value of an error; `schemas` and the flags say what is not common to all."""
     texts = []
     for position, version in enumerate(versions):
@@ -89,7 +89,7 @@ def shown_versions(
             )
         )
     found = _list(texts)
-    return None if found is None else msgspec.Raw(found.encode())
+    return None if found is None else RawJson(found)
 
 
 def _object(*fields: tuple[str, str | None]) -> str:

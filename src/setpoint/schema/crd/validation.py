@@ -4,8 +4,6 @@ The definition must have its defaults (see `defaults`). Errors come in the order
 server. That server moves what all versions have in common (schema, columns, subresources, selectable fields) to the top
 of the spec before it looks, so the errors of a definition with one version read `spec.validation.openAPIV3Schema...`
 and `spec.additionalPrinterColumns[0]...`; only what differs between versions is found under `spec.versions[i]`.
-
-The rest of the metadata is validated like any object's; `names.name_rule` is the rule for its name.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +11,9 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from setpoint.objects import metavalidation, objectmeta
 from setpoint.objects.field import OMITTED, FieldError, FieldErrorType, child, index, invalid, not_supported, required
-from setpoint.objects.gotext import byte_length, compact_json
+from setpoint.objects.gotext import RawJson, byte_length, compact_json
 from setpoint.objects.names import dns1035_label, dns1123_subdomain
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import structural
@@ -28,6 +27,7 @@ from setpoint.schema.crd.paths import (
     validate_selectable_fields,
     validate_subresources,
 )
+from setpoint.schema.crd.rules import CelRules
 from setpoint.schema.crd.shown import shown_schema, shown_versions
 from setpoint.schema.crd.warnings import every_schema
 from setpoint.schema.openapi import Schema
@@ -46,8 +46,7 @@ class SchemaValidator(Protocol):
 def validate_create(tree: Object, validator: SchemaValidator | None = None) -> list[FieldError]:
     """Everything wrong with a new definition."""
     crd = CustomResourceDefinition.parse(tree)
-    rule = name_rule(crd.spec)
-    errors = [invalid("metadata.name", crd.name, problem) for problem in (rule(crd.name, False) if crd.name else ())]
+    errors = metavalidation.validate_create(_metadata(crd), namespaced=False, name_rule=name_rule(crd.spec))
     errors += _SpecValidation(crd, None, validator or validate_schema).run()
     return errors + _common(crd, None)
 
@@ -55,7 +54,8 @@ def validate_create(tree: Object, validator: SchemaValidator | None = None) -> l
 def validate_update(tree: Object, old: Object, validator: SchemaValidator | None = None) -> list[FieldError]:
     """Everything wrong with a changed definition. What was accepted once and did not change may stay."""
     crd, before = CustomResourceDefinition.parse(tree), CustomResourceDefinition.parse(old)
-    errors = _SpecValidation(crd, before, validator or validate_schema).run()
+    errors = metavalidation.validate_update(_metadata(crd), _metadata(before))
+    errors += _SpecValidation(crd, before, validator or validate_schema).run()
     spec, was = crd.spec, before.spec
     frozen = [("spec.group", spec.group, was.group), ("spec.names.plural", spec.names.plural, was.names.plural)]
     if before.is_true("Established"):
@@ -68,10 +68,15 @@ def validate_update(tree: Object, old: Object, validator: SchemaValidator | None
     return errors + _common(crd, before)
 
 
-def validate_status_update(tree: Object) -> list[FieldError]:
+def validate_status_update(tree: Object, old: Object) -> list[FieldError]:
     """Everything wrong with a changed status. The stored versions are free: a migration may set them."""
-    crd = CustomResourceDefinition.parse(tree)
-    return validate_names(crd.status.accepted_names, "status.acceptedNames")
+    crd, before = CustomResourceDefinition.parse(tree), CustomResourceDefinition.parse(old)
+    errors = metavalidation.validate_update(_metadata(crd), _metadata(before))
+    return errors + validate_names(crd.status.accepted_names, "status.acceptedNames")
+
+
+def _metadata(crd: CustomResourceDefinition) -> Object:
+    return objectmeta.coerce(crd.metadata, drop_malformed=True).metadata
 
 
 def _common(crd: CustomResourceDefinition, old: CustomResourceDefinition | None) -> list[FieldError]:
@@ -193,7 +198,7 @@ class _SpecValidation:
 
     def _version(self, version: Version, position: int, path: str) -> list[FieldError]:
         # Shown as JSON, not as a Go string: the server holds a pointer here.
-        warning = msgspec.Raw(compact_json(version.deprecation_warning).encode())
+        warning = RawJson(compact_json(version.deprecation_warning))
         errors = [
             invalid(child(path, "deprecationWarning"), warning, problem) for problem in _deprecation_problems(version)
         ]
@@ -265,7 +270,7 @@ class _SpecValidation:
 
 def validate_schema(schema: Schema, path: str, *, old: Schema | None, status_subresource: bool) -> list[FieldError]:
     """All rules for a schema, CEL rules included."""
-    return structural.validate_schema(schema, path, old=old, status_subresource=status_subresource)
+    return structural.validate_schema(schema, path, old=old, status_subresource=status_subresource, rules=CelRules())
 
 
 def _is_whole(error: FieldError, path: str) -> bool:
