@@ -11,11 +11,13 @@ _FOLDER = Path(__file__).parent / "cases"
 
 
 def cases(name: str) -> pytest.MarkDecorator:
-    """A decorator that runs a test once for each row of the table, called by the row's name."""
+    """A decorator that runs a test once for each row of the table, called by its name or else by what it is given."""
     rows = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
-    return pytest.mark.parametrize(
-        "case", [pytest.param(row, id=str(row.get("name", at))) for at, row in enumerate(rows)]
-    )
+    return pytest.mark.parametrize("case", [pytest.param(row, id=row.get("name") or _given(row)) for row in rows])
+
+
+def _given(row: dict[str, Any]) -> str:
+    return " ".join(ascii(value)[:60] for name, value in row.items() if name in ("rule", "text", "given"))
 
 
 def refusal(function: Callable[[Any], Any], value: Any, kind: type[Exception] = ValueError) -> str | None:

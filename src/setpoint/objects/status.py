@@ -85,7 +85,8 @@ def from_status(status: Json, http_code: int) -> APIError:
         metadata=metadata if isinstance(metadata, dict) else None,
     )
     error.code = code
-    error.reason = reason or cls.reason
+    # A Status without a reason is one that the server did not classify, and stays so.
+    error.reason = reason if tree else cls.reason
     return error
 
 
