@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonpatch as reference
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setpoint.merge import jsonpatch
@@ -144,6 +144,7 @@ def pointers(tree: Json, path: str = "") -> Iterator[str]:
             yield from pointers(value, f"{path}/{index}")
 
 
+@settings(max_examples=60)
 @given(documents(objects_only=True), st.data())
 def test_agrees_with_an_independent_implementation(document: Object, data: st.DataObject) -> None:
     """What that one can apply we apply with the same result; the leniencies of the real server only add to it."""

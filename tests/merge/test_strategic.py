@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setpoint.merge import strategic
@@ -212,6 +212,7 @@ def test_a_patch_applied_twice_is_a_patch_applied_once(original: Object, patch: 
     assert exactly(strategic.merge(once, patch, POD)) == exactly(once)
 
 
+@settings(max_examples=40)
 @given(PODS, PODS)
 def test_a_three_way_patch_of_an_untouched_object_makes_it_the_configuration(
     original: Object, modified: Object
@@ -227,6 +228,7 @@ def decoded(tree: Json) -> Any:
     return [decoded(item) for item in tree] if type(tree) is list else tree
 
 
+@settings(max_examples=40)
 @given(PODS, PODS, PODS)
 def test_after_a_three_way_patch_there_is_nothing_left_to_carry_over(
     original: Object, modified: Object, current: Object
