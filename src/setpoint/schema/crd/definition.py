@@ -12,6 +12,7 @@ import msgspec
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import GroupKind, GroupResource, version_priority
 from setpoint.objects.tree import Json, Object
+from setpoint.schema.openapi import Schema
 
 GROUP_KIND = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -258,6 +259,8 @@ _EMPTY_IS_ABSENT = frozenset(
         *("x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-validations"),
     }
 )
+# Fields that are no keywords are dropped like unknown fields anywhere; two belong to the built-in kinds only.
+_KEYWORDS = frozenset(Schema.__struct_encode_fields__) - {"x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key"}
 _SCHEMAS = frozenset({"not", "items", "additionalProperties", "additionalItems"})
 _SCHEMA_LISTS = frozenset({"allOf", "oneOf", "anyOf", "items"})
 _SCHEMA_MAPS = frozenset({"properties", "patternProperties", "dependencies", "definitions"})
@@ -268,7 +271,7 @@ def _canonical_schema(tree: Json) -> Json:
         return tree
     found: Object = {}
     for key, value in tree.items():
-        if value is None or (not value and key in _EMPTY_IS_ABSENT):
+        if value is None or key not in _KEYWORDS or (not value and key in _EMPTY_IS_ABSENT):
             continue
         if type(value) is dict and key in _SCHEMAS:
             value = _canonical_schema(value)
