@@ -140,41 +140,62 @@ def _find_duplicates(value: Any, path: str, found: dict[str, None]) -> None:
 
 def check_tree(tree: Json) -> None:
     """Makes sure that a tree built in this process is one that `decode` could have given. Raises BadRequest."""
-    _check(tree, "", 0, set())
+    try:
+        # In a list, so that one function can look at what containers hold.
+        _check_items([tree], -1, set())
+    except _UnfitError as unfit:
+        path = ""
+        for step in unfit.steps[-2::-1]:
+            path = child(path, step) if isinstance(step, str) else f"{path}[{step}]"
+        where = path if len(path) <= 120 else f"{path[:117]}..."
+        raise BadRequest(f"{where}: {unfit}" if where else str(unfit)) from None
 
 
-def _check(value: Json, path: str, depth: int, above: set[int]) -> None:
-    kind = type(value)
-    if kind is str:
-        if not value.isascii() and not _is_text(value):
-            raise _wrong(path, _HALF_PAIR)
-    elif kind is dict or kind is list:
-        if id(value) in above:
-            raise _wrong(path, "the object contains itself")
-        if depth >= MAX_DEPTH:
-            raise _wrong(path, TOO_DEEP)
-        above.add(id(value))
-        if kind is dict:
-            for key, item in value.items():
-                if type(key) is not str:
-                    raise _wrong(path, f"keys must be strings, not {type(key).__name__}")
-                if not key.isascii() and not _is_text(key):
-                    raise _wrong(path, _HALF_PAIR)
-                _check(item, child(path, key), depth + 1, above)
+class _UnfitError(Exception):
+    """Something that JSON cannot hold; `steps` leads to it, innermost first, and is filled on the way out."""
+
+    def __init__(self, why: str, *steps: Any) -> None:
+        super().__init__(why)
+        self.steps = list(steps)
+
+
+def _check_items(container: Json, depth: int, above: set[int]) -> None:
+    is_dict = type(container) is dict
+    above.add(id(container))
+    for key, item in container.items() if is_dict else enumerate(container):
+        kind = type(item)
+        if is_dict and (type(key) is not str or not (key.isascii() or _is_text(key))):
+            raise _UnfitError(_HALF_PAIR if type(key) is str else f"keys must be strings, not {type(key).__name__}")
+        if kind is str:
+            if item.isascii() or _is_text(item):
+                continue
+            why = _HALF_PAIR
+        elif kind is dict or kind is list:
+            if id(item) in above:
+                why = "the object contains itself"
+            elif depth + 1 >= MAX_DEPTH:
+                why = TOO_DEEP
+            else:
+                try:
+                    _check_items(item, depth + 1, above)
+                except _UnfitError as unfit:
+                    unfit.steps.append(key)
+                    raise
+                continue
+        elif kind is int:
+            if INT64_MIN <= item <= INT64_MAX:
+                continue
+            why = "integers must fit into 64 bits"
+        elif kind is float:
+            if item - item == 0:
+                continue
+            why = "numbers must be finite"
+        elif item is None or kind is bool:
+            continue
         else:
-            for at, item in enumerate(value):
-                _check(item, f"{path}[{at}]", depth + 1, above)
-        above.remove(id(value))
-    elif kind is int:
-        if not INT64_MIN <= value <= INT64_MAX:
-            raise _wrong(path, "integers must fit into 64 bits")
-    elif kind is float:
-        if value - value != 0:
-            raise _wrong(path, "numbers must be finite")
-    elif value is not None and kind is not bool:
-        raise _wrong(
-            path, f"must be made of JSON values (dict, list, str, int, float, bool, None), not {kind.__name__}"
-        )
+            why = f"must be made of JSON values (dict, list, str, int, float, bool, None), not {kind.__name__}"
+        raise _UnfitError(why, key)
+    above.remove(id(container))
 
 
 def _is_text(text: str) -> bool:
@@ -183,8 +204,3 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _wrong(path: str, why: str) -> BadRequest:
-    where = path if len(path) <= 120 else f"{path[:117]}..."
-    return BadRequest(f"{where}: {why}" if where else why)

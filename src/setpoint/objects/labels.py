@@ -8,6 +8,7 @@ every match must have. What cannot be parsed raises BadRequest with the words of
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -201,7 +202,16 @@ NOTHING: Selector = _Nothing()
 
 def parse(text: str) -> Selector:
     """Reads a `labelSelector`. Raises BadRequest with the words of the API."""
-    return Selector(_Parser(text).requirements()) if text else EVERYTHING
+    # Clients ask with the same selectors again and again, and a selector never changes.
+    return _parse(text) if len(text) <= _REMEMBERED else _parse.__wrapped__(text)
+
+
+_REMEMBERED = 256
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str) -> Selector:
+    return Selector(_Parser(text).requirements())
 
 
 def from_labels(labels: Labels) -> Selector:
