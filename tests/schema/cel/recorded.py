@@ -1,4 +1,4 @@
-"""Recorded scenarios of a real API server, read as what this package is asked: schemas and objects, with their causes."""
+"""Recorded scenarios of a real API server, read as what rules are asked: schemas and objects, with their causes."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,6 +1,7 @@
 """The recorded answers of a real API server about rules: which it accepts, and what objects break."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ ROOT = "spec.validation.openAPIV3Schema"
 
 @pytest.mark.skipif(not FILES, reason="the recorded scenarios are not beside this checkout")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_answers_as_the_real_server_did(path):
+def test_answers_as_the_real_server_did(path: Path) -> None:
     checked = 0
     for step in steps(path):
         checked += 1

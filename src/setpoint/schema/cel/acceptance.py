@@ -1,7 +1,7 @@
 """Whether a schema's rules may be accepted: their form, their types, where they stand and what they may cost.
 
-A schema with an error in the form of a rule at or below a node has no expressions compiled at that node, so that the author
-sees first what to mend first.
+A schema with an error in the form of a rule at or below a node has no expressions compiled at that node, so that the
+author sees first what to mend first.
 """
 
 from typing import Any, NamedTuple

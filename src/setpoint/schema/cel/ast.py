@@ -1,7 +1,7 @@
 """The tree of an expression.
 
-Macros are expanded as the language defines them (`all` is a comprehension, `has` a select that only tests), so that types
-and costs follow the expansion; a node that came out of a macro remembers which one, for code that can do better.
+Macros are expanded as the language defines them (`all` is a comprehension, `has` a select that only tests), so that
+types and costs follow the expansion; a node that came out of a macro remembers which one, for code that can do better.
 `type` and `overloads` are filled in by the checker.
 """
 
@@ -48,7 +48,8 @@ class Ident(Expr):
 class Select(Expr):
     """`operand.field`, or `has(operand.field)` where it only tests.
 
-    Where the checker finds the whole to be the dotted name of a variable, the operand becomes that and the field is empty.
+    Where the checker finds the whole to be the dotted name of a variable, the operand becomes that, and the field is
+    empty.
     """
 
     __slots__ = ("field", "operand", "test_only")

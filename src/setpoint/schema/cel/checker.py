@@ -1,7 +1,7 @@
 """Types for every node of a tree: names are resolved, overloads chosen, and what does not fit becomes a problem.
 
-The rules, and the words for what is wrong, are those of the real server's checker, so that whoever moves a rule from one
-to the other sees the same answer.
+The rules, and the words for what is wrong, are those of the real server's checker, so that whoever moves a rule from
+one to the other sees the same answer.
 """
 
 from setpoint.schema.cel.ast import (
@@ -302,8 +302,8 @@ class _Checker:
         if ranged.kind in ("dyn", "error", "param"):
             self.assignable([DYN], [ranged])
             return DYN, DYN
-        text = f"expression of type '{self.shown(ranged)}' cannot be range of a comprehension (must be list, map, or dynamic)"
-        self.report(node.range.offset, text)
+        text = f"expression of type '{self.shown(ranged)}' cannot be range of a comprehension"
+        self.report(node.range.offset, f"{text} (must be list, map, or dynamic)")
         return ERROR, ERROR
 
 

@@ -1,7 +1,8 @@
 """An expression as Python source over plain JSON, for the common case in which nothing goes wrong.
 
-The code does no counting and absorbs no errors: it gives the value that exact evaluation would give, or raises something,
-and then exact evaluation decides. What cannot be said that plainly is `_Unsupported`, and has no generated code at all.
+The code does no counting and absorbs no errors: it gives the value that exact evaluation would give, or raises
+something, and then exact evaluation decides. What cannot be said that plainly is `_Unsupported`, and has no generated
+code at all.
 
 Data stays JSON: an object is a dict, a list a list, and only formats and numbers are turned into values when they are
 read. `_Value.shape` says which declaration the JSON of a container follows; None for a list of finished values.
@@ -60,7 +61,7 @@ class _Value(NamedTuple):
 
 
 def generate(tree: Expr, functions: Functions, root: Declaration) -> Fast | None:
-    """A function of `self` and `oldSelf` as JSON (None for an optional that is empty); None if there is no short cut."""
+    """A function of `self` and `oldSelf` as JSON (None for an empty optional), or None if there is no short cut."""
     generator = _Generator(functions, root)
     try:
         source = generator.guarded(tree)

@@ -1,7 +1,7 @@
 """What a call costs when it runs, from the values it was given and the one it gave back.
 
-The units are those of the real server: about one a step, a tenth a character that is looked at. `traversal_cost` counts a
-whole tree of values.
+The units are those of the real server: about one a step, a tenth a character that is looked at. `traversal_cost`
+counts a whole tree of values.
 """
 
 import math

@@ -1,8 +1,8 @@
 """What the values below a schema node are in CEL: their types, names and sizes.
 
-A `Declaration` mirrors the schema as expressions see it: fields under their escaped names, only what has a type (content
-kept only by `x-kubernetes-preserve-unknown-fields` is invisible), with the largest size that the schema, or the size of a
-request, lets each value have.
+A `Declaration` mirrors the schema as expressions see it: fields under their escaped names, only what has a type
+(content kept only by `x-kubernetes-preserve-unknown-fields` is invisible), with the largest size that the schema, or
+the size of a request, lets each value have.
 """
 
 import re
@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from setpoint.schema.cel.lexer import RESERVED
 from setpoint.schema.cel.types import (
     BOOL,
     BYTES,
@@ -28,9 +29,7 @@ from setpoint.schema.openapi import Schema
 
 MAX_REQUEST = 3 * 1024 * 1024
 _NAME_LENGTH = 253
-_RESERVED = frozenset(
-    ["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"]
-)
+_RESERVED = frozenset(["true", "false", "null", "in"]) | RESERVED
 _ESCAPED = re.compile(r"__|[-./]")
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _ESCAPABLE = re.compile(r"[a-zA-Z_./\-][a-zA-Z0-9_./\-]*")
@@ -189,7 +188,7 @@ def _without_default(schema: Schema) -> bool:
 
 
 def with_object_metadata(schema: Schema) -> dict[str, Schema]:
-    """The properties of a resource's root: always with apiVersion, kind, and the name and generateName of its metadata."""
+    """The properties of a resource's root: always with apiVersion, kind, and name and generateName of its metadata."""
     properties = schema.properties
     metadata = properties.get("metadata")
     known = metadata.properties if metadata is not None else {}

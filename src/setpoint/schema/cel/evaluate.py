@@ -116,7 +116,7 @@ class _Compiler:
                 value = operand(state)
                 if isinstance(value, Optional):
                     value = value.value
-                return isinstance(value, Mapping) and value.find(field) is not ABSENT
+                return _find(value, field) is not ABSENT
 
             return _Code(test)
 
@@ -134,9 +134,9 @@ class _Compiler:
 
     def call(self, node: Call) -> _Code:
         if node.function == "_&&_":
-            return self.logic(node, absorbing=False)
+            return self.logic(node, decisive=False)
         if node.function == "_||_":
-            return self.logic(node, absorbing=True)
+            return self.logic(node, decisive=True)
         if node.function == "_?_:_":
             return self.conditional(node)
         if node.function == "@not_strictly_false":
@@ -147,11 +147,11 @@ class _Compiler:
             return self.optional_or(node)
         return self.apply(node)
 
-    def logic(self, node: Call, *, absorbing: bool) -> _Code:
-        """`&&` and `||`: one term that is `absorbing` decides, whatever errors stand before or after it."""
+    def logic(self, node: Call, *, decisive: bool) -> _Code:
+        """`&&` and `||`: one `decisive` term settles it, whatever errors stand before or after it."""
         terms = [self.compile(term).run for term in node.args]
 
-        def run(state: State) -> bool:
+        def run(state: State) -> Any:
             error: EvaluationError | None = None
             for term in terms:
                 try:
@@ -159,13 +159,13 @@ class _Compiler:
                 except EvaluationError as caught:
                     error = error or caught
                     continue
-                if value is absorbing:
-                    return absorbing
+                if value is decisive:
+                    return decisive
                 if not isinstance(value, bool):
                     error = error or no_such_overload()
             if error is not None:
                 raise error
-            return not absorbing
+            return not decisive
 
         return _Code(run)
 

@@ -3,8 +3,8 @@
     @LIBRARY.overload("contains_string: (string).contains(string) -> bool")
     def contains(text: str, part: str) -> bool: ...
 
-The receiver of a method stands in parentheses before the dot. A capital letter is a type parameter. An implementation gets
-checked values and raises `EvaluationError`.
+The receiver of a method stands in parentheses before the dot. A capital letter is a type parameter. An implementation
+gets checked values and raises `EvaluationError`.
 """
 
 import re

@@ -39,6 +39,13 @@ _BROKEN = re.compile(
     r"|`[A-Za-z0-9_.\-/ ]*|[=&|]"
 )
 _KEYWORDS = {"in", "true", "false", "null"}
+# Words that may not be names, though fields may be called so.
+RESERVED = frozenset(
+    [
+        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"),
+        *("namespace", "return", "var", "void", "while"),
+    ]
+)
 END = "<EOF>"
 
 

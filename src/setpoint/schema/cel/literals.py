@@ -1,4 +1,4 @@
-"""The values of number and string literals. A literal that has no value raises `ValueError` with the words to report."""
+"""The values of number and string literals. One that has no value raises `ValueError` with the words to report."""
 
 import re
 

@@ -8,15 +8,12 @@ from collections.abc import Callable
 
 from setpoint.schema.cel import literals
 from setpoint.schema.cel.ast import Call, Comprehension, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
-from setpoint.schema.cel.lexer import END, Token, tokenize
+from setpoint.schema.cel.lexer import END, RESERVED, Token, tokenize
 from setpoint.schema.cel.macros import MacroError, expand
 from setpoint.schema.cel.source import MAX_CODE_POINTS, CompileError, Problem
 
 MAX_DEPTH = 250
 
-_RESERVED = frozenset(
-    ["as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"]
-)
 # Operator -> (precedence, name of its function). `||` and `&&` are the loosest; all others are left-associative.
 _BINARY = {
     "||": (0, "_||_"),
@@ -39,11 +36,16 @@ _ORDER = [
     *("[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":", "true", "false", "null"),
     *("NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"),
 ]
-_OPERAND = frozenset(["[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"])
+_OPERAND = frozenset(
+    [
+        *("[", "{", "(", ".", "-", "!", "true", "false", "null"),
+        *("NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"),
+    ]
+)
 _AFTER_OPERAND = frozenset([*_BINARY, ".", "[", "?", ":", ",", ")", "]", "}", END])
 
 
-class _Stop(Exception):
+class _Stop(Exception):  # noqa: N818 - the end of parsing, not an error of its own
     """Nothing sensible can be read after this error."""
 
 
@@ -267,7 +269,7 @@ class _Parser:
 
     def name(self, token: Token, dot: str) -> Expr:
         offset = token.offset - len(dot)
-        if token.text in _RESERVED:
+        if token.text in RESERVED:
             self.problems.append(Problem(offset, f"reserved identifier: {token.text}"))
         opening = self.tokens[self.at]
         if opening.kind != "(":

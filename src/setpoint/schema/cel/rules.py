@@ -1,7 +1,7 @@
 """The rules of a whole schema, ready to be applied to objects.
 
-`compile_rules` gives the tree of those schema nodes that have rules at or below them; `Rules.validate` walks it along an
-object, and beside it the old object on an update. Expressions are compiled when they first run.
+`compile_rules` gives the tree of those schema nodes that have rules at or below them; `Rules.validate` walks it along
+an object, and beside it the old object on an update. Expressions are compiled when they first run.
 
 Rules run without counting what they cost as long as what they may cost at most stays within the budget of the object.
 Only where that is not sure, the whole validation runs again and counts.
@@ -32,7 +32,7 @@ _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no furthe
 
 
 class RuleError(NamedTuple):
-    """A rule that an object does not satisfy. One that is `ratcheted` was broken before, and is only worth a warning."""
+    """A rule that an object breaks. One that is `ratcheted` was broken before, and is only worth a warning."""
 
     error: FieldError
     ratcheted: bool = False
@@ -274,7 +274,8 @@ def compile_rules(schema: Schema, *, root: bool = True) -> Rules | None:
 
 def _evaluation_problem(text: str, shown: str) -> str:
     if text.startswith("no such overload"):
-        return f"'{text}': call arguments did not match a supported operator, function or macro signature for rule: {shown}"
+        words = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{text}': {words}: {shown}"
     return f"{text} evaluating rule: {shown}"
 
 

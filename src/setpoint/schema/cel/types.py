@@ -1,7 +1,7 @@
 """The types of CEL, and when one may stand for another.
 
-Types are values and compare by what they are. Type parameters are bound while an overload is tried; a `Bindings` is never
-changed in place, so a try that fails leaves no trace.
+Types are values and compare by what they are. Type parameters are bound while an overload is tried; a `Bindings` is
+never changed in place, so a try that fails leaves no trace.
 """
 
 import re
@@ -74,7 +74,7 @@ _NAME = re.compile(r"[A-Za-z_.0-9]+")
 
 
 def parse_type(text: str) -> Type:
-    """Reads a type of a declaration: `list(A)`, `map(string, dyn)`, `optional(V)`, `net.IP`. One capital is a parameter."""
+    """Reads a type as declarations write it: `list(A)`, `map(string, dyn)`, `optional(V)`, `net.IP`."""
     found, rest = _parse(text.strip())
     if rest:
         raise ValueError(f"cannot read the type {text!r} from {rest!r} on")

@@ -1,8 +1,8 @@
 """The values of CEL at run time.
 
-bool, str, bytes, float and None are themselves; int is CEL's int and `Uint` its uint; lists are Python lists (a `SetList`
-or `MapList` where the schema gives the list that meaning); maps are a `MapValue` or a view of a JSON object (see `views`).
-Equality and order are CEL's, never Python's: `equal` and `compare`, not `==` and `<`.
+bool, str, bytes, float and None are themselves; int is CEL's int and `Uint` its uint; lists are Python lists (a
+`SetList` or `MapList` where the schema gives the list that meaning); maps are a `MapValue` or a view of a JSON object
+(see `views`). Equality and order are CEL's, never Python's: `equal` and `compare`, not `==` and `<`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ class _Moment:
         self.nanos = nanos
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.nanos == self.nanos  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.nanos == self.nanos
 
     def __hash__(self) -> int:
         return hash(self.nanos)

@@ -92,7 +92,12 @@ RULES = {
 }
 # The kinds of types that a clause takes, for the check of literals.
 ACCEPTS = {
-    "s": frozenset(["string", "bool", "bytes", "int", "uint", "double", "map", "list", "type", "duration", "timestamp", "null", "dyn"]),
+    "s": frozenset(
+        [
+            *("string", "bool", "bytes", "int", "uint", "double", "map", "list", "type", "duration", "timestamp"),
+            *("null", "dyn"),
+        ]
+    ),
     "d": frozenset(["int", "uint", "dyn"]),
     "f": frozenset(["double", "dyn"]),
     "e": frozenset(["double", "dyn"]),

@@ -13,7 +13,7 @@ _overload = STRINGS.overload
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 # What Go's unicode.IsSpace holds to be space; Python's strip() also takes the separators 1c to 1f.
-_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED = str.maketrans(
     {
         "\a": "\\a",
@@ -156,7 +156,7 @@ def _join(items: list[Any], separator: str = "") -> str:
 
 @_overload("strings_quote: strings.quote(string) -> string")
 def _quote(text: str) -> str:
-    """In double quotes, with the usual escapes and nothing else; `gotext.quote` would also escape what is not printable."""
+    """In double quotes, with the usual escapes and nothing else: `gotext.quote` also escapes what is not printable."""
     plain = quote(text)
     return plain if len(plain) == len(text) + 2 else f'"{text.translate(_QUOTED)}"'
 

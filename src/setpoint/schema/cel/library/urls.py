@@ -107,10 +107,8 @@ def _unescape(text: str, *, plus: bool = False) -> str:
         return text
     raw = text.encode("utf-8", "surrogatepass")
     parts = raw.split(b"%")
-    out = [parts[0]]
-    for part in parts[1:]:
-        out.append(bytes([int(part[:2], 16)]) + part[2:])
-    return b"".join(out).decode("utf-8", "replace")
+    rest = [bytes([int(part[:2], 16)]) + part[2:] for part in parts[1:]]
+    return b"".join([parts[0], *rest]).decode("utf-8", "replace")
 
 
 @_overload("string_to_url: url(string) -> kubernetes.URL")
