@@ -103,6 +103,19 @@ def test_absurd_numbers_are_refused_or_handled_at_once() -> None:
     assert str(Quantity.parse("1e-1000000000")) == "1e-9"
 
 
+def test_sums_do_not_grow_without_bound() -> None:
+    def sum_up(steps: int) -> str:
+        total = Quantity.parse("1")
+        for step in range(1, steps):
+            total = total + Quantity.parse("9" * 1999 + f"e{1900 * step}")
+        return str(total)
+
+    assert refusal(sum_up, 2) is None
+    why = refusal(sum_up, 10)
+    assert why is not None
+    assert "too many" in why
+
+
 def test_a_quantity_can_be_made_from_a_number() -> None:
     assert str(Quantity(1500, -3)) == "1500m"
     assert str(Quantity(4096, 0, Format.BINARY_SI)) == "4Ki"

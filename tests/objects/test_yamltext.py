@@ -92,6 +92,22 @@ def test_aliases_that_multiply_a_document_are_refused() -> None:
     assert refusal(load, "\n".join(lines), BadRequest) == "yaml: document contains excessive aliasing"
 
 
+def test_aliases_that_multiply_a_long_text_are_refused() -> None:
+    text = f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 100)}]"
+    assert refusal(load, text, BadRequest) == "yaml: document contains excessive aliasing"
+
+
+def test_a_long_key_given_twice_by_an_alias_is_reported_in_short() -> None:
+    text = f"? &a {'x' * 100_000}\n: 1\n" + "*a : 1\n" * 20
+    duplicates = load(text).duplicates
+    assert len(duplicates) == 20
+    assert all(len(duplicate) < 1100 for duplicate in duplicates)
+
+
+def test_only_the_first_hundred_duplicates_are_reported() -> None:
+    assert len(load("k: 1\n" * 500).duplicates) == 100
+
+
 def test_many_plain_aliases_are_fine() -> None:
     tree = load("a: &a [1, 2]\nb: [" + ", ".join(["*a"] * 50) + "]").tree
     assert len(tree["b"]) == 50

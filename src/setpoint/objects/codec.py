@@ -12,6 +12,7 @@ library may not have.
 """
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ _TOO_LARGE = "a number is out of the range of a 64-bit float"
 _HALF_PAIR = "a string or a key has half of a surrogate pair, which UTF-8 cannot hold"
 # Naming the exact fault of a malformed text means scanning it in Python; a larger one is told less.
 _EXPLAINED = 256 * 1024
+_MAX_PATH = 1000
 _BLANK = b" \t\r\n"
 # Every digit becomes a 0: a row of 19 zeros then shows that a number may be beyond 64 bits.
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -112,30 +114,48 @@ def duplicate_fields(data: bytes, tree: Json) -> list[str]:
         repeats = True
         return _Pairs(items)
 
-    exact = json.loads(data, object_pairs_hook=pairs, parse_int=str, parse_float=str)
+    exact = json.loads(data.decode(), object_pairs_hook=pairs, parse_int=str, parse_float=str)
     if not repeats:
         return []
-    paths: dict[str, None] = {}
-    _find_duplicates(exact, "", paths)
-    return [duplicate_field(path) for path in list(paths)[:MAX_STRICT_ERRORS]]
+    found: dict[str, None] = {}
+    _find_duplicates(exact, [], found)
+    return list(found)
 
 
 class _Pairs(list[tuple[str, Any]]):
     """An object with a key given twice."""
 
 
-def _find_duplicates(value: Any, path: str, found: dict[str, None]) -> None:
-    if type(value) is dict or type(value) is _Pairs:
-        seen: set[str] = set()
-        for key, item in value.items() if type(value) is dict else value:
-            place = child(path, key)
-            if key in seen:
-                found[place] = None
-            seen.add(key)
-            _find_duplicates(item, place, found)
-    elif type(value) is list:
-        for at, item in enumerate(value):
-            _find_duplicates(item, f"{path}[{at}]", found)
+def _find_duplicates(value: Any, steps: list[str | int], found: dict[str, None]) -> None:
+    """Walks what was read. Paths are written out only where they are needed: a long key has many fields below it."""
+    if type(value) is list:
+        children: Any = enumerate(value)
+    elif type(value) is dict:
+        children = value.items()
+    elif type(value) is _Pairs:
+        children = value
+    else:
+        return
+    seen: set[str | int] = set()
+    for step, item in children:
+        if len(found) >= MAX_STRICT_ERRORS:
+            return
+        steps.append(step)
+        if step in seen:
+            found[duplicate_field(_path(steps))] = None
+        seen.add(step)
+        _find_duplicates(item, steps, found)
+        steps.pop()
+
+
+def _path(steps: Iterable[str | int]) -> str:
+    """The path of these steps, cut where nobody would read on."""
+    path = ""
+    for step in steps:
+        path = child(path, step[:_MAX_PATH]) if isinstance(step, str) else f"{path}[{step}]"
+        if len(path) > _MAX_PATH:
+            return f"{path[:_MAX_PATH]}..."
+    return path
 
 
 def check_tree(tree: Json) -> None:
@@ -144,10 +164,8 @@ def check_tree(tree: Json) -> None:
         # In a list, so that one function can look at what containers hold.
         _check_items([tree], -1, set())
     except _UnfitError as unfit:
-        path = ""
-        for step in unfit.steps[-2::-1]:
-            path = child(path, step) if isinstance(step, str) else f"{path}[{step}]"
-        where = path if len(path) <= 120 else f"{path[:117]}..."
+        # The outermost step is the list above.
+        where = _path(unfit.steps[-2::-1])
         raise BadRequest(f"{where}: {unfit}" if where else str(unfit)) from None
 
 

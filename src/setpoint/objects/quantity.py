@@ -28,6 +28,7 @@ _BINARY_DIGITS = 14
 # Beyond these Python would not turn the number into text, and no real resource is that large.
 _MAX_DIGITS = 2000
 _MAX_SHIFT = 2000
+_MAX_BITS = 14_000
 
 
 class Format(Enum):
@@ -127,10 +128,7 @@ class Quantity:
 
     def as_float(self) -> float:
         """The nearest float, or infinity."""
-        try:
-            return float(f"{self.unscaled}e{self.scale}")
-        except ValueError:
-            return 0.0
+        return float(f"{self.unscaled}e{self.scale}")
 
     def __add__(self, other: "Quantity") -> "Quantity":
         return self._plus(other, other.unscaled)
@@ -148,6 +146,8 @@ class Quantity:
         if max(self.scale, other.scale) - scale > _MAX_SHIFT:
             raise ValueError("the quantities are too many orders of magnitude apart to be added exactly")
         mine, its = self.unscaled * 10 ** (self.scale - scale), addend * 10 ** (other.scale - scale)
+        if (mine + its).bit_length() > _MAX_BITS:
+            raise ValueError("the sum of the quantities has too many digits")
         small = small and all(INT64_MIN <= part <= INT64_MAX for part in (mine, its))
         return Quantity(mine + its, scale, format_, _small=small)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 from yaml import events
 
-from setpoint.objects.codec import MAX_BODY, MAX_DEPTH, TOO_DEEP
+from setpoint.objects.codec import MAX_BODY, MAX_DEPTH, MAX_STRICT_ERRORS, TOO_DEEP
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
 from setpoint.objects.gotext import INT64_MAX, INT64_MIN, float_text, general_float, quote
 from setpoint.objects.tree import Json, Object, copy
@@ -41,6 +41,8 @@ _TIMESTAMP = re.compile(
 )
 # The longest number that is read as one; Python would refuse to convert much longer ones.
 _MAX_NUMBER = 400
+# As much of a key as a message shows.
+_MAX_SHOWN = 1000
 
 _CORE = "tag:yaml.org,2002:"
 _STR = f"{_CORE}str"
@@ -72,7 +74,7 @@ def load_all(text: str | bytes, limit: int = MAX_BODY) -> Iterator[Document]:
         while not loader.check_event(events.StreamEndEvent):
             event = loader.get_event()
             if isinstance(event, events.DocumentStartEvent):
-                yield _Builder(loader).document()
+                yield _Builder(loader, limit).document()
     except yaml.MarkedYAMLError as error:
         raise BadRequest(_fault(error)) from None
     except yaml.reader.ReaderError as error:
@@ -99,27 +101,31 @@ def _fault(error: yaml.MarkedYAMLError) -> str:
 class _Frame:
     """A collection that is being read."""
 
-    __slots__ = ("anchor", "key", "line", "nodes", "value")
+    __slots__ = ("anchor", "key", "line", "nodes", "size", "value")
 
-    def __init__(self, value: Any, anchor: str | None, nodes: int, line: int) -> None:
+    def __init__(self, value: Any, anchor: str | None, line: int, nodes: int, size: int) -> None:
         self.value = value
         self.anchor = anchor
-        self.nodes = nodes
         self.line = line
+        # What the document had before this collection.
+        self.nodes = nodes
+        self.size = size
         self.key: Any = _NO_KEY
 
 
 class _Builder:
     """Builds the tree of one document from its events, with a stack of its own instead of recursion."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, limit: int) -> None:
         self.loader = loader
+        self.limit = limit
         self.stack: list[_Frame] = []
-        # Anchor to its value and number of nodes.
-        self.anchors: dict[str, tuple[Any, int]] = {}
+        # Anchor to its value, its number of nodes and of characters.
+        self.anchors: dict[str, tuple[Any, int, int]] = {}
         self.duplicates: list[str] = []
-        # How many nodes the tree has, and how many of them aliases copied.
+        # How many nodes and characters the tree has, and how many of the nodes aliases copied.
         self.nodes = 0
+        self.size = 0
         self.copied = 0
         self.root: Any = None
 
@@ -129,8 +135,9 @@ class _Builder:
             line = event.start_mark.line + 1
             if isinstance(event, events.ScalarEvent):
                 value = _scalar(event)
+                self.size += len(event.value)
                 if event.anchor:
-                    self.anchors[event.anchor] = (value, 1)
+                    self.anchors[event.anchor] = (value, 1, len(event.value))
                 is_merge = value == "<<" and event.implicit[0] and isinstance(value, str)
                 self.add(_MERGE if is_merge and self.wants_key() else value, line)
             elif isinstance(event, events.AliasEvent):
@@ -139,13 +146,14 @@ class _Builder:
                 if len(self.stack) >= MAX_DEPTH:
                     raise BadRequest(TOO_DEEP)
                 if event.anchor:
-                    self.anchors[event.anchor] = (_OPEN, 0)
+                    self.anchors[event.anchor] = (_OPEN, 0, 0)
                 is_map = isinstance(event, events.MappingStartEvent)
-                self.stack.append(_Frame({} if is_map else [], event.anchor, self.nodes, line))
+                self.stack.append(_Frame({} if is_map else [], event.anchor, line, self.nodes, self.size))
             else:
                 frame = self.stack.pop()
                 if frame.anchor:
-                    self.anchors[frame.anchor] = (frame.value, self.nodes - frame.nodes + 1)
+                    nodes, size = self.nodes - frame.nodes + 1, self.size - frame.size
+                    self.anchors[frame.anchor] = (frame.value, nodes, size)
                 self.add(frame.value, frame.line)
         return Document(self.root, tuple(self.duplicates))
 
@@ -155,12 +163,14 @@ class _Builder:
     def alias(self, name: str | None) -> Any:
         if name is None or name not in self.anchors:
             raise BadRequest(f"yaml: unknown anchor '{name}' referenced")
-        value, nodes = self.anchors[name]
+        value, nodes, size = self.anchors[name]
         if value is _OPEN:
             raise BadRequest(f"yaml: anchor '{name}' value contains itself")
         self.nodes += nodes
+        self.size += size
         self.copied += nodes
-        if self.copied > 100 and self.nodes > 1000 and self.copied / self.nodes > _allowed_share(self.nodes):
+        many = self.copied > 100 and self.nodes > 1000 and self.copied / self.nodes > _allowed_share(self.nodes)
+        if many or self.size > self.limit:
             raise BadRequest("yaml: document contains excessive aliasing")
         # A copy is as deep as its original, below the place where it goes.
         if isinstance(value, dict | list) and len(self.stack) + _depth(value) > MAX_DEPTH:
@@ -184,8 +194,8 @@ class _Builder:
                 self.put(frame.value, key, value, line)
 
     def put(self, into: Object, key: str, value: Any, line: int) -> None:
-        if key in into:
-            self.duplicates.append(f"line {line}: key {quote(key)} already set in map")
+        if key in into and len(self.duplicates) < MAX_STRICT_ERRORS:
+            self.duplicates.append(f"line {line}: key {quote(key[:_MAX_SHOWN])} already set in map")
         into[key] = value
 
     def merge(self, into: Object, value: Any, line: int) -> None:
