@@ -165,7 +165,7 @@ def _merge_in_order(
         if field.merges and field.merge_key:
             live = _live_order(live, changes, field.merge_key)
     element_type(live, [] if changes is _MISSING else changes)
-    merged[key] = arrange(items, order, live, field.merge_key)
+    merged[key] = arrange(items, order, live, field.merge_key, combining)
     patch.pop(key, None)
 
 
@@ -267,7 +267,7 @@ def _merge_lists_of_maps(
             merged[found] = merge_maps(merged[found], item, field.schema, combining)
             in_place = in_place and found > last
             last = found
-    return merged if in_place or not ordered else arrange(merged, patch, original, merge_key)
+    return merged if in_place or not ordered else arrange(merged, patch, original, merge_key, combining)
 
 
 def _follow_items(original: list[Json], patch: list[Json], merge_key: str) -> tuple[list[Json], list[Json]]:

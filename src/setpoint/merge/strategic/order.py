@@ -15,14 +15,15 @@ _SHORT = 20
 
 # A position, the key that has it, and the item.
 Entry = tuple[int, Any, Json]
-_FIRST: Entry = (0, None, None)
 _position = itemgetter(0)
 
 
-def arrange(merged: list[Json], order: list[Json], live: list[Json], merge_key: str) -> list[Json]:
+def arrange(
+    merged: list[Json], order: list[Json], live: list[Json], merge_key: str, combining: bool = False
+) -> list[Json]:
     """The merged items, of which those in `order` follow it, and the others follow `live`."""
     keys = item_keys(merged, merge_key)
-    if merged and merge_key:
+    if merge_key and keys:
         for position, item in enumerate(order):
             if type(item) is not dict:
                 raise APIError(f"value for key {position} is not a map")
@@ -31,27 +32,37 @@ def arrange(merged: list[Json], order: list[Json], live: list[Json], merge_key: 
     named: list[Entry] = []
     others: list[Entry] = []
     for key, item in zip(keys, merged, strict=True):
-        if key in wanted:
-            named.append((wanted[key], key, item))
-        else:
+        position = wanted.get(key, -1)
+        if position < 0:
             others.append((before.get(key, -1), key, item))
+        else:
+            named.append((position, key, item))
+    if combining:
+        return _interleave(_deletions_last(others), _deletions_last(named), before)
     return _interleave(_sorted(others), _sorted(named), before)
 
 
 def _positions(keys: list[Any]) -> dict[Any, int]:
     """Where each key first stands."""
-    return {key: position for position, key in zip(range(len(keys) - 1, -1, -1), reversed(keys), strict=True)}
+    found = dict(zip(keys, range(len(keys)), strict=True))
+    if len(found) < len(keys):
+        for position in range(len(keys) - 1, -1, -1):
+            found[keys[position]] = position
+    return found
 
 
 def _sorted(items: list[Entry]) -> list[Entry]:
-    """The items by their position, deletions last (a list has them only when two patches are combined)."""
+    """The items by their position."""
+    if any(position < 0 for position, _, _ in items):
+        return _sorted_around_strangers(items)
+    items.sort(key=_position)
+    return items
+
+
+def _deletions_last(items: list[Entry]) -> list[Entry]:
+    """The items by their position, but those that only say that an item goes at the end."""
     kept = [entry for entry in items if not is_deletion(entry[2])]
-    deletions = [] if len(kept) == len(items) else [entry for entry in items if is_deletion(entry[2])]
-    if min(kept, key=_position, default=_FIRST)[0] < 0:
-        kept = _sorted_around_strangers(kept)
-    else:
-        kept.sort(key=_position)
-    return kept + deletions
+    return _sorted(kept) + [entry for entry in items if is_deletion(entry[2])]
 
 
 def _sorted_around_strangers(items: list[Entry]) -> list[Entry]:
