@@ -133,19 +133,15 @@ class FieldManager:
         self, live: Object, config: Object, fields: FieldSet, managers: Managers, manager: str, force: bool
     ) -> tuple[Object, Managers]:
         me = self._identify(manager, APPLY)
-        last = managers.get(me)
+        last = managers.get(me) or Managed(EMPTY, self._version, applied=True)
         new, managers = self._updater.apply(live, config, fields, self._version, managers, me, force)
-        unchanged = new is live
-        mine = managers.get(me)
-        if mine is not None:
-            owned = fieldset.difference(mine.fields, _STRIPPED)
-            if not owned:
-                del managers[me]
-            else:
-                before = last.fields if last is not None else EMPTY
-                owned = before if owned == before else fieldset.ordered(owned, before)
-                time = mine.time if unchanged else self._now()
-                managers[me] = Managed(owned, self._version, applied=True, time=time)
+        owned = fieldset.difference(managers[me].fields, _STRIPPED) if me in managers else EMPTY
+        if owned:
+            owned = last.fields if owned == last.fields else fieldset.ordered(owned, last.fields)
+            time = last.time if new is live else self._now()
+            managers[me] = Managed(owned, self._version, applied=True, time=time)
+        else:
+            managers.pop(me, None)
         return new, managers
 
     def _base(self, live: Object | None, sent: Json) -> Managers:

@@ -84,7 +84,7 @@ class Updater:
         managers = self._reconcile(managers)
         last = managers.get(me)
         fields = self.without_reset(fields, version)
-        managers[me] = Managed(fields, version, applied=True, time=last.time if last else None)
+        managers[me] = Managed(fields, version, applied=True)
         new = self.types[version].merge(live, config)
         if last is not None and last.fields:
             new = self._prune(new, managers, me, last)
