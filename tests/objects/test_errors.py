@@ -1,11 +1,8 @@
 """The errors of the API: their exact Status, and the way back from one."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from setpoint.objects import errors
 from setpoint.objects.errors import APIError, Conflict, Expired, Forbidden, Invalid, StatusCause
@@ -299,23 +296,3 @@ def test_any_answer_becomes_an_error(body: Any, code: int, kind: type[APIError],
     assert type(error) is kind
     assert (error.code, error.reason) == (code, reason)
     assert error.message
-
-
-GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "scenarios"
-
-
-def recorded_failures() -> Iterator[dict[str, Any]]:
-    for path in sorted(GOLDEN.glob("*/*.yaml")):
-        for step in yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["steps"]:
-            body = step.get("expect", {}).get("body")
-            if isinstance(body, dict) and body.get("kind") == "Status" and body.get("status") == "Failure":
-                yield body
-
-
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the recorded scenarios are not beside this checkout")
-def test_every_recorded_failure_survives_the_way_through_an_error() -> None:
-    # Some were recorded in part only.
-    failures = [body for body in recorded_failures() if {"apiVersion", "metadata", "message", "code"} <= body.keys()]
-    assert len(failures) > 100
-    for body in failures:
-        assert from_status(body, body["code"]).to_status() == body

@@ -50,9 +50,7 @@ def test_a_prefix_may_end_with_a_dash(rule: names.NameRule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(
-    "text", ["a" * 1_000_000 + "!", "a-" * 500_000, "a." * 500_000, "-" * 1_000_000, "é" * 500_000]
-)
+@pytest.mark.parametrize("text", ["a" * 200_000 + "!", "a-" * 100_000, "a." * 100_000, "-" * 200_000, "é" * 100_000])
 def test_long_texts_are_judged_in_linear_time(rule: str, text: str) -> None:
     assert getattr(names, rule)(text)
 
