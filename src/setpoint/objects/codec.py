@@ -55,7 +55,7 @@ def decode(data: bytes, limit: int = MAX_BODY) -> Json:
         raise BadRequest(f"invalid UTF-8 in a string: {error.reason}") from None
     except msgspec.MsgspecError as error:
         raise BadRequest(_explain(data, str(error))) from None
-    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and _is_too_deep(tree):
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and is_too_deep(tree):
         raise BadRequest(TOO_DEEP)
     if _LONG_NUMBER in data.translate(_DIGITS):
         return _narrow(tree)
@@ -69,7 +69,8 @@ def _explain(data: bytes, message: str) -> str:
     return jsonfault.describe(data) or (_TOO_LARGE if "range" in message else _HALF_PAIR)
 
 
-def _is_too_deep(tree: Json) -> bool:
+def is_too_deep(tree: Json) -> bool:
+    """Whether a container of the tree is nested deeper than `decode` allows."""
     level = [tree]
     for _ in range(MAX_DEPTH):
         level = [
