@@ -34,8 +34,6 @@ class _Place(NamedTuple):
     # None where the schemas above set no bound.
     occurrences: int | None
     uncorrelatable: str
-    # Rules under allOf, anyOf, oneOf and not are only looked at for their form.
-    compiled: bool
 
     def below(self, schema: Schema, path: str, *, uncorrelatable: bool = False) -> "_Place":
         most = None if self.occurrences is None else _max_elements(schema)
@@ -48,9 +46,9 @@ class _Place(NamedTuple):
 
 def validate_rules(schema: Schema, path: str) -> list[FieldError]:
     """Every reason not to accept the rules of a schema, whose root stands at `path`."""
-    acceptance = _Acceptance()
     broken = _default_errors(schema, path, root=True)
-    form, expressions = acceptance.visit(schema, _Place(path, 1, "", not broken), root=True)
+    acceptance = _Acceptance(compiling=not broken)
+    form, expressions = acceptance.visit(schema, _Place(path, 1, ""), root=True)
     return [*broken, *form, *expressions, *acceptance.total_cost_errors(path)]
 
 
@@ -79,7 +77,8 @@ def _spine(schema: Schema, path: str) -> list[tuple[Schema, str]]:
 
 
 class _Acceptance:
-    def __init__(self) -> None:
+    def __init__(self, *, compiling: bool) -> None:
+        self.compiling = compiling
         self.total = 0
         self.expensive: list[tuple[int, str]] = []
 
@@ -93,7 +92,7 @@ class _Acceptance:
             expressions.extend(more_expressions)
         for position, rule in enumerate(schema.validations):
             form.extend(_form_errors(rule, schema, _rule_path(place, position)))
-        if schema.validations and not form and place.compiled:
+        if schema.validations and not form and self.compiling:
             expressions.extend(self.compile(schema, place, root=root))
         return form, expressions
 
@@ -176,12 +175,6 @@ def _children(schema: Schema, place: _Place) -> list[tuple[Schema, _Place]]:
     for below, at in _spine(schema, place.path):
         loose = schema.list_type != "map" if below is schema.items else not correlatable
         found.append((below, place.below(schema, at, uncorrelatable=loose)))
-    shape_only = place._replace(compiled=False)
-    for word, choices in (("allOf", schema.all_of), ("oneOf", schema.one_of), ("anyOf", schema.any_of)):
-        for position, below in enumerate(choices):
-            found.append((below, shape_only._replace(path=item(child(place.path, word), position))))
-    if schema.not_ is not None:
-        found.append((schema.not_, shape_only._replace(path=child(place.path, "not"))))
     return found
 
 

@@ -53,9 +53,6 @@ class Correlation(NamedTuple):
     def item(self, value: Json) -> "Correlation":
         return self if self.current is None else Correlation(self.current.item(value), self.current)
 
-    def inside_all_of(self) -> "Correlation":
-        return Correlation(None, self.nearest)
-
     def unchanged(self) -> bool:
         """Whether an error here was there before."""
         pair = self.current or self.nearest

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select
-from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, Cost, cost_of
+from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, RESULT_COSTS, Cost, cost_of
 from setpoint.schema.cel.functions import Functions, Overload
 from setpoint.schema.cel.library.conversions import type_of_value
 from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import (
     ABSENT,
+    CostExceeded,
     EvaluationError,
     Mapping,
     MapValue,
@@ -23,13 +24,6 @@ from setpoint.schema.cel.values import (
 
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 _PATTERNS = frozenset(("find", "findAll"))
-
-
-class CostExceeded(Exception):  # noqa: N818 - the end of a budget, which nothing absorbs
-    """The expression has cost more than it may."""
-
-    def __init__(self) -> None:
-        super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 class ProgramError(Exception):
@@ -242,14 +236,15 @@ class _Compiler:
             return _Code(membership)
 
         def run(state: State) -> Any:
-            args = [run(state) for run in runs]
-            try:
-                overload, cost = dispatch(args)
-                result = overload.implementation(*args)
-            except EvaluationError:
-                state.charge(1)
-                raise
-            state.charge(1 if cost is None else cost(args, result))
+            args = []
+            for operand in runs:
+                args.append(operand(state))  # noqa: PERF401 - a comprehension would take another frame a level
+            overload, cost = dispatch(args)
+            # Before the work is done, so that work nobody can pay for is not done.
+            state.charge(1 if cost is None else cost(args))
+            result = overload.implementation(*args)
+            if overload.function in RESULT_COSTS:
+                state.charge(RESULT_COSTS[overload.function](result))
             return result
 
         return _Code(run)

@@ -18,9 +18,8 @@ from setpoint.objects.tree import Json
 from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, compile_rule
 from setpoint.schema.cel.correlation import Correlation, Pair, find_item
 from setpoint.schema.cel.declarations import Declaration, declare, escape
-from setpoint.schema.cel.evaluate import CostExceeded
 from setpoint.schema.cel.program import CALL_LIMIT, Program, measure
-from setpoint.schema.cel.values import ABSENT, EvaluationError, Optional
+from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError, Optional
 from setpoint.schema.cel.views import view
 from setpoint.schema.openapi import Schema
 
@@ -64,21 +63,17 @@ class _Run:
 class Rules:
     """The rules at and below one node of a schema."""
 
-    def __init__(self, schema: Schema, declaration: Declaration | None, *, source: Schema | None = None) -> None:
+    def __init__(self, schema: Schema, declaration: Declaration | None) -> None:
         self.schema = schema
         self.declaration = declaration
-        # Under allOf the rules stand on another schema than the one that says what the data is.
-        self.source = schema if source is None else source
-        self.all_of = [Rules(schema, declaration, source=part) for part in self.source.all_of if _has_rules(part)]
         self.properties: dict[str, Rules] = {}
         self.elements: Rules | None = None
         self._add_properties()
         self._add_elements()
 
     def _add_properties(self) -> None:
-        for name, source in self.source.properties.items():
-            schema = self.schema.properties.get(name)
-            if schema is None or not _has_rules(source):
+        for name, schema in self.schema.properties.items():
+            if not _has_rules(schema):
                 continue
             escaped = escape(name)
             declaration = None
@@ -87,23 +82,19 @@ class Rules:
             elif self.declaration is not None:
                 declaration = self.declaration.fields.get(escaped)
             if declaration is not None:
-                self.properties[name] = Rules(schema, declaration, source=source)
+                self.properties[name] = Rules(schema, declaration)
 
     def _add_elements(self) -> None:
-        for mine, its in (
-            (self.schema.items, self.source.items),
-            (self.schema.additional_properties, self.source.additional_properties),
-        ):
-            if isinstance(mine, Schema) and isinstance(its, Schema) and _has_rules(its):
-                elements = None if self.declaration is None else self.declaration.elements
-                self.elements = Rules(mine, elements, source=its)
+        for below in (self.schema.items, self.schema.additional_properties):
+            if isinstance(below, Schema) and _has_rules(below):
+                self.elements = Rules(below, None if self.declaration is None else self.declaration.elements)
 
     @cached_property
     def compiled(self) -> list[CompiledRule]:
-        if not self.source.validations or self.declaration is None:
+        if not self.schema.validations or self.declaration is None:
             return []
         environments = RuleEnvironments(self.declaration)
-        return [compile_rule(rule, self.schema, environments) for rule in self.source.validations]
+        return [compile_rule(rule, self.schema, environments) for rule in self.schema.validations]
 
     def validate(
         self, tree: Json, old: Json = ABSENT, *, path: str = "", size: int | None = None, ratchet: bool = True
@@ -125,10 +116,8 @@ class Rules:
     def _walk(self, run: _Run, path: str, tree: Json, old: Json, correlation: Correlation) -> None:
         if tree is None:
             return
-        if self.source.validations:
+        if self.schema.validations:
             self._apply(run, path, tree, old, correlation)
-        for part in self.all_of:
-            part._walk(run, path, tree, old, correlation.inside_all_of())
         if isinstance(tree, dict):
             known = old if isinstance(old, dict) else {}
             for name, rules in self.properties.items():
@@ -209,6 +198,8 @@ class Rules:
         state = program.start(variables)
         try:
             return program.exact(state)
+        except RecursionError:
+            raise EvaluationError("the expression is nested too deeply to be evaluated") from None
         finally:
             if run.spent + state.cost > OBJECT_LIMIT:
                 if not run.counting:
@@ -269,7 +260,7 @@ class _OverBudget(Exception):  # noqa: N818
 
 def compile_rules(schema: Schema, *, root: bool = True) -> Rules | None:
     """The rules of a schema, or None if it has none; `root` says whether it is that of a whole resource."""
-    return Rules(schema, declare(schema, root=root)) if _has_spine_rules(schema) else None
+    return Rules(schema, declare(schema, root=root)) if _has_rules(schema) else None
 
 
 def _evaluation_problem(text: str, shown: str) -> str:
@@ -289,11 +280,7 @@ def _error(reason: str | None, path: str, value: Any, detail: str) -> FieldError
     return invalid(path, value, detail)
 
 
-def _has_spine_rules(schema: Schema) -> bool:
-    """Whether the schema has rules; those under allOf alone do not count, as on the real server."""
-    below = [*schema.properties.values(), schema.items, schema.additional_properties]
-    return bool(schema.validations) or any(isinstance(part, Schema) and _has_spine_rules(part) for part in below)
-
-
 def _has_rules(schema: Schema) -> bool:
-    return _has_spine_rules(schema) or any(_has_rules(part) for part in schema.all_of)
+    """Whether there are rules on the schema of any value. (Under allOf and its like they are not accepted.)"""
+    below = [*schema.properties.values(), schema.items, schema.additional_properties]
+    return bool(schema.validations) or any(isinstance(part, Schema) and _has_rules(part) for part in below)

@@ -21,6 +21,32 @@ class EvaluationError(Exception):
     """An error of CEL: an ordinary outcome of an expression, which `&&` and `||` may absorb."""
 
 
+class CostExceeded(Exception):  # noqa: N818 - the end of a budget, which nothing absorbs
+    """The expression has cost more than it may."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+# More than any budget lets an expression look at: growing beyond these ends it, before memory or time do.
+MAX_ITEMS = 1_000_000
+MAX_TEXT = 16 * 1024 * 1024
+
+
+class Steps:
+    """Counts the steps of an operation that goes into nested values, whose number no size tells."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_ITEMS
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise CostExceeded
+
+
 def no_such_overload() -> EvaluationError:
     return EvaluationError("no such overload")
 
@@ -129,6 +155,16 @@ class Mapping:
     def __len__(self) -> int:
         raise NotImplementedError
 
+    def equals(self, other: "Mapping", steps: Steps) -> bool:
+        if len(self) != len(other):
+            return False
+        steps.take(len(self))
+        for key in self.keys():
+            found = other.find(key)
+            if found is ABSENT or not equal(self.find(key), found, steps):
+                return False
+        return True
+
 
 class MapValue(Mapping):
     """A map made by an expression; 1, 1u and 1.0 are the same key, true is another."""
@@ -186,7 +222,7 @@ def _hashable(value: Any) -> Any:
 _NUMBERS = frozenset((int, float, Uint))
 
 
-def equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any, steps: Steps | None = None) -> bool:
     """CEL's equality: numbers by value across their types, everything else only with its own kind."""
     kind = type(a)
     other = type(b)
@@ -197,21 +233,22 @@ def equal(a: Any, b: Any) -> bool:
     if isinstance(a, list):
         if not isinstance(b, list):
             raise no_such_overload()
-        return _lists_equal(a, b)
+        return _lists_equal(a, b, steps or Steps())
     if isinstance(a, Mapping):
         if not isinstance(b, Mapping):
             raise no_such_overload()
-        return a.equals(b) if hasattr(a, "equals") else maps_equal(a, b)
+        return a.equals(b, steps or Steps())
     if isinstance(a, Optional):
         if not isinstance(b, Optional) or a.present is not b.present:
             return False
-        return not a.present or equal(a.value, b.value)
+        return not a.present or equal(a.value, b.value, steps)
     return kind is other and bool(a == b)
 
 
-def _lists_equal(a: list[Any], b: list[Any]) -> bool:
+def _lists_equal(a: list[Any], b: list[Any], steps: Steps) -> bool:
     if len(a) != len(b):
         return False
+    steps.take(len(a))
     if isinstance(a, SetList):
         return {_hashable(item) for item in a} == {_hashable(item) for item in b}
     if isinstance(a, MapList):
@@ -219,21 +256,11 @@ def _lists_equal(a: list[Any], b: list[Any]) -> bool:
         seen = set()
         for item in b:
             key = a.key_of(item)
-            if key not in mine or not equal(mine[key], item):
+            if key not in mine or not equal(mine[key], item, steps):
                 return False
             seen.add(key)
         return len(seen) == len(mine)
-    return all(equal(x, y) for x, y in zip(a, b, strict=True))
-
-
-def maps_equal(a: Mapping, b: Mapping) -> bool:
-    if len(a) != len(b):
-        return False
-    for key in a.keys():  # noqa: SIM118 - a Mapping of CEL does not iterate by itself
-        other = b.find(key)
-        if other is ABSENT or not equal(a.find(key), other):
-            return False
-    return True
+    return all(equal(x, y, steps) for x, y in zip(a, b, strict=True))
 
 
 def compare(a: Any, b: Any) -> int:
@@ -254,6 +281,8 @@ def compare(a: Any, b: Any) -> int:
 
 def add_lists(a: list[Any], b: list[Any]) -> list[Any]:
     """`a + b`: joined, united or merged by key, as the type of the list on the left has it."""
+    if len(a) + len(b) > MAX_ITEMS:
+        raise CostExceeded
     if isinstance(a, SetList):
         seen = {_hashable(item) for item in a}
         return SetList([*a, *(item for item in b if _hashable(item) not in seen)])

@@ -10,6 +10,7 @@ from typing import Any
 
 from setpoint.objects import duration as go_duration
 from setpoint.objects.tree import Json
+from setpoint.schema.cel.correlation import identical
 from setpoint.schema.cel.declarations import Declaration, escape
 from setpoint.schema.cel.timestamps import parse_date, parse_date_time
 from setpoint.schema.cel.values import (
@@ -19,6 +20,7 @@ from setpoint.schema.cel.values import (
     MapList,
     Mapping,
     SetList,
+    Steps,
     equal,
     no_such_overload,
 )
@@ -53,20 +55,21 @@ class ObjectView(Mapping):
     def __len__(self) -> int:
         return len(self.tree)
 
-    def equals(self, other: Mapping) -> bool:
+    def equals(self, other: Mapping, steps: Steps) -> bool:
         if len(self) != len(other):
             return False
+        steps.take(len(self))
         properties = self.declaration.properties or {}
         for name, value in self.tree.items():
             escaped = properties.get(name) or escape(name)
             if escaped in self.declaration.fields:
                 mine, its = self.find(escaped), other.find(escaped)
-                if (mine is ABSENT) is not (its is ABSENT) or (mine is not ABSENT and not equal(mine, its)):
+                if (mine is ABSENT) is not (its is ABSENT) or (mine is not ABSENT and not equal(mine, its, steps)):
                     return False
             else:
                 if not isinstance(other, ObjectView):
                     raise no_such_overload()
-                if name in other.tree and not _same_json(value, other.tree[name]):
+                if name in other.tree and not identical(value, other.tree[name]):
                     return False
         return True
 
@@ -167,12 +170,3 @@ def _formatted(text: str, format_: str) -> Any:
     except (ValueError, Base64Error) as error:
         word = {"duration": "duration", "byte": "byte formatted string"}.get(format_, f"{format_} formatted string")
         raise EvaluationError(f"Invalid {word} {text}: {error}") from None
-
-
-def _same_json(a: Json, b: Json) -> bool:
-    """Whether two pieces of JSON are the same; Python's own equality would take true for 1."""
-    if type(a) is dict and type(b) is dict:
-        return a.keys() == b.keys() and all(_same_json(value, b[key]) for key, value in a.items())
-    if type(a) is list and type(b) is list:
-        return len(a) == len(b) and all(map(_same_json, a, b))
-    return type(a) is type(b) and bool(a == b)

@@ -9,7 +9,7 @@ from setpoint.objects.gotext import quote
 from setpoint.schema.cel.library.conversions import double_text, duration_text, type_of_value
 from setpoint.schema.cel.timestamps import format_timestamp
 from setpoint.schema.cel.types import Type
-from setpoint.schema.cel.values import Duration, EvaluationError, Mapping, Timestamp
+from setpoint.schema.cel.values import Duration, EvaluationError, Mapping, Steps, Timestamp
 
 _PRECISION = re.compile(r"\.([^a-zA-Z%]*)")
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -121,10 +121,10 @@ def _string(value: Any, _precision: int | None) -> str:
         return format_timestamp(value)
     if isinstance(value, Type):
         return runtime_name(value)
-    return _nested(value)
+    return _nested(value, Steps())
 
 
-def _nested(value: Any) -> str:
+def _nested(value: Any, steps: Steps) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -144,9 +144,11 @@ def _nested(value: Any) -> str:
     if isinstance(value, Type):
         return runtime_name(value)
     if isinstance(value, list):
-        return "[" + ", ".join(map(_nested, value)) + "]"
+        steps.take(len(value))
+        return "[" + ", ".join(_nested(item, steps) for item in value) + "]"
     if isinstance(value, Mapping):
-        pairs = sorted((_nested(key), _nested(value.find(key))) for key in value.keys())  # noqa: SIM118
+        steps.take(len(value))
+        pairs = sorted((_nested(key, steps), _nested(value.find(key), steps)) for key in value.keys())  # noqa: SIM118
         return "{" + ", ".join(f"{key}:{item}" for key, item in pairs) + "}"
     raise _wrong(RULES["s"], value)
 

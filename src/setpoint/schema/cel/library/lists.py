@@ -7,6 +7,8 @@ from setpoint.schema.cel.functions import Library
 from setpoint.schema.cel.library.operators import OPERATORS
 from setpoint.schema.cel.values import (
     ABSENT,
+    MAX_ITEMS,
+    CostExceeded,
     Duration,
     EvaluationError,
     Optional,
@@ -114,6 +116,8 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     for _ in range(depth):
         if not any(isinstance(item, list) for item in items):
             break
+        if sum(len(item) for item in items if isinstance(item, list)) > MAX_ITEMS:
+            raise CostExceeded
         items = [part for item in items for part in (item if isinstance(item, list) else (item,))]
     return list(items)
 
@@ -165,9 +169,8 @@ def _reverse(items: list[Any]) -> list[Any]:
 def _range(count: int) -> list[int]:
     if count < 0:
         raise EvaluationError(f"lists.range: size must be non-negative, got {count}")
-    if count > 10_000_000:
-        # Longer than any budget of cost allows anyone to look at.
-        raise EvaluationError(f"lists.range: size {count} is too large")
+    if count > MAX_ITEMS:
+        raise EvaluationError(f"lists.range: size {count} exceeds maximum allowed ({MAX_ITEMS})")
     return list(range(count))
 
 

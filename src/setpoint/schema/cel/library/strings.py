@@ -5,7 +5,7 @@ from typing import Any
 from setpoint.objects.gotext import quote
 from setpoint.schema.cel.functions import Library
 from setpoint.schema.cel.library.formatting import format_string
-from setpoint.schema.cel.values import EvaluationError
+from setpoint.schema.cel.values import MAX_TEXT, CostExceeded, EvaluationError
 from setpoint.schema.regex import matcher, pattern_error
 
 STRINGS = Library()
@@ -104,6 +104,10 @@ def _upper_ascii(text: str) -> str:
     "string_replace_string_string_int: (string).replace(string, string, int) -> string",
 )
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    if len(new) > len(old):
+        times = text.count(old) if count < 0 else min(count, text.count(old))
+        if len(text) + times * (len(new) - len(old)) > MAX_TEXT:
+            raise CostExceeded
     return text.replace(old, new, max(count, -1))
 
 
@@ -149,6 +153,8 @@ def _trim(text: str) -> str:
 @_overload("list_join: (list(string)).join() -> string", "list_join_string: (list(string)).join(string) -> string")
 def _join(items: list[Any], separator: str = "") -> str:
     try:
+        if sum(map(len, items)) + len(separator) * len(items) > MAX_TEXT:
+            raise CostExceeded
         return separator.join(items)
     except TypeError:
         raise EvaluationError("no such overload") from None
