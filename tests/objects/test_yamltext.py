@@ -128,7 +128,9 @@ def test_yaml_nested_too_deep_is_refused_at_once(text: str) -> None:
 
 def test_the_greatest_depth_is_that_of_json() -> None:
     deepest = "[" * codec.MAX_DEPTH + "]" * codec.MAX_DEPTH
-    assert load(deepest).tree == codec.decode(deepest.encode())
+    tree = load(deepest).tree
+    assert tree == codec.decode(deepest.encode())
+    assert load(yamltext.dump(tree)).tree == tree
     assert refusal(load, f"[{deepest}]", BadRequest) == codec.TOO_DEEP
 
 

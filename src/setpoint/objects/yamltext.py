@@ -45,8 +45,6 @@ _MAX_NUMBER = 400
 _MAX_SHOWN = 1000
 
 _CORE = "tag:yaml.org,2002:"
-_STR = f"{_CORE}str"
-_MAP = f"{_CORE}map"
 _MERGE: Any = object()
 _OPEN: Any = object()
 _NO_KEY: Any = object()
@@ -189,7 +187,7 @@ class _Builder:
         else:
             key, frame.key = frame.key, _NO_KEY
             if key is _MERGE:
-                self.merge(frame.value, value, line)
+                _merge(frame.value, value)
             else:
                 self.put(frame.value, key, value, line)
 
@@ -198,14 +196,13 @@ class _Builder:
             self.duplicates.append(f"line {line}: key {quote(key[:_MAX_SHOWN])} already set in map")
         into[key] = value
 
-    def merge(self, into: Object, value: Any, line: int) -> None:
-        # The first of several maps wins, so the last is put in first.
-        parts = reversed(value) if type(value) is list else [value]
-        for part in parts:
-            if type(part) is not dict:
-                raise BadRequest("yaml: map merge requires map or sequence of maps as the value")
-            for key, item in part.items():
-                into[key] = item
+
+def _merge(into: Object, value: Any) -> None:
+    # The first of several maps wins, so the last is put in first.
+    for part in reversed(value) if type(value) is list else [value]:
+        if type(part) is not dict:
+            raise BadRequest("yaml: map merge requires map or sequence of maps as the value")
+        into.update(part)
 
 
 def _allowed_share(nodes: int) -> float:
@@ -288,20 +285,44 @@ def _without_prefix(number: str) -> str:
     return re.sub(r"^([+-]?)0[xXbBoO]", r"\1", number)
 
 
-class _Dumper(yaml.CSafeDumper):
-    """Writes what Go's yaml would: the same indents, the same choice between plain, quoted and literal strings."""
+def dump(tree: Json) -> str:
+    """The tree as YAML text, as `kubectl` prints it: its indents, its quotes and its order of keys."""
+    written: list[Any] = [events.StreamStartEvent(), events.DocumentStartEvent(explicit=False)]
+    _write(tree, written)
+    written += [events.DocumentEndEvent(explicit=False), events.StreamEndEvent()]
+    text: str = yaml.emit(written, Dumper=yaml.CSafeDumper, allow_unicode=True, width=80)
+    # A document that is a lone scalar ends with a mark that Go does not write.
+    return text.removesuffix("...\n")
 
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
 
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
-        # Every scalar goes out under one tag, so that the library adds neither tags nor quotes of its own.
-        return {yaml.ScalarNode: _STR, yaml.SequenceNode: f"{_CORE}seq"}.get(kind, _MAP)
+def _write(value: Json, written: list[Any]) -> None:
+    if type(value) is dict:
+        written.append(events.MappingStartEvent(None, None, True, flow_style=False))
+        for key in sorted(value, key=_natural):
+            written.append(_written_scalar(key))
+            _write(value[key], written)
+        written.append(events.MappingEndEvent())
+    elif type(value) is list:
+        written.append(events.SequenceStartEvent(None, None, True, flow_style=False))
+        for item in value:
+            _write(item, written)
+        written.append(events.SequenceEndEvent())
+    else:
+        written.append(_written_scalar(value))
 
 
-def _represent_str(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else '"' if _means_something_else(text) else ""
-    return dumper.represent_scalar(_STR, text, style=style)
+def _written_scalar(value: Json) -> Any:
+    style = None
+    if type(value) is str:
+        text = value
+        style = "|" if "\n" in text else '"' if _means_something_else(text) else None
+    elif type(value) is float:
+        text = float_text(value)
+        text = text if text.lstrip("-").isdigit() else general_float(value)
+    else:
+        text = "null" if value is None else str(value).lower()
+    # Implicit in every style: the emitter adds no tag, and quotes only what cannot stand plain.
+    return events.ScalarEvent(None, None, (True, True), text, style=style)
 
 
 def _means_something_else(text: str) -> bool:
@@ -309,30 +330,6 @@ def _means_something_else(text: str) -> bool:
     if text == "<<" or any(pattern.fullmatch(text) for pattern in (_NOT_FINITE, _BASE60, _TIMESTAMP)):
         return True
     return not isinstance(_resolve(text), str)
-
-
-def _represent_scalar(dumper: _Dumper, value: float | bool | None) -> yaml.ScalarNode:
-    if isinstance(value, float):
-        text = float_text(value)
-        return dumper.represent_scalar(_STR, text if text.lstrip("-").isdigit() else general_float(value))
-    return dumper.represent_scalar(_STR, "null" if value is None else str(value).lower())
-
-
-def _represent_dict(dumper: _Dumper, tree: Object) -> yaml.MappingNode:
-    return dumper.represent_mapping(_MAP, sorted(tree.items(), key=lambda item: _natural(item[0])))
-
-
-_Dumper.add_representer(str, _represent_str)
-_Dumper.add_representer(dict, _represent_dict)
-for _type in (int, float, bool, type(None)):
-    _Dumper.add_representer(_type, _represent_scalar)
-
-
-def dump(tree: Json) -> str:
-    """The tree as YAML text, its keys in the order in which `kubectl` prints them."""
-    text: str = yaml.dump(tree, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
-    # A document that is a lone scalar ends with a mark that Go does not write.
-    return text.removesuffix("...\n")
 
 
 def _compare(first: str, second: str) -> int:
