@@ -116,10 +116,24 @@ def test_a_pointer_deeper_than_any_document_fails_cleanly() -> None:
         patched({"a": {}}, [{"op": "add", "path": "/a" * 1_000_000, "value": 1}])
 
 
-def test_a_document_that_a_patch_nests_too_deeply_is_refused() -> None:
-    nesting = [{"op": "copy", "from": "/a", "path": "/a/b" + "/b" * depth} for depth in range(2000)]
-    with pytest.raises(PatchFailed):
+@pytest.mark.parametrize(
+    "nesting",
+    [
+        [{"op": "add", "path": "/a" * depth, "value": {}} for depth in range(1, 2000)],
+        [{"op": "replace", "path": "/a" * depth, "value": {}} for depth in range(1, 300)],
+        [{"op": "copy", "from": "/a", "path": "/a" * depth} for depth in range(2, 100)],
+    ],
+    ids=["add", "replace", "copy"],
+)
+def test_a_document_that_a_patch_nests_too_deeply_is_refused(nesting: list[Object]) -> None:
+    with pytest.raises(PatchFailed) as failure:
         patched({"a": {"b": {}}}, nesting)
+    assert failure.value.why == "exceeded max depth: JSON may be nested at most 256 levels deep"
+
+
+def test_a_document_may_be_nested_as_deeply_as_a_body() -> None:
+    nesting = [{"op": "add", "path": "/a" * depth, "value": {}} for depth in range(1, 256)]
+    assert "a" in patched({}, nesting)
 
 
 def test_shifting_a_huge_list_over_and_over_is_stopped() -> None:

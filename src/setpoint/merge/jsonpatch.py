@@ -17,7 +17,7 @@ import msgspec
 
 from setpoint.merge.equality import equal, identical
 from setpoint.merge.failure import PatchFailed
-from setpoint.objects import tree
+from setpoint.objects import codec, tree
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import parse_int, quote
@@ -29,6 +29,7 @@ MAX_COPIED_BYTES = 3 * 1024 * 1024
 # How many list items all operations together may shift: a second's work or so, where each alone costs nothing.
 MAX_SHIFTED_ITEMS = 1_000_000_000
 
+_CONTAINERS = (dict, list)
 _TEXTS = ("op", "path", "from")
 
 
@@ -105,8 +106,10 @@ def apply(document: Json, operations: Iterable[Operation]) -> Json:
     try:
         for operation in operations:
             patched.run(operation)
+        if patched.nested and codec.is_too_deep(patched.root):
+            raise PatchFailed.because(codec.TOO_DEEP)
     except RecursionError:
-        raise PatchFailed.because("the document is nested too deeply") from None
+        raise PatchFailed.because(codec.TOO_DEEP) from None
     return patched.root
 
 
@@ -119,6 +122,8 @@ class _Document:
         self.own: dict[int, Json] = {}
         self.copied = 0
         self.shifted = 0
+        # Whether a container was put anywhere, so that the document may be deeper now.
+        self.nested = False
         self.operations: dict[str, Callable[[Operation], None]] = {
             "add": self.add,
             "remove": self.remove,
@@ -142,11 +147,12 @@ class _Document:
 
     def replace(self, operation: Operation) -> None:
         if operation.path == "":
-            if type(operation.value) not in (dict, list):
+            if type(operation.value) not in _CONTAINERS:
                 raise _failed(operation, "the whole document must be an object or a list")
             self.root = operation.value
             return
         place = self.change(operation, operation.path)
+        self.nested = self.nested or type(operation.value) in _CONTAINERS
         if type(place.container) is dict:
             place.container[place.key] = operation.value
         else:
@@ -190,13 +196,14 @@ class _Document:
         return _Place(operation, container, tokens[-1])
 
     def owned(self, container: Json) -> Json:
-        if type(container) not in (dict, list) or id(container) in self.own:
+        if type(container) not in _CONTAINERS or id(container) in self.own:
             return container
         fresh = container.copy()
         self.own[id(fresh)] = fresh
         return fresh
 
     def put(self, place: "_Place", value: Json) -> None:
+        self.nested = self.nested or type(value) in _CONTAINERS
         if type(place.container) is dict:
             place.container[place.key] = value
         elif place.key == "-":
@@ -227,7 +234,7 @@ class _Place:
     __slots__ = ("container", "key", "operation")
 
     def __init__(self, operation: Operation, container: Json, key: str) -> None:
-        if type(container) not in (dict, list):
+        if type(container) not in _CONTAINERS:
             raise _failed(operation, f"nothing holds {quote(key)}")
         self.operation = operation
         self.container: Any = container

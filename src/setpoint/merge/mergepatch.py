@@ -9,6 +9,7 @@ object loses the nulls of the objects in it, where the RFC would keep them.
 """
 
 from setpoint.merge.equality import identical
+from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.goformat import json_type
 from setpoint.objects.tree import Json, Object
@@ -31,7 +32,7 @@ def apply(target: Object, patch: Json, *, strict: bool = True) -> Json:
     try:
         return _merge(target, patch) if type(patch) is dict else _without_nulls(patch)
     except RecursionError:
-        raise BadRequest("the patch is nested too deeply") from None
+        raise BadRequest(codec.TOO_DEEP) from None
 
 
 def _merge(target: Object, patch: Object) -> Object:

@@ -24,6 +24,7 @@ from setpoint.merge.strategic.directives import (
 )
 from setpoint.merge.strategic.order import arrange
 from setpoint.merge.strategic.schema import Field, PatchSchema
+from setpoint.objects import codec
 from setpoint.objects.errors import APIError, BadRequest
 from setpoint.objects.goformat import format_v, json_type
 from setpoint.objects.tree import Json, Object
@@ -40,7 +41,7 @@ def merge(original: Object, patch: Json, schema: PatchSchema) -> Object:
     try:
         return merge_maps(original, patch, schema)
     except RecursionError:
-        raise BadRequest("the patch is nested too deeply") from None
+        raise BadRequest(codec.TOO_DEEP) from None
 
 
 def merge_maps(original: Object, patch: Object, schema: PatchSchema, combining: bool = False) -> Object:
