@@ -69,7 +69,7 @@ async def _etcd(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
 
 
 BACKENDS: list[Backend] = [
-    Backend("memory", _memory, examples=150),
+    Backend("memory", _memory, examples=100),
     Backend("sqlite", _sqlite),
     Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd),
 ]

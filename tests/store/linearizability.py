@@ -1,93 +1,147 @@
-"""Decides whether a history of concurrent gets and commits could have happened one after the other.
+"""Whether what several clients saw of a store could have happened one operation at a time.
 
-Each operation took effect at one moment between its call and its return, if there is an order of those moments in which
-every answer is right. Keys are independent of each other, so each is checked alone: a depth-first search over which
-operation came next, remembering which sets of operations with which outcome have led nowhere.
-
-Every commit must write a value of its own. One whose outcome its caller never learned has an endless `end`; it may have
-taken effect at any time, or never.
+`Recorder` notes each operation of a client with the moments it began and ended. `explain` looks for an order of all
+operations of a key in which each takes effect between those two moments and answers what it answered (the search of
+Wing and Gong, with Lowe's memory of what was tried). Keys are independent, so each is searched alone; what binds them
+together, the one revision of the store, is checked over all of them.
 """
 
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from math import inf
-from typing import Literal, NamedTuple
 
-State = tuple[str | None, int | None]  # the value and its revision, None where it is not known; absent: (None, 0)
-ABSENT_STATE: State = (None, 0)
+from setpoint.objects.provenance import Actor
+from setpoint.store.contract import ABSENT, ANY, Expect, ExpectationFailed, Item, Store, StoreError
+
+# What a key is: its value and the revision of it; None if it is absent.
+State = tuple[bytes, int] | None
 
 
-class Operation(NamedTuple):
-    """A get, or a commit of `value` (None: a deletion) with an expectation, and what it was told.
+@dataclass(frozen=True)
+class Operation:
+    """One call of one client. `end` is infinite if its outcome was never known: it may have happened, or not."""
 
-    `outcome` is "ok" (with what was read, or the new revision), "failed" (with what was there instead) or "unknown".
-    """
-
-    kind: Literal["get", "commit"]
     key: str
     start: float
     end: float
-    value: str | None = None
-    expect: int | None = None
-    outcome: Literal["ok", "failed", "unknown"] = "ok"
-    seen: str | None = None
-    revision: int = 0
+    writes: bool = False
+    value: bytes | None = None  # of a write
+    expect: Expect = ANY  # of a write
+    revision: int | None = None  # of a write that succeeded; None if it failed
+    found: State = None  # of a read, or of a write that failed
+
+    def after(self, state: State) -> tuple[State] | None:
+        """The state after this operation, if it could have answered what it did; else None."""
+        if not self.writes:
+            return (state,) if self.found == state else None
+        holds = self.expect == ANY or self.expect == (state[1] if state else ABSENT)
+        if self.revision is None and self.end < inf:
+            return (state,) if not holds and self.found == state else None
+        if not holds:
+            return (state,) if self.end == inf else None
+        if self.value is None:
+            return (None,)
+        if state is not None and state[0] == self.value:
+            return (state,) if self.revision in (None, state[1]) else None
+        # Of a write whose outcome is unknown, only a later read can tell the revision.
+        return ((self.value, self.revision if self.revision is not None else -1),)
 
 
-def explain(operations: Iterable[Operation]) -> str | None:
+@dataclass
+class Recorder:
+    """A client that keeps a record of what it did."""
+
+    store: Store
+    actor: Actor
+    history: list[Operation] = field(default_factory=list)
+    now: Callable[[], float] = time.monotonic_ns
+
+    async def get(self, key: str) -> State:
+        start = self.now()
+        found = _state(await self.store.get(key))
+        self.history.append(Operation(key, start, self.now(), found=found))
+        return found
+
+    async def commit(self, key: str, value: bytes | None, expect: Expect) -> State:
+        """Writes; gives what is there now, as far as it is known."""
+        start = self.now()
+        try:
+            revision = await self.store.commit(key, value, expect, self.actor)
+        except ExpectationFailed as failed:
+            found = _state(failed.actual)
+            self.history.append(Operation(key, start, self.now(), True, value, expect, found=found))
+            return found
+        except StoreError:
+            self.history.append(Operation(key, start, inf, True, value, expect))
+            raise
+        self.history.append(Operation(key, start, self.now(), True, value, expect, revision))
+        return None if value is None else (value, revision)
+
+
+def _state(item: Item | None) -> State:
+    return (item.value, item.revision) if item else None
+
+
+def explain(history: Iterable[Operation]) -> str | None:
     """Why a history is not linearizable; None if it is."""
+    operations = list(history)
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
         by_key[operation.key].append(operation)
-    for key, own in by_key.items():
-        longest = _longest_order(sorted(own))
-        if longest is not None:
-            return f"{key}: no order of its {len(own)} operations is right; the best got to {longest}"
+    for key, of_key in by_key.items():
+        if not _can_be_ordered(of_key):
+            lines = "\n".join(map(str, sorted(of_key, key=lambda operation: operation.start)))
+            return f"the operations on {key} fit no order:\n{lines}"
+    return _explain_revisions(operations)
+
+
+def _explain_revisions(operations: list[Operation]) -> str | None:
+    """Why the revisions of all writes are not in the order in which they happened."""
+    writes = [operation for operation in operations if operation.revision and operation.value is not None]
+    newest: Operation | None = None
+    ended = sorted(writes, key=lambda operation: operation.end)
+    place = 0
+    for write in sorted(writes, key=lambda operation: operation.start):
+        while ended[place].end < write.start:
+            if newest is None or (ended[place].revision or 0) > (newest.revision or 0):
+                newest = ended[place]
+            place += 1
+        if newest is not None and (newest.revision or 0) >= (write.revision or 0):
+            return f"{write} began after {newest} had ended, but has no later revision"
     return None
 
 
-def _matches(state: State, value: str | None, revision: int) -> bool:
-    return state[0] == value and state[1] in (None, revision)
-
-
-def _apply(operation: Operation, state: State) -> State | None:
-    """The state after an operation, or None if its answer is wrong here."""
-    if operation.kind == "get":
-        return (operation.seen, operation.revision) if _matches(state, operation.seen, operation.revision) else None
-    holds = operation.expect is None or state[1] is None or operation.expect == state[1]
-    if operation.outcome == "failed":
-        different = operation.expect != operation.revision
-        return state if different and _matches(state, operation.seen, operation.revision) else None
-    if not holds:
-        # What nobody was told about may just as well have failed.
-        return state if operation.outcome == "unknown" else None
-    if operation.value is None:
-        return ABSENT_STATE
-    if operation.outcome == "unknown":
-        return operation.value, None
-    return (operation.value, operation.revision) if operation.revision > (state[1] or 0) else None
-
-
-def _longest_order(operations: Sequence[Operation]) -> int | None:
-    """None if there is an order in which all answers are right; else how many operations the longest one has."""
-    required = sum(1 << n for n, operation in enumerate(operations) if operation.end != inf)
-    stack: list[tuple[int, State]] = [(0, ABSENT_STATE)]
-    visited = set(stack)
-    longest = 0
+def _can_be_ordered(operations: list[Operation]) -> bool:
+    """Searches depth first: at each step, any operation that began before all others left have ended may be next."""
+    operations = sorted(operations, key=lambda operation: operation.start)
+    required = sum(1 << place for place, operation in enumerate(operations) if operation.end < inf)
+    tried: set[tuple[int, State]] = set()
+    stack: list[tuple[int, State]] = [(0, None)]
     while stack:
         done, state = stack.pop()
         if done & required == required:
-            return None
-        longest = max(longest, done.bit_count())
-        left = [n for n in range(len(operations)) if not done >> n & 1]
-        # Whoever had returned before another was called came before it.
-        first_end = min(operations[n].end for n in left)
-        for n in left:
-            if operations[n].start > first_end:
-                continue
-            following = _apply(operations[n], state)
-            step = (done | 1 << n, following)
-            if following is not None and step not in visited:
-                visited.add(step)  # type: ignore[arg-type]
-                stack.append(step)  # type: ignore[arg-type]
-    return longest
+            return True
+        if (done, state) in tried:
+            continue
+        tried.add((done, state))
+        first_end = min(operation.end for place, operation in enumerate(operations) if not done >> place & 1)
+        for place, operation in enumerate(operations):
+            if operation.start > first_end:
+                break
+            if not done >> place & 1:
+                stack += [(done | 1 << place, after) for after in _outcomes(operation, state, operations)]
+    return False
+
+
+def _outcomes(operation: Operation, state: State, operations: list[Operation]) -> list[State]:
+    """The states that an operation may lead to; a write of unknown outcome has any revision that was seen of it."""
+    after = operation.after(state)
+    if after is None:
+        return []
+    (made,) = after
+    if made is None or made[1] >= 0:
+        return [made]
+    seen = {other.found[1] for other in operations if other.found and other.found[0] == made[0]}
+    return [(made[0], revision) for revision in seen] or [made]

@@ -1,6 +1,6 @@
 """Keys: which are valid, where a prefix ends, and an order of many of them that is cheap to change."""
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 
 from setpoint.store.contract import Write
@@ -114,13 +114,3 @@ class KeyOrder:
         place = bisect_left(self._lasts, key)
         before = sum(map(len, self._pieces[:place]))
         return before + (bisect_left(self._pieces[place], key) if place < len(self._pieces) else 0)
-
-    def __contains__(self, key: str) -> bool:
-        place = bisect_left(self._lasts, key)
-        if place == len(self._pieces):
-            return False
-        piece = self._pieces[place]
-        return piece[bisect_right(piece, key) - 1] == key
-
-    def __len__(self) -> int:
-        return sum(map(len, self._pieces))

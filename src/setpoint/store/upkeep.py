@@ -31,10 +31,10 @@ class Upkeep:
         self._task = asyncio.get_running_loop().create_task(self._follow(time))
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        task, self._task = self._task, None
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def _follow(self, wakes: float) -> None:
         due: float | None = wakes

@@ -1,6 +1,7 @@
 """What can go wrong with a file, each with its remedy."""
 
 import sqlite3
+from errno import ENOSPC
 from pathlib import Path
 
 import msgspec
@@ -38,17 +39,21 @@ class UnknownLayout(StoreError):
     """The file is no store, or of a newer layout than this version knows."""
 
 
-# What reading a file may raise: SQLite's own errors, and ours at text, numbers or msgpack that are none any more.
-FAILURES = (sqlite3.Error, UnicodeDecodeError, msgspec.DecodeError)
+_FULL = "{}: no space left on the disk; nothing was written. Free some space and try again"
+
+# What using a file may raise: the errors of SQLite and of the disk, and ours at text or msgpack that is none any more.
+FAILURES = (sqlite3.Error, OSError, UnicodeDecodeError, msgspec.DecodeError)
 
 
 def translate(error: Exception, path: Path) -> StoreError:
     """One of those failures as an error of the store."""
+    if isinstance(error, OSError):
+        return NoSpace(_FULL.format(path)) if error.errno == ENOSPC else DiskFailed(f"{path}: {error}")
     if not isinstance(error, sqlite3.Error):
         return Damaged(path, f"it cannot be read: {error}")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
-        return NoSpace(f"{path}: no space left on the disk; nothing was written. Free some space and try again")
+        return NoSpace(_FULL.format(path))
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return Damaged(path, str(error))
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):

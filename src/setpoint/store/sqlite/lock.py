@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from setpoint.store.sqlite.errors import InUse
+from setpoint.store.sqlite.errors import DiskFailed, InUse
 
 _DIGITS = 20  # enough for any revision; the mark is always this long, so that it can be overwritten in place
 
@@ -26,10 +26,13 @@ class Lock:
 
     @classmethod
     def acquire(cls, store: Path) -> Self:
-        """Takes the lock of a store file. Raises InUse."""
+        """Takes the lock of a store file. Raises InUse or DiskFailed."""
         path = store.with_name(store.name + ".lock")
         while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise DiskFailed(f"{store} cannot be opened: {error}") from error
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

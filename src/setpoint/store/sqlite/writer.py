@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class Job(Generic[_T]):
-    """Something for the writer to do; `done` is called on its thread with the result or the error."""
+    """Something for the writer to do. `done` takes the result or the error, on the event loop."""
 
     done: Callable[[_T | None, Exception | None], None]
 
@@ -162,7 +162,7 @@ class Writer:
             try:
                 self._do_one(job)
             except Exception as error:
-                _fail(job, _known(error))
+                self._fail([job], error)
         self._commit(commits)
 
     def _do_one(self, job: Job[Any]) -> None:
@@ -207,8 +207,7 @@ class Writer:
         try:
             self._in_transaction(each)
         except Exception as error:
-            for commit in commits:
-                _fail(commit, _known(error))
+            self._fail(commits, error)
             return
         if events:
             self._acknowledge(journal.bounds.current)
@@ -291,10 +290,8 @@ class Writer:
         if tell:
             self._publish(Published([], self._journal.bounds, tell=tell))
 
-
-def _known(error: Exception) -> Exception:
-    return error if isinstance(error, StoreError | ValueError) else StoreError(f"the write failed: {error!r}")
-
-
-def _fail(job: Job[Any], error: Exception) -> None:
-    job.done(None, error)
+    def _fail(self, jobs: Sequence[Job[Any]], error: Exception) -> None:
+        """Tells those who asked that it was not done."""
+        known = error if isinstance(error, StoreError) else StoreError(f"{self._path}: the write failed: {error!r}")
+        tell: list[Callable[[], None]] = [lambda done=job.done: done(None, known) for job in jobs]  # type: ignore[misc]
+        self._publish(Published([], self._journal.bounds, tell=tell))

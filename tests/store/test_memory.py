@@ -1,0 +1,172 @@
+"""What the store in memory promises beyond the contract."""
+
+import asyncio
+import tracemalloc
+from datetime import timedelta
+
+import pytest
+
+from setpoint.objects.clock import ManualClock
+from setpoint.objects.provenance import Actor
+from setpoint.store.contract import ANY, Item, Retention, Write
+from setpoint.store.memory import MemoryStore
+
+from .conftest import START
+
+ACTOR = Actor("alice")
+
+
+async def fill(store: MemoryStore, keys: int) -> None:
+    await store.transact([Write(f"k{n:06}", b"%d" % n) for n in range(keys)], ACTOR)
+
+
+async def test_a_snapshot_allocates_the_same_whatever_the_store_holds() -> None:
+    allocated = []
+    for keys in (10, 10_000):
+        store = MemoryStore()
+        await fill(store, keys)
+        tracemalloc.start()
+        snapshot = await store.snapshot()
+        allocated.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert snapshot.revision == 1
+        await store.close()
+    assert allocated[1] < allocated[0] + 2000
+
+
+async def test_many_snapshots_of_many_pasts_stay_apart() -> None:
+    store = MemoryStore()
+    await store.commit("a", b"0", ANY, ACTOR)
+    first = await store.snapshot()
+    await store.commit("a", b"1", ANY, ACTOR)
+    await store.commit("b", b"1", ANY, ACTOR)
+    second = await store.snapshot()
+    assert await store.restore(first) == 4
+    await store.commit("a", b"2", ANY, ACTOR)
+    await store.commit("c", b"2", ANY, ACTOR)
+    third = await store.snapshot()
+    dumps = [snapshot.dump() for snapshot in (first, second, third)]
+    states = {0: {"a": b"0"}, 1: {"a": b"1", "b": b"1"}, 2: {"a": b"2", "c": b"2"}}
+    for number in (1, 0, 2, 1, 2, 0):
+        await store.restore((first, second, third)[number])
+        assert {item.key: item.value for item in (await store.range("")).items} == states[number]
+        await store.commit("a", b"changed", ANY, ACTOR)
+        await store.commit("b", None, ANY, ACTOR)
+        await store.compact(await store.revision())
+        assert [snapshot.dump() for snapshot in (first, second, third)] == dumps
+    await store.close()
+
+
+async def test_a_snapshot_of_another_store_is_copied() -> None:
+    one, two = MemoryStore(), MemoryStore()
+    await one.commit("a", b"1", ANY, ACTOR)
+    await two.restore(await one.snapshot())
+    await two.commit("a", b"2", ANY, ACTOR)
+    await one.commit("a", b"3", ANY, ACTOR)
+    assert [entry.value for entry in await one.history("a")] == [b"3", b"1"]
+    assert [entry.value for entry in await two.history("a")] == [b"2", b"1"]
+    await one.close()
+    await two.close()
+
+
+async def test_the_past_is_bounded_without_being_asked() -> None:
+    store = MemoryStore(retention=Retention(revisions=100))
+    for n in range(1000):
+        await store.commit(f"k{n % 7}", b"%d" % n, ANY, ACTOR)
+    assert 1000 - 126 <= await store.oldest() <= 900
+    assert len(await store.log()) <= 126 + 7
+    by_size = MemoryStore(retention=Retention(size=100_000))
+    for n in range(1000):
+        await by_size.commit("k", b"%d" % n * 200, ANY, ACTOR)
+    assert await by_size.oldest() > 800
+    assert sum(len(entry.value or b"") for entry in await by_size.log()) < 125_000
+    await store.close()
+    await by_size.close()
+
+
+async def test_what_is_too_old_is_forgotten_without_being_asked() -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock=clock, retention=Retention(age=60))
+    for n in range(10):
+        await store.commit("a", b"%d" % n, ANY, ACTOR)
+        await asyncio.sleep(0)
+        clock.advance(10)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert await store.oldest() > 0
+    clock.advance(1000)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert await store.oldest() == 10
+    assert await store.get("a") == Item("a", b"9", 10, 1)
+    assert clock.next_deadline() is None
+    await store.commit("a", b"new", ANY, ACTOR)
+    await asyncio.sleep(0)
+    assert clock.next_deadline() is not None
+    await store.close()
+
+
+async def test_a_store_that_has_nothing_to_do_sets_no_timer() -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock=clock)
+    await store.commit("a", b"1", ANY, ACTOR)
+    await asyncio.sleep(0)
+    assert clock.next_deadline() is None
+    await store.commit("b", b"1", ANY, ACTOR, ttl=5)
+    await asyncio.sleep(0)
+    assert clock.next_deadline() == 5
+    await store.close()
+
+
+async def test_the_earlier_of_two_expiries_comes_first() -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock=clock)
+    await store.commit("late", b"1", ANY, ACTOR, ttl=100)
+    await store.commit("soon", b"1", ANY, ACTOR, ttl=10)
+    await asyncio.sleep(0)
+    for seconds, left in ((10, ["late"]), (90, [])):
+        clock.advance(seconds)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [item.key for item in (await store.range("")).items] == left
+    assert clock.now() == START + timedelta(seconds=100)
+    await store.close()
+
+
+async def test_renewed_expiries_do_not_pile_up() -> None:
+    store = MemoryStore(retention=Retention(revisions=10))
+    for n in range(5000):
+        await store.commit("lease", b"%d" % n, ANY, ACTOR, ttl=3600)
+    assert len(store._heap) < 1100
+    await store.close()
+
+
+def test_a_store_may_outlive_the_loop_that_used_it() -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock=clock)
+
+    async def first() -> None:
+        await store.commit("a", b"1", ANY, ACTOR, ttl=5)
+
+    async def later() -> None:
+        clock.advance(10)
+        await store.maintain()
+        assert await store.get("a") is None
+        await store.close()
+
+    asyncio.run(first())
+    asyncio.run(later())
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+async def test_history_can_be_read_in_pages(count: int) -> None:
+    store = MemoryStore()
+    for n in range(count):
+        await store.commit("a", b"%d" % n, ANY, ACTOR)
+    seen: list[int] = []
+    before: int | None = None
+    while page := await store.history("a", before=before, limit=1):
+        seen.append(page[0].revision)
+        before = page[0].revision
+    assert seen == list(range(count, 0, -1))
+    await store.close()
