@@ -69,10 +69,14 @@ def diff(old: Object, new: Object) -> Object:
     for key, value in new.items():
         if key not in old:
             found[key] = value
-        elif type(value) is dict and type(old[key]) is dict:
-            if inner := diff(old[key], value):
+            continue
+        before = old[key]
+        if before is value:
+            continue
+        if type(value) is dict and type(before) is dict:
+            if inner := diff(before, value):
                 found[key] = inner
-        elif not identical(old[key], value):
+        elif not identical(before, value):
             found[key] = value
     for key in old:
         if key not in new:

@@ -49,6 +49,8 @@ def diff_maps(
                 patch[key] = value
             continue
         before = original[key]
+        if before is value:
+            continue
         kind = type(value)
         if kind is type(before) and (kind is dict or kind is list):
             _diff_field(patch, key, before, value, schema, parts)
