@@ -148,6 +148,16 @@ def test_a_three_way_patch_carries_the_change_over(case: Object) -> None:
     assert exactly(case) == exactly(before)
 
 
+def test_a_conflict_shows_both_sides_as_kubectl_does() -> None:
+    original, modified, current = ({"metadata": {"labels": {"a": value}}} for value in ("1", "2", "y"))
+    with pytest.raises(PatchConflictError) as failure:
+        strategic.three_way(original, modified, current, POD, overwrite=False)
+    assert str(failure.value) == (
+        'patch:\nmetadata:\n  labels:\n    a: "2"\n\n'
+        'conflicts with changes made from original to current:\nmetadata:\n  labels:\n    a: "y"\n\n'
+    )
+
+
 def unique(item: Any, key: str = "name") -> st.SearchStrategy[list[Any]]:
     return st.lists(item, max_size=4, unique_by=lambda found: found[key])
 

@@ -1,8 +1,6 @@
 """JSON trees as Go prints them with `%v` and `%s`: `map[a:1 b:[x y]]`. Some messages of the API show values so."""
 
-from decimal import Decimal
-
-from setpoint.objects.gotext import float_text
+from setpoint.objects.gotext import general_float
 from setpoint.objects.tree import Json
 
 
@@ -19,7 +17,7 @@ def format_v(value: Json) -> str:
     if value is None:
         return "<nil>"
     if type(value) is float:
-        return _float_v(value)
+        return general_float(value)
     return str(value)
 
 
@@ -66,13 +64,3 @@ _JSON_TYPES = {
     list: "array",
     type(None): "null",
 }
-
-
-def _float_v(value: float) -> str:
-    """`%v` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
-    if value == 0 or 1e-4 <= abs(value) < 1e6:
-        return float_text(value)
-    sign, digits, shift = Decimal(repr(value)).normalize().as_tuple()
-    first, rest = str(digits[0]), "".join(map(str, digits[1:]))
-    exponent = len(rest) + int(shift)
-    return f"{'-' * sign}{first}{'.' * bool(rest)}{rest}e{exponent:+03d}"

@@ -5,14 +5,13 @@
 
 from typing import Any
 
-import yaml
-
 from setpoint.merge.equality import identical
 from setpoint.merge.failure import PatchConflictError
 from setpoint.merge.strategic.diff import Parts, diff_maps
 from setpoint.merge.strategic.directives import DELETE_FROM, PATCH, RETAIN_KEYS, item_keys, scalar_key
 from setpoint.merge.strategic.merge import element_type, merge_maps
 from setpoint.merge.strategic.schema import PatchSchema
+from setpoint.objects import yamltext
 from setpoint.objects.tree import Json, Object
 
 
@@ -31,14 +30,10 @@ def three_way(
         changed = diff_maps(original, current, schema, Parts(order=False))
         if _maps_conflict(patch, changed, schema):
             raise PatchConflictError(
-                f"patch:\n{_yaml(patch)}\nconflicts with changes made from original to current:\n{_yaml(changed)}\n"
+                f"patch:\n{yamltext.dump(patch)}\n"
+                f"conflicts with changes made from original to current:\n{yamltext.dump(changed)}\n"
             )
     return patch
-
-
-def _yaml(tree: Json) -> str:
-    text: str = yaml.safe_dump(tree, default_flow_style=False, allow_unicode=True)
-    return text
 
 
 def _maps_conflict(left: Object, right: Object, schema: PatchSchema) -> bool:
