@@ -223,6 +223,10 @@ class _Generator:
 
     def optional_method(self, node: Call) -> _Value:
         assert node.target is not None
+        if isinstance(node.target, Call) and len(node.target.overloads) == 1 and node.target.function != "_?._":
+            if node.function != "hasValue":
+                raise _Unsupported
+            return _Value(f"{self.apply(node.target, node.target.overloads[0]).source}.present")
         inner = self.optional(node.target)
         assert inner.shape is not None
         if node.function == "hasValue":
@@ -340,7 +344,7 @@ class _Generator:
             return _Value(f"bool({self.bind(matcher(pattern.value))}({self.value(operands[0]).source}))")
         if any(operand.type.kind == "dyn" for operand in operands) and node.function not in ("int", "string", "double"):
             raise _Unsupported
-        if any(not _is_known(operand.type) for operand in operands):
+        if any(not _is_known(operand.type) or is_optional(operand.type) for operand in operands):
             raise _Unsupported
         implementation = self.functions.by_id[overload].implementation
         if implementation is operators._control_flow:
