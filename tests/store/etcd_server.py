@@ -178,7 +178,8 @@ class Outsider:
         return {kv.key.decode(): kv for kv in found.kvs}
 
     async def compact(self) -> int:
-        """Compacts etcd up to its current revision, after moving that on."""
-        revision = await self.put("/elsewhere/compaction")
+        """Compacts etcd up to its current revision, after moving that well beyond whatever it was."""
+        for _ in range(3):
+            revision = await self.put("/elsewhere/compaction")
         await self.kv.Compact(pb.CompactionRequest(revision=revision))
         return revision

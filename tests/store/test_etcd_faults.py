@@ -1,7 +1,6 @@
 """The store in etcd when things fail: lost answers, delayed requests, killed servers, expired logins."""
 
 import asyncio
-import json
 import random
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
+import msgspec
 import pytest
 from aetcd.rpc import auth_pb2
 from aetcd.rpc import rpc_pb2 as pb
@@ -24,6 +24,7 @@ from .linearizability import Operation, explain
 
 ALICE = Actor("alice")
 SOON = 30.0
+PROJECT = Path(__file__).parents[2]
 _roots = count()
 
 
@@ -212,9 +213,10 @@ async def test_the_others_take_over_when_a_member_dies() -> None:
 
 async def test_operations_of_several_processes_are_linearizable_while_etcd_dies_and_returns() -> None:
     with etcd(durable=True) as (server,):
-        command = [sys.executable, str(Path(__file__).with_name("etcd_worker.py")), server.endpoint, "/linear"]
+        command = [sys.executable, "-m", "tests.store.etcd_worker", server.endpoint, "/linear"]
         workers = [
-            await asyncio.create_subprocess_exec(*command, str(seed), "4", stdout=subprocess.PIPE) for seed in range(3)
+            await asyncio.create_subprocess_exec(*command, str(seed), "4", stdout=subprocess.PIPE, cwd=PROJECT)
+            for seed in range(3)
         ]
         reading = [asyncio.create_task(worker.communicate()) for worker in workers]
         for _ in range(2):
@@ -222,7 +224,7 @@ async def test_operations_of_several_processes_are_linearizable_while_etcd_dies_
             await asyncio.to_thread(server.restart)
         outputs = [output for output, _ in await asyncio.gather(*reading)]
         assert [worker.returncode for worker in workers] == [0, 0, 0]
-        history = [Operation(*json.loads(line)) for output in outputs for line in output.splitlines()]
+        history = [done for output in outputs for done in msgspec.msgpack.decode(output, type=list[Operation])]
         assert len(history) > 300
         assert explain(history) is None
 

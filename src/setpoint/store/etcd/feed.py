@@ -62,7 +62,7 @@ class Feed:
         return self._restored
 
     def watch(self, prefix: str, after: int | None) -> Cursor:
-        if self._task is None and not self._closed:
+        if not self._closed and (self._task is None or self._task.done()):
             self._begin()
             self._task = self._loop.create_task(self._run())
         return Cursor(self, self._followers, prefix, after)
@@ -108,6 +108,8 @@ class Feed:
 
     def _begin(self) -> None:
         epoch, known = self._session.epoch, self._session.known
+        self._failure = None
+        self._events, self._sizes, self._bytes = [], [], 0
         self._start = self._current = epoch.outward(max(epoch.revision, known - BEGIN_BEFORE))
 
     async def _run(self) -> None:
@@ -130,9 +132,9 @@ class Feed:
                     replay.close()
         except Closed:
             pass
-        except StoreError as error:
-            _logger.error("the watches of the store have ended: %s", error)
-            self._failure = error
+        except Exception as error:  # whatever it is, those who wait must hear of it
+            _logger.error("the watches of the store have ended: %s", error, exc_info=not isinstance(error, StoreError))
+            self._failure = error if isinstance(error, StoreError) else StoreError(f"the watches have ended: {error!r}")
             self._followers.wake_all(self._current + 1)
 
     def _append(self, batch: Batch) -> None:

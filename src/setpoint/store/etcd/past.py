@@ -5,40 +5,16 @@ read by key. Before the oldest kept revision there is only what was not supersed
 """
 
 from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple
 
 from setpoint.store.contract import Entry, TooLate
 from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import OutOfRange
 from setpoint.store.etcd.keys import Epoch, prefix_end
 from setpoint.store.etcd.replay import LogReplay
-from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.session import Kept, Session
 from setpoint.store.etcd.wire import Message
 
 CHUNK = 2_000  # keys read at once
-
-
-class Kept(NamedTuple):
-    """What of the past was kept at some moment, in revisions of etcd's."""
-
-    epoch: Epoch
-    base: int  # the oldest readable revision of the store
-    current: int
-    compacted: int
-
-    def readable(self, revision: int) -> int:
-        """A revision at which etcd can be read, and at which the store was as it was at this one.
-
-        Others write to etcd too: it may be compacted to beyond our current revision.
-        """
-        return max(revision, self.compacted)
-
-
-async def kept(session: Session) -> Kept:
-    compacted = await session.compacted()
-    reading = await session.read(lambda _: [])
-    base = max(reading.epoch.revision, min(compacted, reading.current))
-    return Kept(reading.epoch, base, reading.current, compacted)
 
 
 async def history(session: Session, key: str, before: int | None, limit: int) -> Sequence[Entry]:
@@ -57,7 +33,7 @@ async def history(session: Session, key: str, before: int | None, limit: int) ->
 async def log(session: Session, after: int, limit: int) -> tuple[list[Entry], Kept]:
     """The entries, and what was kept when they were read: they reach up to its current revision."""
     while True:
-        found = await kept(session)
+        found = await session.kept()
         try:
             return await _log(session, found, after, limit), found
         except OutOfRange:  # compacted while we read
@@ -106,7 +82,7 @@ async def _log(session: Session, found: Kept, after: int, limit: int) -> list[En
 
 
 async def _backwards(session: Session, key: str, before: int | None) -> AsyncIterator[Entry]:
-    found = await kept(session)
+    found = await session.kept()
     epoch = found.epoch
     end = found.current + 1 if before is None else min(epoch.inward(before), found.current + 1)
     place = max(found.base, end - 1)

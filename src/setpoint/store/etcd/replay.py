@@ -105,11 +105,11 @@ class LogReplay:
         try:
             found = await self._replay.next()
         except OutOfRange as error:
-            # Nothing was missed if the store has not moved: then others wrote to etcd, and it was compacted for them.
-            reading = await self._session.read(lambda _: [])
-            if reading.epoch.revision != self._epoch.revision or reading.current > self._replay.position:
-                raise TooLate(place, await self._session.oldest()) from error
-            self._replay = self._open(reading.etcd_revision)
+            kept = await self._session.kept()
+            if kept.epoch.revision != self._epoch.revision or kept.base > self._replay.position:
+                raise TooLate(place, kept.epoch.outward(kept.base)) from error
+            # Nothing was missed: it was others who wrote to etcd, and for whom it was compacted.
+            self._replay = self._open(kept.readable(self._replay.position))
             return []
         try:
             batches = [self._batch(*revision) for revision in found]

@@ -26,6 +26,23 @@ class Reading(NamedTuple):
     etcd_revision: int  # how far etcd itself was; others write to it too
 
 
+class Kept(NamedTuple):
+    """What of the past can be read, in revisions of etcd's.
+
+    etcd is compacted as a whole, also up to where no transaction of ours ended. What the store was then is what the
+    last one before that had made it: that is our oldest revision, though etcd refuses to read at it.
+    """
+
+    epoch: Epoch
+    base: int  # the oldest revision of the store
+    current: int
+    compacted: int  # the oldest revision of etcd
+
+    def readable(self, revision: int) -> int:
+        """Where to read in etcd for what the store was at one of its kept revisions."""
+        return max(revision, self.compacted)
+
+
 class Session:
     """One client's view of where the store is."""
 
@@ -69,11 +86,8 @@ class Session:
         """The same as of a revision of the store. Raises TooLate or TooEarly."""
         try:
             reading = await self.read(lambda epoch: ops(epoch, max(1, epoch.inward(at))))
-        except OutOfRange as error:
-            # etcd may have forgotten even the current revision of ours, if others go on writing to it and compact it.
-            reading = await self.read(lambda epoch: ops(epoch, 0))
-            if reading.epoch.inward(at) < reading.current:
-                raise TooLate(at, await self.oldest()) from error
+        except OutOfRange:
+            return await self._read_compacted(ops, at)
         wanted = reading.epoch.inward(at)
         if wanted > reading.current:
             raise TooEarly(at, reading.epoch.outward(reading.current))
@@ -81,11 +95,35 @@ class Session:
             raise TooLate(at, await self.oldest())
         return reading
 
+    async def _read_compacted(self, ops: Callable[[Epoch, int], list[Message]], at: int) -> Reading:
+        """Reads at a revision that etcd itself refuses; it may do so only because others write to it and compact it."""
+        kept = await self.kept()
+        wanted = kept.epoch.inward(at)
+        if wanted > kept.current:
+            raise TooEarly(at, kept.epoch.outward(kept.current))
+        if wanted < kept.base:
+            raise TooLate(at, kept.epoch.outward(kept.base))
+        try:
+            reading = await self.read(lambda epoch: ops(epoch, kept.readable(wanted)))
+        except OutOfRange:  # compacted again
+            return await self.read_at(ops, at)
+        return reading if reading.epoch.revision == kept.epoch.revision else await self.read_at(ops, at)
+
     async def oldest(self) -> int:
         """The oldest revision of the store that can be read."""
+        kept = await self.kept()
+        return kept.epoch.outward(kept.base)
+
+    async def kept(self) -> Kept:
+        """What of the past can be read at this moment."""
         compacted = await self.compacted()
-        reading = await self.read(lambda _: [])
-        return reading.epoch.outward(max(reading.epoch.revision, min(compacted, reading.current)))
+        try:
+            reading = await self.read(lambda epoch: [wire.get(epoch.head, compacted, keys_only=True)])
+        except OutOfRange:  # compacted again
+            return await self.kept()
+        head = wire.first(reading.answers[0])
+        base = max(reading.epoch.revision, head.mod_revision if head is not None else 0)
+        return Kept(reading.epoch, base, reading.current, compacted)
 
     async def compacted(self) -> int:
         """The revision that etcd is compacted to. It does not say; but it refuses to read at any before."""

@@ -13,9 +13,8 @@ from setpoint.store.contract import EXPIRY, Retention, TooLate
 from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import OutOfRange
 from setpoint.store.etcd.keys import prefix_end
-from setpoint.store.etcd.past import Kept, kept
 from setpoint.store.etcd.replay import LogReplay
-from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.session import Kept, Session
 from setpoint.store.etcd.wire import Message
 from setpoint.store.etcd.writer import Writer
 
@@ -80,7 +79,7 @@ class Tending:
 
     async def compact(self, at_once: bool) -> None:
         """Compacts as far as retention allows, unless another replica just did."""
-        found = await kept(self._session)
+        found = await self._session.kept()
         try:
             target = await self._target(found)
         except (OutOfRange, TooLate):  # another replica compacts at this moment
