@@ -1,0 +1,76 @@
+"""Requests and responses as the pipeline sees them, whatever carried them: a socket, or a call in the same process."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+
+class Peer(NamedTuple):
+    """Who is at the other end of the connection, as far as the connection itself says."""
+
+    address: str = ""
+    # The verified client certificate's common name and organizations; both empty without one.
+    common_name: str = ""
+    organizations: Sequence[str] = ()
+
+
+class Request(NamedTuple):
+    """One request, its body read whole."""
+
+    method: str
+    path: str  # percent-encoded, as on the request line, without the query
+    query: str = ""  # percent-encoded, without the question mark
+    headers: Mapping[str, str] = {}  # names in lower case; a header sent twice is joined with ", "
+    body: bytes = b""
+    peer: Peer = Peer()
+
+
+class Frame:
+    """One piece of a stream, in both its forms: the payload, and that payload as a chunk of HTTP/1.1.
+
+    It is made once, however many streams send it.
+    """
+
+    __slots__ = ("chunk", "payload")
+
+    def __init__(self, payload: bytes) -> None:
+        self.payload = payload
+        self.chunk = b"%x\r\n%b\r\n" % (len(payload), payload)
+
+
+class Sink(Protocol):
+    """Where a stream writes its frames: the far end of a connection, with its patience."""
+
+    def write(self, frame: Frame) -> bool:
+        """Hands a frame over, at once. False: the other side is gone, or was too slow and has been cut off; the stream
+        should end."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be written."""
+
+    async def wait_closed(self) -> None:
+        """Returns when the other side has gone, or the server is shutting down and the stream should end."""
+
+
+class Stream(Protocol):
+    """A body that is made while it is sent, such as a watch. Returning ends it cleanly."""
+
+    async def run(self, sink: Sink) -> None: ...
+
+
+Body: TypeAlias = bytes | list[bytes] | Stream
+
+
+class Response(NamedTuple):
+    """One answer. The edge adds what belongs to it: length or chunking, date, connection."""
+
+    status: int
+    content_type: str
+    body: Body = b""
+    headers: Sequence[tuple[str, str]] = ()
+
+
+class Handler(Protocol):
+    """What the edge calls. It answers every request, and raises for none of them."""
+
+    async def __call__(self, request: Request) -> Response: ...

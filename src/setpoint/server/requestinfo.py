@@ -1,0 +1,77 @@
+"""What a request is about, read off its method and path alone: the verb, and the resource or plain path it names."""
+
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from setpoint.objects.gvk import GroupResource, GroupVersion
+
+_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_PREFIXES = {"api": 3, "apis": 4}  # with how many segments at least a path names a resource
+_NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
+
+
+class RequestInfo(NamedTuple):
+    """The parts of a request that authorization, the registry and the audit log go by."""
+
+    verb: str  # a Kubernetes verb for resources, the method in lower case for everything else
+    path: str
+    is_resource: bool = False
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+    rest: tuple[str, ...] = ()  # what follows a subresource, for those that take a path (proxy)
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion(self.group, self.version)
+
+    @property
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.resource)
+
+
+def request_info(method: str, path: str, watch: str | None = None) -> RequestInfo:
+    """Reads a percent-encoded path; `watch` is the query parameter of that name, None if it is absent."""
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    plain = RequestInfo(method.lower(), path)
+    if len(parts) < _PREFIXES.get(parts[0], len(parts) + 1):
+        return plain
+    group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (parts[1], parts[2], parts[3:])
+    verb = _VERBS.get(method, method.lower())
+    legacy_watch = rest[0] == "watch"
+    if legacy_watch:
+        rest = rest[1:]
+        if not rest:
+            return plain
+        verb = "watch"
+
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    resource, name, subresource, *tail = *rest, "", "", ""
+    if not name and verb in ("get", "delete"):
+        verb = _collection_verb(verb, watch)
+    return RequestInfo(
+        verb,
+        path,
+        True,
+        group,
+        version,
+        namespace,
+        resource,
+        name,
+        subresource,
+        tuple(part for part in tail if part),
+    )
+
+
+def _collection_verb(verb: str, watch: str | None) -> str:
+    if verb == "delete":
+        return "deletecollection"
+    # As in Go: whatever is not plainly false asks for a watch.
+    return "list" if watch is None or watch in ("", "false", "0", "False", "FALSE", "F", "f") else "watch"

@@ -1,0 +1,75 @@
+"""What the server must know of one kind beyond its schema: the rules of creating, changing, deleting and showing it.
+
+A `Strategy` is data and pure functions. The defaults here are those of most kinds; a built-in kind overrides what is
+special about it, and every custom resource shares one class. Trees are changed in place where a method says so; nothing
+here reads the store. What a rule needs beside the object (the clock, ids, other objects) it is given.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar, NamedTuple
+
+from setpoint.objects.field import FieldError
+from setpoint.objects.names import dns1123_subdomain
+from setpoint.objects.tree import Json, Object
+
+
+class Column(NamedTuple):
+    """One column of the Table form, and how its cell is made from an object at some moment."""
+
+    name: str
+    cell: Callable[[Object, datetime], Json]
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+class Strategy:
+    """The rules of a kind. One instance serves one resource; it has no state of its own."""
+
+    # Whether metadata.generation is kept (2.5 of the API's rules), and whether a PUT may leave out resourceVersion.
+    keeps_generation: ClassVar[bool] = False
+    allows_unconditional_update: ClassVar[bool] = True
+    # Whether a PUT to a name that does not exist creates it.
+    allows_create_on_update: ClassVar[bool] = False
+    # Whether DELETE answers with the object instead of a Status.
+    returns_deleted_object: ClassVar[bool] = False
+    # Top-level fields that only the status subresource writes; empty if there is none.
+    status_fields: ClassVar[Sequence[str]] = ("status",)
+    # Whether labels, annotations, finalizers and the like can be changed through /status (true of the older kinds).
+    status_writes_metadata: ClassVar[bool] = True
+    # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never comes to own.
+    reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
+    # Field selectors beyond metadata.name and metadata.namespace.
+    selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
+    columns: ClassVar[Sequence[Column]] = ()
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        """What is wrong with a name, or with the prefix of a generated one."""
+        return dns1123_subdomain(name, prefix)
+
+    def default(self, tree: Object) -> None:
+        """Fills in, in place, what the kind's schema cannot: the defaults that depend on other fields."""
+
+    def prepare_for_create(self, tree: Object) -> None:
+        """Sets or clears, in place, what is the server's to say (status, initial phase, allocated fields)."""
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        """Restores, in place, what this endpoint may not change."""
+
+    def validate(self, tree: Object) -> list[FieldError]:
+        """What is wrong with a new object, beyond its metadata and its schema."""
+        return []
+
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        """What is wrong with a changed object, immutable fields included."""
+        return []
+
+    def warnings(self, tree: Object, old: Object | None) -> list[str]:
+        """What the client should be told though nothing is wrong."""
+        return []
+
+    def graceful_seconds(self, tree: Object, requested: int | None) -> int:
+        """How long a deletion may take; 0: it is gone at once."""
+        return 0
