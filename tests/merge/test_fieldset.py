@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setpoint.merge import fieldset, pathelement
@@ -12,6 +12,7 @@ from setpoint.merge.pathelement import PathElementError
 
 ELEMENTS = ["f:a", "f:b", "f:metadata", 'k:{"name":"x"}', 'k:{"name":"y","port":80}', 'v:"s"', "v:1", "v:true", "i:0"]
 
+laws = settings(deadline=None)
 paths = st.lists(st.sampled_from(ELEMENTS), min_size=1, max_size=4).map(tuple)
 members = st.sets(paths, max_size=12)
 
@@ -24,6 +25,7 @@ def listed(fields: FieldSet) -> set[tuple[str, ...]]:
     return set(fieldset.paths(fields))
 
 
+@laws
 @given(members)
 def test_a_set_has_exactly_the_paths_it_was_made_of(found: set[tuple[str, ...]]) -> None:
     fields = made(found)
@@ -31,6 +33,7 @@ def test_a_set_has_exactly_the_paths_it_was_made_of(found: set[tuple[str, ...]])
     assert all(fieldset.has(fields, path) for path in found)
 
 
+@laws
 @given(members)
 def test_a_set_survives_its_encoding(found: set[tuple[str, ...]]) -> None:
     fields = made(found)
@@ -38,6 +41,7 @@ def test_a_set_survives_its_encoding(found: set[tuple[str, ...]]) -> None:
     assert listed(fieldset.parse(fieldset.ordered(fields))) == found
 
 
+@laws
 @given(members, members)
 def test_operations_on_sets_of_fields_are_those_on_sets_of_paths(
     left: set[tuple[str, ...]], right: set[tuple[str, ...]]
@@ -51,6 +55,7 @@ def test_operations_on_sets_of_fields_are_those_on_sets_of_paths(
     assert listed(a) == left, "an operand changed"
 
 
+@laws
 @given(members, members)
 def test_results_have_the_one_form_that_equal_sets_share(
     left: set[tuple[str, ...]], right: set[tuple[str, ...]]
@@ -61,6 +66,7 @@ def test_results_have_the_one_form_that_equal_sets_share(
     assert fieldset.difference(a, b) == made(left - right)
 
 
+@laws
 @given(members, members)
 def test_a_recursive_difference_removes_what_is_below_too(
     left: set[tuple[str, ...]], right: set[tuple[str, ...]]
@@ -69,12 +75,14 @@ def test_a_recursive_difference_removes_what_is_below_too(
     assert fieldset.recursive_difference(made(left), made(right)) == made(kept)
 
 
+@laws
 @given(members)
 def test_leaves_are_the_members_with_nothing_below(found: set[tuple[str, ...]]) -> None:
     expected = {path for path in found if not any(other != path and other[: len(path)] == path for other in found)}
     assert listed(fieldset.leaves(made(found))) == expected
 
 
+@laws
 @given(members, st.sampled_from(ELEMENTS))
 def test_what_is_below_an_element_is_the_rest_of_its_paths(found: set[tuple[str, ...]], element: str) -> None:
     assert listed(fieldset.below(made(found), element)) == {p[1:] for p in found if len(p) > 1 and p[0] == element}

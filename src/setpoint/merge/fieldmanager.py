@@ -99,9 +99,9 @@ class FieldManager:
         fields = self._fields_of(config)
         before = _without_entries(live) if live is not None else {"apiVersion": self._version, "kind": self._gvk.kind}
         managers = managedfields.decode(_entries(live) if live is not None else None)
-        if not managers and live is not None:
-            managers = self._update(self._nothing(), before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
         try:
+            if not managers and live is not None:
+                managers = self._update(self._nothing(), before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
             new, managers = self._apply(before, config, fields, managers, manager, force)
         except Conflicts as conflicts:
             rest = (
