@@ -5,6 +5,8 @@ import uuid
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from setpoint.objects.clock import Clock, ManualClock, SystemClock
 from setpoint.objects.ids import ALPHABET, Ids, SeededIds, SystemIds
@@ -44,6 +46,21 @@ def test_a_manual_clock_stands_still_until_advanced() -> None:
     assert clock.now().tzinfo is UTC
     with pytest.raises(ValueError, match="time does not go back"):
         clock.advance(-1)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20))
+def test_advancing_to_the_next_deadline_always_wakes_its_sleeper(seconds: list[float]) -> None:
+    async def scenario() -> None:
+        clock = ManualClock(START)
+        sleepers = [asyncio.create_task(clock.sleep(wait)) for wait in seconds]
+        await asyncio.sleep(0)
+        while (deadline := clock.next_deadline()) is not None:
+            clock.advance(deadline - clock.monotonic())
+            assert clock.next_deadline() != deadline
+        await asyncio.gather(*sleepers)
+
+    asyncio.run(scenario())
 
 
 def test_a_manual_clock_needs_an_aware_start() -> None:

@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Protocol
 
+_MICROSECONDS = 1_000_000
+
 
 class Clock(Protocol):
     """Time of day, time that only grows, and waiting."""
@@ -45,35 +47,39 @@ class ManualClock:
         if start.tzinfo is None:
             raise ValueError("a clock starts at an aware time: give the datetime a time zone")
         self._start = start.astimezone(UTC)
-        self._elapsed = 0.0
+        # Whole microseconds: sums of floats would miss a deadline by a hair, and time would stand still before it.
+        self._elapsed = 0
         # A heap of (deadline, order of arrival, future); a sleeper that was cancelled stays until its deadline.
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._arrivals = count()
 
     def now(self) -> datetime:
-        return self._start + timedelta(seconds=self._elapsed)
+        return self._start + timedelta(microseconds=self._elapsed)
 
     def monotonic(self) -> float:
-        return self._elapsed
+        return self._elapsed / _MICROSECONDS
 
     async def sleep(self, seconds: float) -> None:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._arrivals), future))
+        deadline = self._elapsed + max(1, round(seconds * _MICROSECONDS))
+        heapq.heappush(self._sleepers, (deadline, next(self._arrivals), future))
         await future
 
     def next_deadline(self) -> float | None:
         """When, in `monotonic` seconds, the next sleeper is due; None when nobody sleeps."""
         while self._sleepers and self._sleepers[0][2].done():
             heapq.heappop(self._sleepers)
-        return self._sleepers[0][0] if self._sleepers else None
+        return self._sleepers[0][0] / _MICROSECONDS if self._sleepers else None
 
     def advance(self, seconds: float) -> None:
         """Moves time on and wakes everyone who is due. They run when the event loop next does."""
         if seconds < 0:
             raise ValueError("time does not go back")
-        self._elapsed += seconds
-        while (deadline := self.next_deadline()) is not None and deadline <= self._elapsed:
-            heapq.heappop(self._sleepers)[2].set_result(None)
+        self._elapsed += round(seconds * _MICROSECONDS)
+        while self._sleepers and self._sleepers[0][0] <= self._elapsed:
+            future = heapq.heappop(self._sleepers)[2]
+            if not future.done():
+                future.set_result(None)
