@@ -96,6 +96,12 @@ class Feed:
         self._restored = self._session.epoch.outward(self._session.epoch.revision)
         self._reset(self._restored)
 
+    def forget(self, revision: int) -> None:
+        """Lets go of what was compacted."""
+        number = first_after(self._events, revision)
+        if number:
+            self._drop(number)
+
     async def close(self) -> None:
         self._closed = True
         for replay in self._replays.values():
@@ -146,15 +152,14 @@ class Feed:
         self._sizes.extend([batch.size // len(batch.events)] * len(batch.events))
         self._bytes += batch.size
         if len(self._events) > WINDOW_EVENTS or self._bytes > WINDOW_BYTES:
-            self._shorten()
+            self._drop(len(whole_revisions(self._events, 0, max(1, len(self._events) // 2))))
         self._followers.publish(batch.revision, [event.entry.key for event in batch.events])
 
-    def _shorten(self) -> None:
-        """Drops the older half of the window, whole revisions."""
-        half = whole_revisions(self._events, 0, max(1, len(self._events) // 2))
-        self._start = half[-1].entry.revision
-        self._bytes -= sum(self._sizes[: len(half)])
-        del self._events[: len(half)], self._sizes[: len(half)]
+    def _drop(self, number: int) -> None:
+        """Drops the oldest events of the window; the last of them ends a revision."""
+        self._start = self._events[number - 1].entry.revision
+        self._bytes -= sum(self._sizes[:number])
+        del self._events[:number], self._sizes[:number]
 
     def _reset(self, revision: int) -> None:
         # Who waits has seen all that has passed so far, and has to look for itself at what we skip.

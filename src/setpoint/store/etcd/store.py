@@ -47,7 +47,7 @@ class EtcdStore:
         self._session = session
         self._writer = Writer(session)
         self._feed = Feed(session)
-        self._tending = Tending(session, self._writer, retention)
+        self._tending = Tending(session, self._writer, retention, self._feed.forget)
         self._upkeep = Upkeep(session.clock, lambda: session.now() + POLL, self._tending.poll)
         self._closed = False
 

@@ -28,8 +28,11 @@ LEFTOVERS = 40
 class Tending:
     """The upkeep of one replica."""
 
-    def __init__(self, session: Session, writer: Writer, retention: Retention) -> None:
+    def __init__(
+        self, session: Session, writer: Writer, retention: Retention, forgotten: Callable[[int], None]
+    ) -> None:
         self._session = session
+        self._forgotten = forgotten  # is told, in the store's revisions, what was compacted
         self._writer = writer
         self._retention = retention
         self._meter = SizeMeter(session, retention.size) if retention.size is not None else None
@@ -111,6 +114,7 @@ class Tending:
         except OutOfRange:
             return
         self._session.forget(revision)
+        self._forgotten(self._session.epoch.outward(revision))
 
     async def clear(self) -> None:
         """Removes the records of deletions that are themselves forgotten, once there are many."""
