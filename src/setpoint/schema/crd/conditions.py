@@ -7,6 +7,7 @@ caller writes only what changed. The time of a transition moves only when the st
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from setpoint.objects import conditions
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import join_errors
 from setpoint.objects.field import FieldError, child, index, invalid
@@ -65,7 +66,7 @@ def deletion_unconfirmed(problem: str) -> Verdict:
 def set_condition(tree: Object, verdict: Verdict, clock: Clock) -> Object:
     """The definition with this condition."""
     crd = CustomResourceDefinition.parse(tree)
-    return crd.to_json() if _set(crd, verdict, clock) else tree
+    return tree if _says(crd.condition(verdict.type), verdict) else _with(crd, clock, verdict)
 
 
 def settle_names(tree: Object, others: Iterable[Object], clock: Clock) -> Object:
@@ -84,14 +85,11 @@ def settle_names(tree: Object, others: Iterable[Object], clock: Clock) -> Object
     if accepted.names == crd.status.accepted_names and _says(crd.condition(NAMES_ACCEPTED), verdict):
         return tree
     crd.status.accepted_names = accepted.names
-    _set(crd, verdict, clock)
-    established = crd.condition(ESTABLISHED)
-    if established is None or established.status != "True":
-        if accepted.complete:
-            _set(crd, INSTALLING, clock)
-        elif established is None:
-            _set(crd, NOT_ACCEPTED, clock)
-    return crd.to_json()
+    if not crd.is_true(ESTABLISHED) and accepted.complete:
+        return _with(crd, clock, verdict, INSTALLING)
+    if crd.condition(ESTABLISHED) is None:
+        return _with(crd, clock, verdict, NOT_ACCEPTED)
+    return _with(crd, clock, verdict)
 
 
 def establish(tree: Object, clock: Clock) -> Object:
@@ -145,8 +143,7 @@ def mark_for_deletion(tree: Object, clock: Clock) -> Object:
         "deletionTimestamp": crd.metadata.get("deletionTimestamp") or format_time(clock.now()),
         "finalizers": finalizers if FINALIZER in finalizers else [*finalizers, FINALIZER],
     }
-    _set(crd, DELETION_PENDING, clock)
-    return crd.to_json()
+    return _with(crd, clock, DELETION_PENDING)
 
 
 def finish_deletion(tree: Object, verdict: Verdict, clock: Clock) -> Object:
@@ -154,8 +151,7 @@ def finish_deletion(tree: Object, verdict: Verdict, clock: Clock) -> Object:
     crd = CustomResourceDefinition.parse(tree)
     finalizers = crd.metadata.get("finalizers") or []
     crd.metadata = {**crd.metadata, "finalizers": [found for found in finalizers if found != FINALIZER]}
-    _set(crd, verdict, clock)
-    return crd.to_json()
+    return _with(crd, clock, verdict)
 
 
 def is_served(crd: CustomResourceDefinition) -> bool:
@@ -174,15 +170,10 @@ def _says(condition: Condition | None, verdict: Verdict) -> bool:
     )
 
 
-def _set(crd: CustomResourceDefinition, verdict: Verdict, clock: Clock) -> bool:
-    """Puts the condition in its place. Whether that changed anything."""
-    found = crd.condition(verdict.type)
-    if _says(found, verdict):
-        return False
-    if found is None:
-        found = Condition(type=verdict.type)
-        crd.status.conditions = [*(crd.status.conditions or ()), found]
-    if found.status != verdict.status or not found.last_transition_time:
-        found.last_transition_time = format_time(clock.now())
-    found.status, found.reason, found.message = verdict.status, verdict.reason, verdict.message
-    return True
+def _with(crd: CustomResourceDefinition, clock: Clock, *verdicts: Verdict) -> Object:
+    """The tree of the definition, with these conditions set."""
+    tree = crd.to_json()
+    found = tree["status"]["conditions"] = tree["status"]["conditions"] or []
+    for verdict in verdicts:
+        conditions.set_condition(found, clock, **verdict._asdict())
+    return tree

@@ -1,7 +1,6 @@
 """The paths a definition may write: of printer columns, of the scale subresource, of selectable fields."""
 
 import re
-from collections.abc import Iterator
 
 from setpoint.objects.field import FieldError, child, duplicate, index, invalid, required, too_many
 from setpoint.schema.crd.definition import Column, SelectableField, Subresources
@@ -11,7 +10,7 @@ MAX_SELECTABLE_FIELDS = 8
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-_TOKEN = re.compile(r"[.\[\]]|'(?:[^'\\]|\\.|(?<=\\)')*(?:'|\Z)|[^.\[\]']+[^.\[\]]*", re.DOTALL)
+_TOKEN = re.compile(r"[.\[\]]|[^.\[\]]+")
 
 
 class _BadPathError(ValueError):
@@ -102,7 +101,7 @@ def _declared(json_path: str, schema: Schema) -> tuple[list[str], Schema | None]
     """The field names of a path of plain fields, and the schema at its end."""
     names: list[str] = []
     here: Schema | None = schema
-    tokens = _tokens(json_path)
+    tokens = (found.group() for found in _TOKEN.finditer(json_path))
     for token in tokens:
         if token == "[":
             raise _BadPathError("array notation is not allowed")
@@ -121,8 +120,3 @@ def _declared(json_path: str, schema: Schema) -> tuple[list[str], Schema | None]
             raise _BadPathError("does not refer to a valid field")
         names.append(name)
     return names, here
-
-
-def _tokens(json_path: str) -> Iterator[str]:
-    """Dots and brackets alone, and what stands between them; a quoted text is one token with its quotes."""
-    return (found.group() for found in _TOKEN.finditer(json_path))

@@ -8,8 +8,6 @@ from typing import Any
 
 from setpoint.objects.gvk import version_priority
 from setpoint.objects.tree import Json, Object
-from setpoint.schema.crd.defaults import default
-from setpoint.schema.crd.validation import validate_create
 from setpoint.schema.types.model import ModelError
 from setpoint.schema.types.resource import Column, Resource, ResourceConfig, WebhookConversion
 from setpoint.schema.types.schemas import struct_schema
@@ -25,6 +23,10 @@ def crd_of(*classes: type[Resource], storage: type[Resource] | str | None = None
     Without it that is the version the API prefers (stable before beta before alpha, the newest first) of those served.
     Raises `ModelError` where the classes do not make a definition that a server would accept.
     """
+    # Imported here because they bring all of schema validation along, which a class alone does not need.
+    from setpoint.schema.crd.defaults import default
+    from setpoint.schema.crd.validation import validate_create
+
     for cls in classes:
         if not (isinstance(cls, type) and issubclass(cls, Resource)):
             raise ModelError(f"{cls!r} is no Resource: derive the class from Resource, with a group and a version")
