@@ -229,6 +229,8 @@ def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError
     """The faults of the entries of `managedFields`, their field sets aside."""
     errors: list[FieldError] = []
     for at, entry in enumerate(entries):
+        if _is_usual(entry):
+            continue
         place = index(path, at)
         operation = entry.get("operation")
         if not operation:
@@ -241,6 +243,19 @@ def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError
         if byte_length(entry.get("subresource", "")) > MAX_SUBRESOURCE:
             errors.append(too_long(child(place, "subresource"), MAX_SUBRESOURCE))
     return errors
+
+
+def _is_usual(entry: Object) -> bool:
+    """Whether an entry is as nearly all are, which needs no closer look and no path."""
+    manager: str = entry.get("manager", "")
+    return (
+        entry.get("operation") in ("Apply", "Update")
+        and entry.get("fieldsType") == "FieldsV1"
+        and len(manager) <= MAX_FIELD_MANAGER
+        and manager.isascii()
+        and manager.isprintable()
+        and "subresource" not in entry
+    )
 
 
 def validate_field_manager(manager: str, path: str) -> list[FieldError]:
