@@ -16,6 +16,14 @@ def has_default(schema: Schema) -> bool:
     return schema.default is not UNSET and schema.default is not None
 
 
+def default_of(schema: Schema, view: View = plain_view) -> Json:
+    """A copy of the default of a schema, as it is filled in: without nulls that would not stay."""
+    value = copy(schema.default)
+    if type(value) in (dict, list):
+        drop_nulls(value, schema, view=view)
+    return value
+
+
 def drop_nulls(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
     """Removes in place the null fields and map values that may not be null and have no default."""
     schema = view(schema)
@@ -51,7 +59,7 @@ def default(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
             items = view(schema.items)
             for position, item in enumerate(tree):
                 if item is None and not items.nullable and has_default(items):
-                    item = tree[position] = copy(items.default)
+                    item = tree[position] = default_of(items, view)
                 if type(item) in (dict, list):
                     default(item, items, view=view)
         return
@@ -61,13 +69,13 @@ def default(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
     for name, declared in properties.items():
         node = view(declared)
         if has_default(node) and (name not in tree or (tree[name] is None and not node.nullable)):
-            tree[name] = copy(node.default)
+            tree[name] = default_of(node, view)
     for name, value in tree.items():
         found = properties.get(name, extra)
         if not isinstance(found, Schema):
             continue
         inner = view(found)
         if value is None and not inner.nullable and has_default(inner):
-            value = tree[name] = copy(inner.default)
+            value = tree[name] = default_of(inner, view)
         if type(value) in (dict, list):
             default(value, inner, view=view)

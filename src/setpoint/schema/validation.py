@@ -5,7 +5,7 @@ that they were not checked.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from setpoint.objects.field import FieldError, FieldErrorType, invalid
 from setpoint.objects.tree import Json
@@ -32,20 +32,8 @@ class Verdict(NamedTuple):
     warnings: list[str]
 
 
-class Rules(Protocol):
-    """The compiled CEL rules of a schema."""
-
-    def validate(self, tree: Json, old: Json = None) -> Verdict:
-        """The errors of a tree. Those of unchanged parts, by rules that do not look at the old value, are warnings."""
-
-
 def validate_object(
-    compiled: CompiledSchema,
-    tree: Json,
-    old: Json = None,
-    *,
-    rules: Rules | None = None,
-    before: Sequence[FieldError] = (),
+    compiled: CompiledSchema, tree: Json, old: Json = None, *, before: Sequence[FieldError] = ()
 ) -> Verdict:
     """Validates a whole object, on an update together with the `old` one.
 
@@ -53,9 +41,12 @@ def validate_object(
     decided whether rules can be asked.
     """
     errors = [*before, *compiled.validate(tree, old)]
-    if rules is None:
+    if compiled.rules is None:
         return Verdict(errors, [])
     if any(error.type in _BLOCKING for error in errors):
         return Verdict([*errors, invalid(NO_PATH, None, _NOT_CHECKED)], [])
-    found = rules.validate(tree, old)
-    return Verdict([*errors, *found.errors], found.warnings)
+    broken = compiled.rules.validate(tree) if old is None else compiled.rules.validate(tree, old)
+    return Verdict(
+        [*errors, *(found.error for found in broken if not found.ratcheted)],
+        [str(found.error) for found in broken if found.ratcheted],
+    )

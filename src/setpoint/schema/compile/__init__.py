@@ -5,11 +5,13 @@ Every operation tries the generated code first, which is fast and sure for all t
 exact way where something is not.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.tree import Json
+from setpoint.schema.cel import Rules, compile_rules
 from setpoint.schema.compile.source import Function, Generator, Walk
 from setpoint.schema.defaulting import default, drop_nulls
 from setpoint.schema.embedded import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
@@ -48,6 +50,11 @@ class CompiledSchema:
         self._admit = self._generator.entry(schema, Walk.ADMIT, root)
         self._check = self._generator.entry(schema, Walk.CHECK, root)
         self._both = self._generator.entry(schema, Walk.BOTH, root)
+
+    @cached_property
+    def rules(self) -> Rules | None:
+        """The CEL rules of the schema, or None where it has none. They are asked by `validation.validate_object`."""
+        return compile_rules(self.schema, root=self.root)
 
     def prune(self, tree: Json) -> list[str]:
         """Removes what the schema does not know; gives the removed paths, sorted, at most a hundred."""

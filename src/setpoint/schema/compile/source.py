@@ -22,7 +22,7 @@ from setpoint.schema.compile.scalars import (
     string_conditions,
     type_condition,
 )
-from setpoint.schema.defaulting import default, has_default
+from setpoint.schema.defaulting import default, default_of, has_default
 from setpoint.schema.listtype import repeated, validate_list_types
 from setpoint.schema.numbers import is_numeric, normalize, whole
 from setpoint.schema.openapi import Schema
@@ -327,7 +327,7 @@ class _Body:
         return ["return False"] if self.checks and name in self.schema.required else []
 
     def set_default(self, key: str, node: Schema) -> list[str]:
-        holder = {"value": copy(node.default)}
+        holder = {"value": default_of(node, self.view)}
         if type(holder["value"]) in (dict, list):
             default(holder["value"], node, view=self.view)
         # A default is made whole beforehand, with the defaults inside it, as it would be in its place.

@@ -1,20 +1,20 @@
 """Whether a schema is acceptable in a CustomResourceDefinition: every rule, with the real server's words.
 
 A schema must be structural (`invariants`), use only the keywords a CRD may (`keywords`), have defaults that are right
-(`defaults`) and CEL rules that compile (lent to this package, as rules are another's business).
+(`defaults`) and CEL rules that compile (`setpoint.schema.cel`).
 """
 
-from typing import Protocol
+from collections.abc import Callable
 
 from setpoint.objects.field import OMITTED, FieldError, child, forbidden, invalid
-from setpoint.objects.tree import Json
+from setpoint.schema.cel import validate_rules
 from setpoint.schema.formats import is_recognized
 from setpoint.schema.openapi import Schema
 from setpoint.schema.structural.defaults import validate_defaults
 from setpoint.schema.structural.invariants import validate_invariants
 from setpoint.schema.structural.keywords import validate_keywords
 
-__all__ = ["MAX_DEPTH", "RuleValidator", "unrecognized_formats", "validate_schema"]
+__all__ = ["MAX_DEPTH", "unrecognized_formats", "validate_schema"]
 
 # How deep schemas may stand inside each other. Ours, not the real server's: it walks them on a stack that grows.
 MAX_DEPTH = 100
@@ -45,14 +45,8 @@ _AT_ROOT_WITH_STATUS = (
 )
 
 
-class RuleValidator(Protocol):
-    """What accepting a schema needs to know of CEL rules."""
-
-    def validate_rules(self, schema: Schema, path: str, *, old: Schema | None, compiles: bool) -> list[FieldError]:
-        """The errors of all rules in a schema; only of their form unless the schema is good enough to compile them."""
-
-    def validate_default(self, schema: Schema, value: Json, path: str, root: bool) -> list[FieldError]:
-        """What the rules of a schema have against a default."""
+# Says what stands against the CEL rules of a schema, its defaults included.
+ValidateRules = Callable[[Schema, str], list[FieldError]]
 
 
 def validate_schema(
@@ -61,12 +55,13 @@ def validate_schema(
     *,
     old: Schema | None = None,
     status_subresource: bool = False,
-    rules: RuleValidator | None = None,
+    rules: ValidateRules = validate_rules,
 ) -> list[FieldError]:
     """Everything that stands against a schema, whose own path is `path`; nothing when it is acceptable.
 
-    `old` is the schema it replaces, whose rules need not be paid for again. `status_subresource` says that the kind has
-    one, which leaves fewer keywords to the root. Without `rules`, CEL rules are not looked at.
+    `status_subresource` says that the kind has one, which leaves fewer keywords to the root. Rules are looked at when
+    nothing else is wrong, as their types come from the schema; and not again when the schema is still the `old` one, so
+    that a stricter release does not lock out what an earlier one accepted.
     """
     if _deeper_than(schema, MAX_DEPTH):
         return [forbidden(path, f"must not nest schemas deeper than {MAX_DEPTH} levels; flatten the schema")]
@@ -76,20 +71,14 @@ def validate_schema(
     if schema.nullable:
         errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
     unsupported = _unsupported(schema)
-    structural: list[FieldError] = []
     if not unsupported:
-        structural = validate_invariants(schema, path)
-        if not structural:
-            check = None if rules is None else rules.validate_default
-            structural = validate_defaults(schema, path, rules=check)
-    errors += structural
+        errors += validate_invariants(schema, path) or validate_defaults(schema, path)
     errors += validate_keywords(schema, path)
-    if rules is not None:
-        compiles = not structural and not unsupported
-        errors += rules.validate_rules(schema, path, old=old, compiles=compiles)
     if not errors and unsupported:
         errors.append(invalid(path, "", unsupported))
-    return errors
+    if errors or (old is not None and old.to_json() == schema.to_json()):
+        return errors
+    return rules(schema, path)
 
 
 def unrecognized_formats(schema: Schema) -> list[str]:

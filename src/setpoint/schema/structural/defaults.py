@@ -16,21 +16,18 @@ from setpoint.schema.violations import find_violations
 
 # Puts a default where it would stand in an otherwise empty resource.
 Surround = Callable[[Json], Json]
-# Says what the rules of a schema have against a default; see `validate_schema`.
-DefaultRules = Callable[[Schema, Json, str, bool], list[FieldError]]
 
 
-def validate_defaults(schema: Schema, path: str, *, rules: DefaultRules | None) -> list[FieldError]:
-    """The errors of all defaults in a structural schema."""
-    validator = _Validator(rules)
+def validate_defaults(schema: Schema, path: str) -> list[FieldError]:
+    """The errors of all defaults in a structural schema, but for those that break rules."""
+    validator = _Validator()
     root = replace(schema, embedded_resource=True)
     validator.node(root, root, path, lambda value: value, False)
     return validator.errors
 
 
 class _Validator:
-    def __init__(self, rules: DefaultRules | None) -> None:
-        self.rules = rules
+    def __init__(self) -> None:
         self.errors: list[FieldError] = []
 
     def node(self, schema: Schema, root: Schema, path: str, surround: Surround, in_metadata: bool) -> None:
@@ -42,7 +39,7 @@ class _Validator:
             if in_metadata:
                 self.in_metadata(schema, root, where, surround)
             else:
-                self.elsewhere(schema, root, where)
+                self.elsewhere(schema, where)
         if isinstance(schema.items, Schema):
             self.node(schema.items, root, child(path, "items"), lambda value: surround([value]), in_metadata)
         for name, inner in schema.properties.items():
@@ -60,9 +57,9 @@ class _Validator:
             detail = f"must result in valid metadata: {join_errors(map(str, errors))}"
             self.errors.append(invalid(path, schema.default, detail))
         else:
-            self.by_schema(schema, root, schema.default, path)
+            self.by_schema(schema, schema.default, path)
 
-    def elsewhere(self, schema: Schema, root: Schema, path: str) -> None:
+    def elsewhere(self, schema: Schema, path: str) -> None:
         value = copy(schema.default)
         prune(value, schema, root=schema.embedded_resource)
         if not same(value, schema.default):
@@ -72,13 +69,10 @@ class _Validator:
         if errors:
             self.errors.extend(errors)
         else:
-            self.by_schema(schema, root, value, path)
+            self.by_schema(schema, value, path)
 
-    def by_schema(self, schema: Schema, root: Schema, value: Json, path: str) -> None:
-        errors = find_violations(value, schema, path=path, as_default=True)
-        if not errors and self.rules is not None:
-            errors = self.rules(schema, value, path, schema is root)
-        self.errors.extend(errors)
+    def by_schema(self, schema: Schema, value: Json, path: str) -> None:
+        self.errors += find_violations(value, schema, path=path, as_default=True)
 
 
 def _resource_errors(value: Json, schema: Schema, path: str) -> list[FieldError]:
