@@ -27,7 +27,6 @@ from setpoint.schema.crd.paths import (
     validate_selectable_fields,
     validate_subresources,
 )
-from setpoint.schema.crd.rules import CelRules
 from setpoint.schema.crd.shown import shown_schema, shown_versions
 from setpoint.schema.crd.warnings import every_schema
 from setpoint.schema.openapi import Schema
@@ -270,7 +269,7 @@ class _SpecValidation:
 
 def validate_schema(schema: Schema, path: str, *, old: Schema | None, status_subresource: bool) -> list[FieldError]:
     """All rules for a schema, CEL rules included."""
-    return structural.validate_schema(schema, path, old=old, status_subresource=status_subresource, rules=CelRules())
+    return structural.validate_schema(schema, path, old=old, status_subresource=status_subresource)
 
 
 def _is_whole(error: FieldError, path: str) -> bool:
