@@ -13,7 +13,7 @@ _NOT_HERE = "the recorded scenarios are not beside this checkout"
 
 
 def table(name: str) -> Any:
-    return yaml.safe_load((_CASES / f"{name}.yaml").read_text())
+    return _load((_CASES / f"{name}.yaml").read_text())
 
 
 def named(cases: list[Any]) -> Any:
@@ -49,5 +49,10 @@ def recorded_creations() -> list[Any]:
 
 def _steps(path: Path) -> list[Any]:
     text = path.read_text().replace("{x}", "x1234567")
-    found: list[Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))["steps"]
+    found: list[Any] = _load(text)["steps"]
     return found
+
+
+def _load(text: str) -> Any:
+    # The loader in C where there is one: the scenarios are long.
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

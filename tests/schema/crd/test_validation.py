@@ -166,6 +166,8 @@ def test_a_schema_that_is_nested_too_deeply_is_refused_in_bounded_time() -> None
     tree["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
     with pytest.raises(BadRequest, match="nested too deeply"):
         prepare_for_create(tree)
+    errors = validate_create(tree | {"status": {"storedVersions": ["v1"]}})
+    assert [error.detail for error in errors] == ["the schema is nested too deeply"]
 
 
 def test_fields_that_say_nothing_are_left_out_of_the_answer() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from setpoint.objects.gotext import quote
+from setpoint.objects.gotext import compact_json, quote
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.schema.openapi import Schema
@@ -38,8 +38,9 @@ def _schemas(tree: Object) -> list[Schema]:
     for version in CustomResourceDefinition.parse(tree).spec.versions:
         try:
             if version.openapi_schema is not None:
-                found.setdefault(repr(version.openapi_schema), Schema.parse(version.openapi_schema))
-        except (msgspec.ValidationError, RecursionError):
+                schema = Schema.parse(version.openapi_schema)
+                found.setdefault(compact_json(schema.to_json()), schema)
+        except msgspec.ValidationError:
             continue
     return list(found.values())
 
