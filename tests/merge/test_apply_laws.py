@@ -115,7 +115,7 @@ def fields_of(tree: Object, manager: str) -> fieldset.FieldSet:
 @laws
 @given(specs, specs)
 def test_applying_twice_is_applying_once(before: Object, spec: Object) -> None:
-    live = FIELDS.apply(None, thing(before), "other")
+    live = FIELDS.apply(None, thing({**before, "text": "tracked"}), "other")
     once = FIELDS.apply(live, thing(spec), "me", force=True)
     assert FIELDS.apply(once, thing(spec), "me") == once
 

@@ -5,7 +5,7 @@ entries they set, and the map itself only where they set it empty.
 """
 
 from setpoint.merge.equality import equal
-from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, is_member
+from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, difference, is_member, union
 from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.objects.tree import Json
 
@@ -203,7 +203,7 @@ class MapType(Type):
         if declared is None:
             mine, owned = is_member(before), any(map(is_member, now))
         else:
-            mine, owned = True, any(now) or (bool(now) and not _leaves_something(kind, item))
+            mine, owned = True, bool(now) and _stays_set(kind, item, now)
         lost = (dropped or mine) and not owned
         if mine and (gone or lost) and (declared is None or _sets_something(kind, item)):
             found[element] = LEAF
@@ -259,8 +259,12 @@ def _sets_something(kind: Type, item: Json) -> bool:
     return item is None or item == {} or kind.field_set(item, False) is not None
 
 
-def _leaves_something(kind: Type, item: Json) -> bool:
-    """Whether something that nobody can own, as an empty list, stays when all the fields of a map are removed."""
-    if type(item) is not dict:
-        return False
-    return kind.remove(item, kind.named(kind.field_set(item, False) or LEAF)) is not None
+def _stays_set(kind: Type, item: Json, now: list[FieldSet]) -> bool:
+    """Whether a field that somebody owns still counts as set without everything in it that nobody owns."""
+    if type(item) is not dict or [] not in item.values():
+        return True
+    owned: FieldSet = LEAF
+    for node in now:
+        owned = union(owned, kind.named(node))
+    rest = kind.remove(item, difference(kind.named(kind.field_set(item, False) or LEAF), owned))
+    return _sets_something(kind, rest)
