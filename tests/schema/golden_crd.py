@@ -41,6 +41,8 @@ class Write(NamedTuple):
     causes: list[dict[str, str]]
     # The unknown fields the server warned of; None where it was asked not to.
     unknown: list[str] | None
+    # What else the server warned of.
+    warnings: list[str]
     # The parts of the object that the server answered with, as far as they were recorded.
     result: Any
 
@@ -131,6 +133,7 @@ class _World:
             str(result.get("message") or "") if isinstance(result, dict) else "",
             [] if done else _causes(step),
             _unknown(step),
+            [text for text in _warnings(step) if not text.startswith("unknown field")],
             {name: value for name, value in result.items() if value is not None} if done and result else {},
         )
         if done and "dryRun" not in (step.get("query") or {}):
@@ -165,11 +168,15 @@ def _body(step: Any) -> Any:
         return None
 
 
+def _warnings(step: Any) -> list[str]:
+    headers = (step["expect"].get("headers") or {}).get("Warning", [])
+    return [text.removeprefix('299 - "').removesuffix('"').replace('\\"', '"') for text in headers]
+
+
 def _unknown(step: Any) -> list[str] | None:
     if (step.get("query") or {}).get("fieldValidation") in ("Ignore", "Strict"):
         return None
-    warnings = (step["expect"].get("headers") or {}).get("Warning", [])
-    return [text.split('\\"')[1] for text in warnings if "unknown field" in text]
+    return [text.split('"')[1] for text in _warnings(step) if text.startswith("unknown field")]
 
 
 def _causes(step: Any) -> list[dict[str, str]]:

@@ -1,6 +1,5 @@
 """The recorded answers of a real server to definitions and custom resources, as far as schemas decide them."""
 
-import json
 import re
 from typing import Any
 
@@ -56,8 +55,9 @@ def test_an_object_is_admitted_or_refused_as_recorded(step: Write) -> None:
     dropped = compiled.admit(tree)
     if step.unknown is not None:
         assert dropped == sorted(path for path in step.unknown if not path.startswith("metadata."))
-    found = as_causes(validate_object(compiled, tree, step.old).errors)
-    assert found == in_order(filter(about_the_schema, step.causes))
+    verdict = validate_object(compiled, tree, step.old)
+    assert as_causes(verdict.errors) == in_order(filter(about_the_schema, step.causes))
+    assert verdict.warnings == [text for text in step.warnings if text.startswith("spec")]
     for name in step.result.keys() - {"metadata"}:
         assert tree[name] == step.result[name]
 

@@ -326,7 +326,8 @@ def _translate(pattern: str) -> Quick | None:
         return None
     if not pattern.startswith("^") or tree.kind == "choice":
         loops += 1  # the search may begin anywhere
-    limit = _LONGEST if loops == 0 else int((_STEPS / ways) ** (1 / loops))
+    # Every path may read on to the end of the text.
+    limit = _LONGEST if loops == 0 else int((_STEPS / ways) ** (1 / (loops + 1)))
     if ways > _STEPS or limit < _SHORTEST:
         return None
     return Quick(tree.source, min(limit, _LONGEST))
