@@ -326,6 +326,29 @@ def test_a_class_without_a_group_is_no_kind_yet() -> None:
         crd_of(Model)  # type: ignore[arg-type]
 
 
+def test_a_base_may_say_what_its_kinds_share() -> None:
+    class Ours(Resource, group="ours.com", categories=["ours"]):
+        pass
+
+    class Lamp(Ours, version="v1"):
+        spec: dict[str, str] = {}
+
+    assert Lamp.crd()["metadata"]["name"] == "lamps.ours.com"
+    assert Lamp.crd()["spec"]["names"]["categories"] == ["ours"]
+
+
+def test_a_new_version_is_not_deprecated_because_the_old_one_is() -> None:
+    class Lamp(Resource, group="ours.com", version="v1", deprecated=True, served=False):
+        spec: dict[str, str] = {}
+
+    class LampV2(Lamp, version="v2"):
+        pass
+
+    new, old = crd_of(Lamp, LampV2)["spec"]["versions"]
+    assert (new["name"], new["served"], "deprecated" in new) == ("v2", True, False)
+    assert (old["name"], old["served"], old["deprecated"]) == ("v1", False, True)
+
+
 def test_a_rule_belongs_on_a_model() -> None:
     with pytest.raises(TypeError, match="belongs on a class that derives from Model"):
 

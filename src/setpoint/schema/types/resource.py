@@ -4,7 +4,8 @@
         spec: WidgetSpec
         status: WidgetStatus | None = None
 
-A class that derives from it inherits what it does not say anew, which is how several versions share their names.
+A class that derives from it inherits what it does not say anew, which is how several versions share their names. The
+kind is the name of the first class that has both a group and a version; before that it is only a base.
 """
 
 from typing import Any, ClassVar, Literal, Self
@@ -81,15 +82,19 @@ def _configured(name: str, inherited: ResourceConfig, own: dict[str, Any]) -> Re
     for key in ("short_names", "categories", "columns", "selectable_fields"):
         if isinstance(own.get(key), str):
             raise ModelError(f"{name}: {key} is a list; write {key}=[{own[key]!r}]")
-    if own.get("group") or own.get("version"):
-        # The kind is the name of the class that first says which group and version it is of.
-        own.setdefault("kind", inherited.kind or name)
+    before = msgspec.structs.asdict(inherited)
+    if "version" in own:
+        # These are said of one version alone.
+        before |= {"deprecated": False, "served": True}
     try:
-        config = msgspec.convert(msgspec.structs.asdict(inherited) | own, ResourceConfig, from_attributes=True)
+        config = msgspec.convert(before | own, ResourceConfig, from_attributes=True)
     except msgspec.ValidationError as error:
         raise ModelError(f"{name}: {error}") from None
-    if config.group or config.version:
-        _check(name, config)
+    if not (config.group and config.version):
+        # Not a kind yet: a base for classes that say the rest.
+        return config
+    config = config if config.kind else msgspec.structs.replace(config, kind=name)
+    _check(name, config)
     return config
 
 
