@@ -12,7 +12,7 @@ import pytest
 
 from setpoint.objects.clock import Clock, ManualClock
 from setpoint.objects.provenance import Actor, Cause
-from setpoint.store.contract import ABSENT, ANY, EXPIRY, Event, Retention, StoreError, TooLate, Watch, Write
+from setpoint.store.contract import ABSENT, ANY, EXPIRY, Closed, Event, Retention, StoreError, TooLate, Watch, Write
 from setpoint.store.etcd import EtcdConfig, EtcdStore, Unreachable, feed, past, tending
 from setpoint.store.memory import MemoryStore
 
@@ -191,6 +191,30 @@ async def test_moving_from_another_backend_goes_on_after_its_revisions() -> None
         (entry,) = await store.history("a")
         assert (entry.value, entry.actor) == (b"1999", ALICE)
         assert await put(store, "a", "new") > entry.revision
+
+
+async def test_another_backend_takes_over_state_and_past() -> None:
+    async with replicas(1) as (store,), outsider() as other:
+        await put(store, "a", "1")
+        await other.put("/elsewhere/gap")
+        await store.transact([Write("a", b"2"), Write("b", b"1", ttl=60)], ALICE, Cause.request("r"))
+        await store.commit("a", None, ANY, ALICE)
+        memory = MemoryStore()
+        await memory.restore((await store.snapshot()).dump())
+        assert list(await memory.log()) == list(await store.log())
+        assert (await memory.range("")).items == (await store.range("")).items
+        await memory.close()
+
+
+async def test_closing_waits_for_the_commits_that_are_under_way() -> None:
+    async with replicas(2) as (store, other):
+        commits = [asyncio.create_task(put(store, f"k{n}", "1")) for n in range(20)]
+        await asyncio.sleep(0.002)
+        await store.close()
+        told = await asyncio.gather(*commits, return_exceptions=True)
+        assert {type(answer) for answer in told} <= {int, Closed}
+        kept = {item.revision for item in (await other.range("")).items}
+        assert {answer for answer in told if isinstance(answer, int)} <= kept
 
 
 # Others in the same etcd

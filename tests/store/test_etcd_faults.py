@@ -296,6 +296,7 @@ async def test_a_login_is_renewed_when_etcd_has_forgotten_it() -> None:
         await take_until(watch, 1)
         await asyncio.to_thread(server.restart)  # its tokens were only in its memory
         waiting = asyncio.create_task(watch.next())
+        await asyncio.sleep(0.3)  # the watch comes back first, and has to log in by itself
         revision = await store.commit("a", b"2", 1, ALICE)
         assert [event.entry.revision for event in await asyncio.wait_for(waiting, SOON)] == [revision]
         assert await store.oldest() == 0

@@ -5,7 +5,9 @@ calls are made here. A call goes to one endpoint until that fails, then to the n
 round.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -25,6 +27,7 @@ LONGEST_PAUSE = 1.0
 _OPTIONS: list[tuple[str, int | str]] = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
+    ("grpc.enable_retries", 0),  # what may be repeated is decided here
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -93,28 +96,40 @@ class _Member:
 class WatchStream:
     """One open etcd watch. It ends with an error; whoever reads it opens another one and goes on from where it was."""
 
-    def __init__(self, call: Any, client: "EtcdClient", member: _Member) -> None:
+    def __init__(self, call: Any, client: "EtcdClient", member: _Member, token: str | None) -> None:
         self._call = call
         self._client = client
         self._member = member
+        self._token = token
+
+    async def ask(self, request: Message) -> None:
+        try:
+            with self._client.closing():
+                await self._call.write(request)
+        except grpc.aio.UsageError as error:  # the stream ended before the request was written
+            self.close()
+            raise Lost(_failure(grpc.StatusCode.UNAVAILABLE, str(error))) from error
+        except BaseException:
+            self.close()
+            raise
 
     async def read(self) -> Message:
         """The next response. Raises Lost when the stream is gone."""
         try:
-            response = await self._call.read()
+            with self._client.closing():
+                response = await self._call.read()
         except AioRpcError as error:
-            await self._client.note(self._member, error)
+            self._client.note(self._member, self._token, error)
             raise Lost(error) from error
         if response is grpc.aio.EOF:
-            ended = AioRpcError(
-                await self._call.code(), grpc.aio.Metadata(), grpc.aio.Metadata(), await self._call.details()
-            )
-            await self._client.note(self._member, ended)
+            ended = _failure(await self._call.code(), await self._call.details())
+            self._client.note(self._member, self._token, ended)
             raise Lost(ended)
         return response
 
     def close(self) -> None:
         self._call.cancel()
+        self._client.streams.discard(self)
 
 
 class EtcdClient:
@@ -123,11 +138,13 @@ class EtcdClient:
     def __init__(self, config: EtcdConfig, clock: Clock, ids: Ids) -> None:
         self.config = config
         self.where = ", ".join(config.endpoints)
+        self.streams: set[WatchStream] = set()
         self._clock = clock
         self._ids = ids
         self._members = [_Member(address, config) for address in config.endpoints]
         self._current = 0
         self._token: str | None = None
+        self._logging_in = asyncio.Lock()
         self._closed = False
 
     def deadline(self) -> float:
@@ -143,73 +160,95 @@ class EtcdClient:
 
     async def compact(self, revision: int) -> None:
         """Compacts etcd. Raises OutOfRange if it was already, or if there is no such revision yet."""
-        await self._call(lambda member: member.compact, pb.CompactionRequest(revision=revision), once=False)
+        await self._call(lambda member: member.compact, pb.CompactionRequest(revision=revision))
 
     async def grant(self, ttl: int) -> int:
         """A new lease that ends after so many seconds."""
-        response = await self._call(lambda member: member.grant, pb.LeaseGrantRequest(TTL=ttl), once=False)
+        response = await self._call(lambda member: member.grant, pb.LeaseGrantRequest(TTL=ttl))
         return int(response.ID)
 
     async def watch(self, start: bytes, end: bytes, revision: int) -> WatchStream:
         """Follows a range of keys from a revision on. Raises Lost when the endpoint is gone; the next call takes
         another one."""
-        if self._closed:
-            raise Closed("the store is closed")
-        member = self._members[self._current]
+        self._check_open()
+        member, token = self._members[self._current], None
         create = pb.WatchCreateRequest(
             key=start, range_end=end, start_revision=revision, prev_kv=True, progress_notify=True, fragment=True
         )
         try:
+            token = await self._login(member)
             # A member that lost its leader ends the stream instead of letting it go silent.
-            call = member.watch(metadata=(*await self._login(member), ("hasleader", "true")))
-            await call.write(pb.WatchRequest(create_request=create))
+            stream = WatchStream(member.watch(metadata=(*_metadata(token), ("hasleader", "true"))), self, member, token)
+            self.streams.add(stream)
+            await stream.ask(pb.WatchRequest(create_request=create))
         except AioRpcError as error:
-            await self.note(member, error)
+            self.note(member, token, error)
             raise Lost(error) from error
-        except grpc.aio.UsageError as error:  # the stream ended before the request was written
-            raise Lost(AioRpcError(grpc.StatusCode.UNAVAILABLE, None, None, str(error))) from error
-        return WatchStream(call, self, member)
+        return stream
 
-    async def note(self, member: _Member, error: AioRpcError) -> None:
+    def note(self, member: _Member, token: str | None, error: AioRpcError) -> None:
         """Draws the lesson of a failure: another endpoint, another login. Raises StoreError if nothing can help."""
         kind = kind_of(error)
         if kind is Kind.STALE_LOGIN:
-            self._token = None
+            if token == self._token:
+                self._token = None
         elif kind is Kind.REFUSED:
             raise refusal(member.address, error)
         elif self._members[self._current] is member:
             self._current = (self._current + 1) % len(self._members)
 
+    def watch_refused(self, reason: str, again: bool) -> None:
+        """A watch was cancelled by etcd. It says "permission denied" also of a login it has forgotten, so that is
+        renewed once; after that it is meant."""
+        if "permission denied" in reason and (again or self.config.user is None):
+            raise refusal(self.where, _failure(grpc.StatusCode.PERMISSION_DENIED, reason))
+        self._token = None
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Tells the end of a call by our own closing from the end of the task that made it: both come as cancelled."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._closed and task is not None and not task.cancelling():
+                raise Closed("the store is closed") from None
+            raise
+
     async def close(self) -> None:
+        """Ends all watches, and waits a while for the calls that are under way."""
         self._closed = True
-        for member in self._members:
-            await member.channel.close()
+        for stream in list(self.streams):
+            stream.close()
+        await asyncio.gather(*(member.channel.close(self.config.request_timeout) for member in self._members))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("the store is closed")
 
     async def _call(
         self,
         method: Callable[[_Member], Callable[..., Awaitable[Message]]],
         request: Message,
         *,
-        once: bool,
+        once: bool = False,
         deadline: float | None = None,
     ) -> Message:
         if deadline is None:
             deadline = self.deadline()
         pauses, attempts = self.pauses(), 0
         while True:
-            if self._closed:
-                raise Closed("the store is closed")
-            member = self._members[self._current]
+            self._check_open()
+            member, token = self._members[self._current], None
             try:
-                metadata = await self._login(member)
-                return await method(member)(request, timeout=self.config.request_timeout, metadata=metadata)
+                token = await self._login(member)
+                with self.closing():
+                    return await method(member)(request, timeout=self.config.request_timeout, metadata=_metadata(token))
             except AioRpcError as error:
                 kind = kind_of(error)
                 if kind in (Kind.COMPACTED, Kind.FUTURE):
                     raise OutOfRange(kind is Kind.COMPACTED) from error
-                if self._closed:
-                    raise Closed("the store is closed") from error
-                await self.note(member, error)
+                self.note(member, token, error)
                 if once and kind is Kind.LOST:
                     raise Lost(error) from error
                 attempts += 1
@@ -218,11 +257,21 @@ class EtcdClient:
                         raise unreachable(self.where, error) from error
                     await pauses.wait()
 
-    async def _login(self, member: _Member) -> tuple[tuple[str, str], ...]:
-        """What a call carries to prove who we are. Tokens are known to all members, until they forget them."""
+    async def _login(self, member: _Member) -> str | None:
+        """The token that proves who we are. All members know it, until they forget it."""
         if self.config.user is None:
-            return ()
-        if self._token is None:
-            request = pb.AuthenticateRequest(name=self.config.user, password=self.config.password or "")
-            self._token = (await member.authenticate(request, timeout=self.config.request_timeout)).token
-        return (("token", self._token),)
+            return None
+        async with self._logging_in:
+            if self._token is None:
+                request = pb.AuthenticateRequest(name=self.config.user, password=self.config.password or "")
+                answer = await member.authenticate(request, timeout=self.config.request_timeout)
+                self._token = answer.token
+            return self._token
+
+
+def _metadata(token: str | None) -> tuple[tuple[str, str], ...]:
+    return () if token is None else (("token", token),)
+
+
+def _failure(code: grpc.StatusCode, details: str) -> AioRpcError:
+    return AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details)

@@ -49,6 +49,7 @@ _REMEDIES = {
     "database space exceeded": "compact and defragment etcd, then disarm its alarm, or raise --quota-backend-bytes",
     "user name is empty": "etcd wants a user: give a name and a password",
     "invalid user ID or password": "etcd does not know this user and password",
+    "authentication is not enabled": "etcd knows no users: leave out name and password",
     "permission denied": "grant the user the right to read and write all keys below the root",
 }
 

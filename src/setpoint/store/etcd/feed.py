@@ -144,6 +144,8 @@ class Feed:
             self._followers.wake_all(self._current + 1)
 
     def _append(self, batch: Batch) -> None:
+        if batch.revision <= self._current:
+            return  # of the past that a restore has just replaced
         self._session.known = max(self._session.known, self._session.epoch.inward(batch.revision))
         self._current = batch.revision
         if not batch.events:

@@ -44,7 +44,7 @@ class Replay:
 
     async def next(self) -> list[tuple[int, list[Message]]]:
         """The next revisions, each with its events; none when etcd only said how far it is. Raises OutOfRange."""
-        pauses = self._session.client.pauses()
+        pauses, refused = self._session.client.pauses(), False
         while True:
             try:
                 if self._stream is None:
@@ -52,7 +52,7 @@ class Replay:
                     self._stream = await self._session.client.watch(*self._range, self.position + 1)
                 response = await self._stream.read()
             except Lost as lost:
-                self._stream = None
+                self.close()
                 if self._deadline is not None and self._session.clock.monotonic() >= self._deadline:
                     raise unreachable(self._session.client.where, lost.cause) from lost
                 await pauses.wait()
@@ -65,6 +65,8 @@ class Replay:
                 if response.compact_revision:
                     self._session.forget(response.compact_revision)
                     raise OutOfRange(compacted=True)
+                self._session.client.watch_refused(response.cancel_reason, again=refused)
+                refused = True
                 await pauses.wait()
             elif not response.created:
                 return list(self._take(response))
