@@ -71,8 +71,10 @@ def shown_versions(
     """All versions, as the bad value of an error; `schemas` and the flags say what is not common to all."""
     texts = []
     for position, version in enumerate(versions):
-        schema = schemas[position] if schemas is not None else None
-        holder = None if schema is None else _object(("OpenAPIV3Schema", _schema(schema)))
+        holder = None
+        if schemas is not None and version.schema is not None:
+            schema = schemas[position]
+            holder = _object(("OpenAPIV3Schema", None if schema is None else _schema(schema)))
         table = list(map(_column, version.additional_printer_columns))
         paths = [_object(("JSONPath", compact_json(field.json_path))) for field in version.selectable_fields]
         texts.append(

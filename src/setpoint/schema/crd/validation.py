@@ -127,7 +127,7 @@ class _SpecValidation:
             self.schemas.append(schema)
             if problem:
                 self.unreadable[position] = problem
-        self.common_schema = _same(versions, lambda version: version.openapi_schema)
+        self.common_schema = _same(versions, lambda version: version.schema)
         self.common_subresources = _same(versions, lambda version: version.subresources)
         self.common_columns = _same(versions, lambda version: version.additional_printer_columns)
         self.common_fields = _same(versions, lambda version: version.selectable_fields)
