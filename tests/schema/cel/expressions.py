@@ -64,7 +64,7 @@ def _quoted(text: str) -> str:
     return f"'{text}'"
 
 
-def _forms(*templates: str, **parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def forms(*templates: str, **parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """One of the templates, with each `{part}` drawn on its own."""
 
     def fill(template: str) -> st.SearchStrategy[str]:
@@ -89,7 +89,7 @@ _leaf_double = st.sampled_from(["0.0", "1.5", "-2.25", "self.ratio", "1e3"])
 _leaf_bool = st.sampled_from(
     ["true", "false", "self.enabled", "has(self.missing)", "has(self.nested.title)", "has(self.nested.maybe)"]
 )
-_leaf_strings = st.sampled_from(["self.tags", "['a', 'b']", "self.unique", "self.items.map(i, i.key)", "[]"])
+_leaf_strings = st.sampled_from(["self.tags", "['a', 'b']", "self.unique", "self.items.map(i, i.key)"])
 _leaf_ints = st.sampled_from(["self.ports", "[1, 2, 3]", "self.items.map(i, i.value)", "self.weights.map(k, 1)"])
 
 
@@ -104,7 +104,7 @@ def _build(depth: int) -> dict[str, st.SearchStrategy[str]]:
             "li": _leaf_ints,
         }
     below = _build(depth - 1)
-    integers = _leaf_int | _forms(
+    integers = _leaf_int | forms(
         "({i} + {i})",
         "({i} - {i})",
         "({i} * {i})",
@@ -127,7 +127,7 @@ def _build(depth: int) -> dict[str, st.SearchStrategy[str]]:
         "self.wait.getSeconds()",
         **below,
     )
-    strings = _leaf_string | _forms(
+    strings = _leaf_string | forms(
         "({s} + {s})",
         "({b} ? {s} : {s})",
         "{s}.upperAscii()",
@@ -142,8 +142,8 @@ def _build(depth: int) -> dict[str, st.SearchStrategy[str]]:
         "{s}.find('[a-z]+')",
         **below,
     )
-    doubles = _leaf_double | _forms("({d} + {d})", "({d} * {d})", "({d} / {d})", "(-({d}))", "double({i})", **below)
-    booleans = _leaf_bool | _forms(
+    doubles = _leaf_double | forms("({d} + {d})", "({d} * {d})", "({d} / {d})", "(-({d}))", "double({i})", **below)
+    booleans = _leaf_bool | forms(
         "({b} && {b})",
         "({b} || {b})",
         "(!({b}))",
@@ -184,10 +184,10 @@ def _build(depth: int) -> dict[str, st.SearchStrategy[str]]:
         "{li}.isSorted()",
         **below,
     )
-    string_lists = _leaf_strings | _forms(
+    string_lists = _leaf_strings | forms(
         "({ls} + {ls})", "{ls}.filter(t, t != {s})", "{ls}.map(t, t + {s})", "{s}.split({s})", "{ls}.sort()", **below
     )
-    integer_lists = _leaf_ints | _forms(
+    integer_lists = _leaf_ints | forms(
         "({li} + {li})", "{li}.filter(n, n > {i})", "{li}.map(n, n + {i})", "{li}.reverse()", "{li}.distinct()", **below
     )
     return {"i": integers, "s": strings, "d": doubles, "b": booleans, "ls": string_lists, "li": integer_lists}

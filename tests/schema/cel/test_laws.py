@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from setpoint.schema.cel.evaluate import ProgramError, State
 from setpoint.schema.cel.parser import parse
 from setpoint.schema.cel.program import Program, measure
+from setpoint.schema.cel.source import CompileError
 from setpoint.schema.cel.values import CostExceeded, EvaluationError
 from setpoint.schema.cel.views import view
 

@@ -78,7 +78,7 @@ def _call(node: Call) -> str:
     if node.function == "_?._":
         field = node.args[1]
         assert isinstance(field, Literal)
-        return f"{args[0]}.?{field.value}"
+        return f"{args[0]}.?{field.value!s}"
     if node.function == "@in" or node.function.startswith("_"):
         operator = " in " if node.function == "@in" else f" {node.function.strip('_')} "
         return f"({operator.join(args)})"

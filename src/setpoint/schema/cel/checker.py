@@ -169,7 +169,9 @@ class _Checker:
             self.check(field)
             node.overloads = ("select_optional_field",)
             return self.field(node, node.args[0], str(field.value), optional=True)
-        arguments = [self.check(argument) for argument in node.args]
+        arguments: list[Type] = []
+        for argument in node.args:
+            arguments.append(self.check(argument))  # noqa: PERF401 - a comprehension would take another frame a level
         functions = self.environment.functions.by_name
         if node.target is None:
             overloads = functions.get(node.function.removeprefix("."))

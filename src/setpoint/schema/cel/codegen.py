@@ -65,7 +65,7 @@ def generate(tree: Expr, functions: Functions, root: Declaration) -> Fast | None
     generator = _Generator(functions, root)
     try:
         source = generator.guarded(tree)
-    except _Unsupported:
+    except (_Unsupported, RecursionError):
         return None
     if len(source) > _MAX_SOURCE:
         return None

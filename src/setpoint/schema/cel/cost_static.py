@@ -1,7 +1,7 @@
 """What an expression may cost at most, estimated from its types and the sizes the schema allows.
 
 The estimate decides which rules a CRD may have, so it follows the real server's number for number, oddities included.
-With a smaller bound on all sizes (those of a real object) it also tells when counting at run time can be left out.
+With the sizes of a real object it also tells when counting at run time can be left out.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, 
 from setpoint.schema.cel.cost_calls import CallCost, Node, call_cost
 from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, STRING_FACTOR
 from setpoint.schema.cel.declarations import Declaration
-from setpoint.schema.cel.sizes import LIMIT, ONE, UNKNOWN, ZERO, Range, exactly
+from setpoint.schema.cel.sizes import LIMIT, ONE, UNBOUNDED, UNKNOWN, ZERO, Largest, Range, exactly
 from setpoint.schema.cel.types import Type, is_optional
 
 _SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
@@ -47,15 +47,15 @@ class _Local(NamedTuple):
     entries: _Entries | None
 
 
-def estimate(tree: Expr, root: Declaration | None, bound: int = LIMIT) -> Range:
-    """The cost of evaluating an expression over `root`, in which nothing is larger than `bound`."""
-    return _Estimator(root, bound).cost(tree)
+def estimate(tree: Expr, root: Declaration | None, largest: Largest = UNBOUNDED) -> Range:
+    """The cost of evaluating an expression over `root`, in which nothing is larger than `largest`."""
+    return _Estimator(root, largest).cost(tree)
 
 
 class _Estimator:
-    def __init__(self, root: Declaration | None, bound: int) -> None:
+    def __init__(self, root: Declaration | None, largest: Largest) -> None:
         self.root = root
-        self.bound = bound
+        self.largest = largest
         self.paths: dict[Expr, Path] = {}
         self.sizes: dict[Expr, Range] = {}
         self.entries: dict[Expr, _Entries] = {}
@@ -96,7 +96,9 @@ class _Estimator:
             total = self.cost(node.args[0]).plus(ONE)
             self.copy_sizes(node, node.args[0])
             return total
-        costs = [self.cost(argument) for argument in node.args]
+        costs: list[Range] = []
+        for argument in node.args:
+            costs.append(self.cost(argument))  # noqa: PERF401 - a comprehension would take another frame a level
         total = ZERO if node.target is None else self.cost(node.target)
         args = [self.node(argument) for argument in node.args]
         target = None if node.target is None else self.node(node.target)
@@ -251,7 +253,10 @@ class _Estimator:
                 return ZERO if found.type.kind == "map" else None
             else:
                 found = found.fields.get(step)
-        return None if found is None else Range(0, min(found.max_elements, self.bound))
+        if found is None:
+            return None
+        most = self.largest.items if found.elements is not None else self.largest.text
+        return Range(0, min(found.max_elements, most))
 
     def size(self, node: Expr) -> Range | None:
         if node in self.sizes:

@@ -24,6 +24,8 @@ from setpoint.schema.cel.values import (
 
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 _PATTERNS = frozenset(("find", "findAll"))
+# What decides itself which of its operands to evaluate.
+_SPECIAL = frozenset(("_&&_", "_||_", "_?_:_", "@not_strictly_false", "_?._", "or", "orValue"))
 
 
 class ProgramError(Exception):
@@ -77,7 +79,7 @@ class _Compiler:
         if isinstance(node, Select):
             return self.select(node)
         if isinstance(node, Call):
-            return self.call(node)
+            return self.call(node) if node.function in _SPECIAL else self.apply(node)
         if isinstance(node, ListExpr):
             return self.list_literal(node)
         if isinstance(node, MapExpr):
@@ -137,9 +139,7 @@ class _Compiler:
             return self.not_strictly_false(node)
         if node.function == "_?._":
             return self.optional_select(node)
-        if node.function in ("or", "orValue"):
-            return self.optional_or(node)
-        return self.apply(node)
+        return self.optional_or(node)
 
     def logic(self, node: Call, *, decisive: bool) -> _Code:
         """`&&` and `||`: one `decisive` term settles it, whatever errors stand before or after it."""
@@ -219,7 +219,9 @@ class _Compiler:
         return _Code(run)
 
     def apply(self, node: Call) -> _Code:
-        codes = [self.compile(operand) for operand in node.operands]
+        codes: list[_Code] = []
+        for operand in node.operands:
+            codes.append(self.compile(operand))  # noqa: PERF401 - a comprehension would take another frame a level
         overloads = [self.functions.by_id[overload] for overload in node.overloads]
         self.check_program(node, codes)
         if node.function in _CONVERSIONS and len(codes) == 1 and codes[0].value is not ABSENT:

@@ -62,8 +62,8 @@ def parse(source: str) -> Expr:
         tree = None
     if tree is None or problems:
         raise CompileError(source, problems)
-    if _depth(tree) > MAX_DEPTH:
-        raise CompileError(source, [Problem(-1, f"expression recursion limit exceeded: {MAX_DEPTH}")])
+    if _depth(tree) > MAX_DEPTH + 1:
+        raise CompileError(source, [Problem(-1, "max recursion depth exceeded")])
     return tree
 
 
@@ -83,12 +83,15 @@ def children(node: Expr) -> list[Expr]:
 
 
 def _depth(tree: Expr) -> int:
+    """How deep a tree is, as it was written: a macro counts as the call it looks like."""
     deepest = 0
     pending = [(tree, 1)]
     while pending:
         node, depth = pending.pop()
         deepest = max(deepest, depth)
-        pending.extend((child, depth + 1) for child in children(node))
+        macro = node.macro if isinstance(node, Call | Comprehension) else None
+        below = children(node) if macro is None or macro.target is None else [macro.target, *macro.args]
+        pending.extend((child, depth + 1) for child in below)
     return deepest
 
 
@@ -179,7 +182,8 @@ class _Parser:
             elif token.kind == "[":
                 self.at += 1
                 optional = self.accept("?")
-                index = self.nested(_OPERAND if optional else _OPERAND | {"?"})
+                self.require_operand(_OPERAND if optional else _OPERAND | {"?"})
+                index = self.expression()
                 self.expect("]", before=_AFTER_OPERAND)
                 result = Call(token.offset, "_[?_]" if optional else "_[_]", [result, index])
             elif token.kind == "{" and (name := _qualified_name(result)):
@@ -213,9 +217,11 @@ class _Parser:
     def call(self, offset: int, function: str, target: Expr | None) -> Expr:
         args: list[Expr] = []
         if not self.accept(")"):
-            args.append(self.nested(_OPERAND | {")"}))
+            self.require_operand(_OPERAND | {")"})
+            args.append(self.expression())
             while self.accept(","):
-                args.append(self.nested(_OPERAND))
+                self.require_operand()
+                args.append(self.expression())
             self.expect(")", before=_AFTER_OPERAND)
         try:
             return expand(offset, function, target, args) or Call(offset, function, args, target)
@@ -223,12 +229,11 @@ class _Parser:
             self.problems.append(Problem(error.offset, error.message))
             return Ident(offset, function)
 
-    def nested(self, expected: frozenset[str]) -> Expr:
-        """An expression where one must stand; `expected` is what could stand here."""
+    def require_operand(self, expected: frozenset[str] = _OPERAND) -> None:
+        """Holds that an expression begins here; `expected` is what could stand here."""
         token = self.tokens[self.at]
         if token.kind not in _OPERAND:
             self.skip_to_operand(token, _expecting(expected))
-        return self.expression()
 
     def skip_to_operand(self, token: Token, expecting: str) -> None:
         if token.kind != END:
@@ -250,7 +255,8 @@ class _Parser:
         if token.kind == "IDENTIFIER":
             return self.name(token, "")
         if token.kind == "(":
-            inner = self.nested(_OPERAND)
+            self.require_operand()
+            inner = self.expression()
             self.expect(")", before=_AFTER_OPERAND)
             return inner
         if token.kind == "[":
@@ -293,7 +299,8 @@ class _Parser:
                     raise _Stop
             if self.accept("?"):
                 optional.add(len(elements))
-            elements.append(self.nested(expected))
+            self.require_operand(expected)
+            elements.append(self.expression())
         return ListExpr(opening.offset, elements, frozenset(optional))
 
     def entries(self, read: Callable[[], Entry], *expected: str) -> list[Entry]:
@@ -314,10 +321,12 @@ class _Parser:
 
     def map_entry(self) -> Entry:
         optional = self.accept("?")
-        key = self.nested(_OPERAND)
+        self.require_operand()
+        key = self.expression()
         colon = self.tokens[self.at]
         self.expect(":", before=_OPERAND)
-        return Entry(colon.offset, key, "", self.nested(_OPERAND), optional=optional)
+        self.require_operand()
+        return Entry(colon.offset, key, "", self.expression(), optional=optional)
 
     def field_entry(self) -> Entry:
         optional = self.accept("?")
@@ -328,7 +337,8 @@ class _Parser:
         self.at += 1
         colon = self.tokens[self.at]
         self.expect(":", before=_OPERAND)
-        return Entry(colon.offset, None, name.text.strip("`"), self.nested(_OPERAND), optional=optional)
+        self.require_operand()
+        return Entry(colon.offset, None, name.text.strip("`"), self.expression(), optional=optional)
 
     def constant(self, token: Token) -> Expr:
         if token.kind in ("true", "false"):

@@ -13,7 +13,7 @@ from setpoint.schema.cel.environment import Environment
 from setpoint.schema.cel.evaluate import Run, State, compile_exact
 from setpoint.schema.cel.literal_checks import check_literals
 from setpoint.schema.cel.parser import children, parse
-from setpoint.schema.cel.sizes import LIMIT
+from setpoint.schema.cel.sizes import LIMIT, UNBOUNDED, Largest
 from setpoint.schema.cel.source import CompileError, Problem
 from setpoint.schema.cel.types import Type
 
@@ -35,7 +35,7 @@ class Program:
         self.source = source
         self.environment = environment
         self.root = root
-        self._bounds: dict[int, int] = {}
+        self._bounds: dict[Largest, int] = {}
 
     @property
     def type(self) -> Type:
@@ -44,7 +44,14 @@ class Program:
     @cached_property
     def max_cost(self) -> int:
         """The most it may cost by the sizes of the schema: what decides whether a CRD may have it."""
-        return estimate(self.tree, self.root).max
+        return self._estimate(UNBOUNDED)
+
+    def _estimate(self, largest: Largest) -> int:
+        try:
+            return estimate(self.tree, self.root, largest).max
+        except RecursionError:
+            # So deep that it cannot even be estimated: it shall not be accepted.
+            return LIMIT
 
     @cached_property
     def _nodes(self) -> list[Expr]:
@@ -63,17 +70,16 @@ class Program:
     def fast(self) -> Fast | None:
         return None if self.root is None else generate(self.tree, self.environment.functions, self.root)
 
-    def bound(self, size: int | None = None) -> int:
-        """A cost that no run exceeds, over data in which no text, list or map is larger than `size`.
+    def bound(self, largest: Largest = UNBOUNDED) -> int:
+        """A cost that no run exceeds, over data in which nothing is larger than `largest`.
 
         The estimate forgets a step here and there that a run counts (comparing two numbers, looking into what has no
         type), but never more than there are steps, and each is worth at most one.
         """
-        step = 0 if size is None else max(size - 1, 0).bit_length()
-        found = self._bounds.get(step)
+        found = self._bounds.get(largest)
         if found is None:
-            most = self.max_cost if size is None else estimate(self.tree, self.root, 1 << step).max
-            found = self._bounds[step] = min(2 * most + len(self._nodes), LIMIT)
+            most = self.max_cost if largest is UNBOUNDED else self._estimate(largest)
+            found = self._bounds[largest] = min(2 * most + len(self._nodes), LIMIT)
         return found
 
     def start(self, variables: dict[str, Any], limit: int = CALL_LIMIT) -> State:
@@ -81,20 +87,21 @@ class Program:
         return State(variables, limit)
 
 
-def measure(*trees: Json) -> int:
-    """A number that no text, list or map in the trees is larger than: the sum of all their sizes."""
-    total = 0
+def measure(*trees: Json) -> Largest:
+    """The largest sizes in the trees, rounded up; texts are measured in bytes."""
+    text = items = 0
     pending = list(trees)
     while pending:
         tree = pending.pop()
         kind = type(tree)
         if kind is str:
-            total += len(tree) if tree.isascii() else 4 * len(tree)
-        elif kind is dict:
-            total += len(tree)
+            size = len(tree) if tree.isascii() else 4 * len(tree)
+            if size > text:
+                text = size
+        elif kind is dict or kind is list:
+            if len(tree) > items:
+                items = len(tree)
             pending.extend(tree)
-            pending.extend(tree.values())
-        elif kind is list:
-            total += len(tree)
-            pending.extend(tree)
-    return total
+            if kind is dict:
+                pending.extend(tree.values())
+    return Largest(text, items).rounded()

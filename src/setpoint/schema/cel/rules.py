@@ -19,6 +19,7 @@ from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, co
 from setpoint.schema.cel.correlation import Correlation, Pair, find_item
 from setpoint.schema.cel.declarations import Declaration, declare, escape
 from setpoint.schema.cel.program import CALL_LIMIT, Program, measure
+from setpoint.schema.cel.sizes import Largest
 from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError, Optional
 from setpoint.schema.cel.views import view
 from setpoint.schema.openapi import Schema
@@ -53,11 +54,18 @@ class _Run:
         self.spent = 0
         self.counting = counting
         self.trees = (tree, None if old is ABSENT else old)
-        self.known_size = size
+        self.encoded = None if size is None else Largest(size, size).rounded()
 
     @cached_property
-    def size(self) -> int:
-        return measure(*self.trees) if self.known_size is None else self.known_size
+    def measured(self) -> Largest:
+        return measure(*self.trees)
+
+    def bound(self, program: Program) -> int:
+        """The most that the program may cost here: by the schema, else by the size of the JSON, else by its sizes."""
+        found = program.bound()
+        if found > CALL_LIMIT and self.encoded is not None:
+            found = program.bound(self.encoded)
+        return program.bound(self.measured) if found > CALL_LIMIT else found
 
 
 class Rules:
@@ -172,9 +180,7 @@ class Rules:
 
     def _evaluate(self, run: _Run, program: Program, tree: Json, old: Json, optional: bool) -> Any:
         if not run.counting and program.fast is not None:
-            bound = program.bound()
-            if bound > CALL_LIMIT:
-                bound = program.bound(run.size)
+            bound = run.bound(program)
             if bound <= CALL_LIMIT:
                 if run.spent + bound > OBJECT_LIMIT:
                     raise _Uncertain

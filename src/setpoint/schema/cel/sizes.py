@@ -38,6 +38,17 @@ class Range(NamedTuple):
         return Range(min(self.min, other.min), max(self.max, other.max))
 
 
+class Largest(NamedTuple):
+    """The longest text and the largest list or map in some data."""
+
+    text: int
+    items: int
+
+    def rounded(self) -> "Largest":
+        """Both up to the next power of two, so that few sizes have to be told apart."""
+        return Largest(1 << max(self.text - 1, 0).bit_length(), 1 << max(self.items - 1, 0).bit_length())
+
+
 def exactly(value: int) -> Range:
     return Range(value, value)
 
@@ -45,3 +56,4 @@ def exactly(value: int) -> Range:
 ZERO = exactly(0)
 ONE = exactly(1)
 UNKNOWN = Range(0, LIMIT)
+UNBOUNDED = Largest(LIMIT, LIMIT)

@@ -6,6 +6,7 @@ from typing import Any
 import re2
 
 from setpoint.schema.cel.functions import Library
+from setpoint.schema.cel.library.strings import encodable
 from setpoint.schema.cel.values import EvaluationError
 from setpoint.schema.regex import pattern_error
 
@@ -24,7 +25,7 @@ def _compiled(pattern: str) -> Any:
 
 @REGEX.overload("string_find_string: (string).find(string) -> string")
 def _find(text: str, pattern: str) -> str:
-    match = _compiled(pattern).search(text)
+    match = _compiled(pattern).search(encodable(text))
     return "" if match is None else str(match.group())
 
 
@@ -34,7 +35,7 @@ def _find(text: str, pattern: str) -> str:
 )
 def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
     found: list[str] = []
-    for match in _compiled(pattern).finditer(text):
+    for match in _compiled(pattern).finditer(encodable(text)):
         if 0 <= count <= len(found):
             break
         found.append(match.group())

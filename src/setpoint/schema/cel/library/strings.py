@@ -49,7 +49,12 @@ def matches(text: str, pattern: str) -> bool:
     wrong = pattern_error(pattern)
     if wrong:
         raise EvaluationError(wrong)
-    return bool(matcher(pattern)(text))
+    return bool(matcher(pattern)(encodable(text)))
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates, which only JSON escapes can bring in, replaced: patterns know no such thing."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _out_of_range(position: int) -> EvaluationError:
