@@ -12,7 +12,8 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.tree import Json
 from setpoint.schema.cel import Rules, compile_rules
-from setpoint.schema.compile.source import Function, Generator, Walk
+from setpoint.schema.compile.generator import Generator
+from setpoint.schema.compile.source import Function, Walk
 from setpoint.schema.defaulting import default, drop_nulls
 from setpoint.schema.embedded import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
 from setpoint.schema.listtype import validate_list_types

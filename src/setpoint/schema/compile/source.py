@@ -1,20 +1,18 @@
-"""The generator: from a schema to the source of Python functions that walk a value once and return whether all is well.
+"""The source of the generated functions: each walks one value of a schema and returns whether all is well.
 
 There are three walks. `ADMIT` prunes, drops nulls, fills defaults and makes integers; `CHECK` validates and changes
 nothing; `BOTH` does the two at once. Every function returns False at the first thing that is wrong or merely unusual
 (an unknown field, a null inside a list): what it has changed by then is right, and the exact way does the rest. True
 means: nothing was unknown, and in a walk that checks, nothing is wrong.
 
-Each object and list of a schema becomes one function, generated when it is first called: a huge schema costs only what
-its objects use, and one that refers to itself needs no more care. The functions see each other through one namespace.
 Names and texts of a schema enter the source as literals made by `repr`, or not at all.
 """
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING
 
-from setpoint.objects.tree import Json, copy
+from setpoint.objects.tree import Json
 from setpoint.schema.compile.scalars import (
     float_conditions,
     integer_conditions,
@@ -23,12 +21,14 @@ from setpoint.schema.compile.scalars import (
     type_condition,
 )
 from setpoint.schema.defaulting import default, default_of, has_default
-from setpoint.schema.listtype import repeated, validate_list_types
-from setpoint.schema.numbers import is_numeric, normalize, whole
+from setpoint.schema.listtype import validate_list_types
+from setpoint.schema.numbers import is_numeric, normalize
 from setpoint.schema.openapi import Schema
 from setpoint.schema.pruning import META_FIELDS
-from setpoint.schema.references import View
-from setpoint.schema.violations import find_violations, in_enum, is_multiple, known_format, types_of
+from setpoint.schema.violations import find_violations, known_format, types_of
+
+if TYPE_CHECKING:
+    from setpoint.schema.compile.generator import Generator
 
 Function = Callable[[Json], object]
 
@@ -70,75 +70,12 @@ class _Table(dict[str, "Function | None"]):
         return function
 
 
-class Generator:
-    """Makes the functions of one schema. They live as long as it does, and nowhere else."""
-
-    def __init__(self, view: View) -> None:
-        self.view = view
-        self.names: dict[str, Any] = {
-            "copy": copy,
-            "in_enum": in_enum,
-            "is_multiple": is_multiple,
-            "repeated": repeated,
-            "whole": whole,
-        }
-        # By identity of the node; the node is kept so that its identity stays its own.
-        self._made: dict[tuple[int, Walk, Keep, bool], tuple[str, Schema]] = {}
-
-    def bind(self, prefix: str, value: Any) -> str:
-        """A name for a value in the generated code."""
-        name = f"{prefix}_{len(self.names)}"
-        self.names[name] = value
-        return name
-
-    def function(self, schema: Schema, walk: Walk, keep: Keep = Keep.NOTHING, resource: bool = False) -> str:
-        """The name of the function for a node; it is generated at its first call."""
-        schema = self.view(schema)
-        if walk is Walk.CHECK:
-            keep, resource = Keep.NOTHING, False
-        key = (id(schema), walk, keep, resource)
-        if key not in self._made:
-            name = f"{walk.value}_{len(self.names)}"
-
-            def link(value: Json) -> object:
-                source = _Body(self, name, schema, walk, keep, resource).source()
-                exec(compile(source, f"<schema {name}>", "exec"), self.names)
-                function: Function = self.names[name]
-                return function(value)
-
-            self.names[name] = link
-            self._made[key] = (name, schema)
-        return self._made[key][0]
-
-    def entry(self, schema: Schema, walk: Walk, resource: bool) -> Function:
-        """The function for a whole tree, to be called from outside."""
-        name = self.function(schema, walk, resource=resource)
-        return lambda tree: self.names[name](tree)
-
-    def passes(self, schema: Schema, value: Json) -> object:
-        """Whether the check of a node finds nothing wrong with a value."""
-        return self.names[self.function(schema, Walk.CHECK)](value)
-
-    def branch(self, schema: Schema, precise: bool) -> str:
-        """The name of the check of an alternative; `precise` where a cautious False would turn into a wrong True."""
-        if not precise or _is_precise(self.view(schema), self.view):
-            return self.function(schema, Walk.CHECK)
-        return self.bind("exact", lambda value: not find_violations(value, schema, view=self.view))
-
-
-def _is_precise(schema: Schema, view: View) -> bool:
-    """Whether the generated check of an alternative says False only of wrong values."""
-    if types_of(schema) or schema.format or schema.list_type or schema.ref:
-        return False
-    inner = [*schema.properties.values(), *schema.all_of, *schema.any_of, *schema.one_of]
-    inner += [node for node in (schema.items, schema.additional_properties, schema.not_) if isinstance(node, Schema)]
-    return all(_is_precise(view(node), view) for node in inner)
-
-
-class _Body:
+class Body:
     """The source of one function."""
 
-    def __init__(self, generator: Generator, name: str, schema: Schema, walk: Walk, keep: Keep, resource: bool) -> None:
+    def __init__(
+        self, generator: "Generator", name: str, schema: Schema, walk: Walk, keep: Keep, resource: bool
+    ) -> None:
         self.generator = generator
         self.view = generator.view
         self.bind = generator.bind
@@ -159,12 +96,12 @@ class _Body:
         condition = self.scalar_condition(schema, "x")
         if condition is not None:
             self.scalar(condition)
-        elif schema.type == "object" and not known_format(schema):
+        elif schema.type == "object":
             lines.add(1, "if type(x) is not dict:", "    return False")
             self.object(1)
             self.whole_node(1)
             lines.add(1, "return True")
-        elif schema.type == "array" and not known_format(schema):
+        elif schema.type == "array":
             lines.add(1, "if type(x) is not list:", "    return False")
             self.list(1)
             self.whole_node(1)
