@@ -1,16 +1,22 @@
 """One served resource: a group, version and plural, with everything a request to it needs.
 
 Several resources may share a `Storage`: the versions of a custom resource, `events` in two groups, the two versions of
-HorizontalPodAutoscaler. Each object is stored in one version, and converted for the others.
+HorizontalPodAutoscaler. Each object is stored in one version, and converted for the others. What was stored as this
+resource shows it is shown as it was stored; all else is decoded, converted and encoded again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from setpoint.objects.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
-from setpoint.server.storage import Storage
+from setpoint.merge.updater import Convert, same_version
+from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
+from setpoint.objects.tree import Object
+from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.server.shape import Shape
+from setpoint.server.storage import Encoding, Storage
 from setpoint.server.strategy import Strategy
+from setpoint.store.contract import Item
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 SUBRESOURCE_VERBS = ("get", "patch", "update")
@@ -25,6 +31,10 @@ class Subresource:
     kind: GroupVersionKind | None = None
 
 
+def _shapeless() -> Shape:
+    raise TypeError("this resource was made without a shape: its objects can be read but not written")
+
+
 @dataclass(frozen=True, eq=False)
 class Resource:
     """What the registry serves under one group, version and plural. Never changed; replaced when its definition is."""
@@ -37,12 +47,24 @@ class Resource:
     storage: Storage
     strategy: Strategy
     singular: str = ""
+    list_kind: str = ""
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
     verbs: Sequence[str] = ALL_VERBS
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
     # The name of the built-in definition of the kind; empty for custom resources.
     definition: str = ""
+    # Makes the shape of the objects, when it is first needed.
+    make_shape: Callable[[], Shape] = field(default=_shapeless, repr=False)
+    # The definition of a custom resource; None for built-in kinds.
+    crd: CustomResourceDefinition | None = None
+    # Brings an object of one of the versions that share the storage to another.
+    convert: Convert = same_version
+    # The first revision from which on what is stored surely has the shape it is served in.
+    since: int = 0
+    # The versions that share the storage, this one included, by `apiVersion`. Filled once all of them are made.
+    family: "dict[str, Resource]" = field(default_factory=dict, repr=False)
+    deprecation_warning: str = ""
 
     @cached_property
     def gvk(self) -> GroupVersionKind:
@@ -53,6 +75,10 @@ class Resource:
         return GroupVersionResource(self.group, self.version, self.resource)
 
     @cached_property
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
+
+    @cached_property
     def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.resource)
 
@@ -60,6 +86,58 @@ class Resource:
     def api_version(self) -> str:
         return str(GroupVersion(self.group, self.version))
 
+    @cached_property
+    def shape(self) -> Shape:
+        return self.make_shape()
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """How objects are written in this version."""
+        return Encoding(self.api_version, self.kind)
+
     @property
     def is_custom(self) -> bool:
         return not self.definition
+
+    def shows(self, value: bytes, revision: int) -> bool:
+        """Whether stored bytes are what this resource shows, but for the revision."""
+        return revision >= self.since and value.startswith(self.encoding.head)
+
+    def render(self, value: bytes, revision: int) -> bytes:
+        """The finished JSON of a stored value, in this version."""
+        if self.shows(value, revision):
+            return self.encoding.render(value, revision)
+        return self.encoding.render(self.encoding.encode(self.decode(value, revision)), revision)
+
+    def render_list_item(self, value: bytes, revision: int) -> bytes:
+        """The same as an item of a list: those of built-in kinds do not repeat their kind."""
+        if self.is_custom:
+            return self.render(value, revision)
+        if not self.shows(value, revision):
+            value = self.encoding.encode(self.decode(value, revision))
+        return self.encoding.render_list_item(value, revision)
+
+    def decode(self, value: bytes, revision: int) -> Object:
+        """The object in this version, with its resource version. The tree is the caller's own."""
+        tree = self.storage.decode(value, revision)
+        if tree["apiVersion"] != self.api_version:
+            tree = self.convert(tree, tree["apiVersion"], self.api_version)
+            tree["kind"] = self.kind
+            self.shape.readmit(tree)
+        elif revision < self.since:
+            self.shape.readmit(tree)
+        return tree
+
+    def item(self, item: Item) -> Object:
+        """The object that the store holds, as `decode`."""
+        return self.decode(item.value, item.revision)
+
+    def encode(self, tree: Object) -> bytes:
+        """The bytes to store for an object of this version."""
+        stored = self.storage.api_version
+        if stored != self.api_version:
+            tree = self.convert(tree, self.api_version, stored)
+            tree["kind"] = self.storage.kind
+            if stored in self.family:
+                self.family[stored].shape.readmit(tree)
+        return self.storage.encode(tree)

@@ -11,10 +11,44 @@ from typing import Final
 import msgspec
 
 from setpoint.objects.tree import Object
-from setpoint.store.contract import Entry, Item
 
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 _decode: Final = msgspec.json.Decoder(dict).decode
+
+
+class Encoding:
+    """How objects of one version of a kind are written."""
+
+    __slots__ = ("_start", "head")
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        # What every encoding begins with. Metadata is never empty, so that a field follows.
+        self.head: Final = b'{"apiVersion":%b,"kind":%b,"metadata":{' % (_encode(api_version), _encode(kind))
+        self._start: Final = len(self.head)
+
+    def encode(self, tree: Object) -> bytes:
+        """The bytes of an object, without its resource version."""
+        metadata = tree["metadata"]
+        if "resourceVersion" in metadata:
+            metadata = metadata.copy()
+            del metadata["resourceVersion"]
+        rest = tree.copy()
+        del rest["metadata"]
+        rest.pop("apiVersion", None)
+        rest.pop("kind", None)
+        body = self.head + _encode(metadata)[1:]
+        return body + b"," + _encode(rest)[1:] if rest else body + b"}"
+
+    def render(self, value: bytes, revision: int) -> bytes:
+        """The finished JSON of a value in this encoding. A revision of 0 is one that nothing was written at."""
+        if not revision:
+            return value
+        start = self._start
+        return b'%b"resourceVersion":"%d",%b' % (value[:start], revision, value[start:])
+
+    def render_list_item(self, value: bytes, revision: int) -> bytes:
+        """The same without `apiVersion` and `kind`, as the items of a built-in list are."""
+        return b'{"metadata":{"resourceVersion":"%d",%b' % (revision, value[self._start :])
 
 
 class Storage:
@@ -25,8 +59,7 @@ class Storage:
         self.namespaced: Final = namespaced
         self.api_version: Final = api_version
         self.kind: Final = kind
-        self._identity: Final = b'{"apiVersion":%b,"kind":%b,' % (_encode(api_version), _encode(kind))
-        self._head: Final = self._identity + b'"metadata":{'
+        self.encode: Final = Encoding(api_version, kind).encode
 
     def key(self, namespace: str, name: str) -> str:
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
@@ -35,28 +68,8 @@ class Storage:
         """The prefix of all keys in a namespace, or of all there are."""
         return f"{self.prefix}{namespace}/" if namespace and self.namespaced else self.prefix
 
-    def encode(self, tree: Object) -> bytes:
-        """The bytes to store. The tree is of the storage version; its resource version is left out."""
-        metadata = {name: value for name, value in tree["metadata"].items() if name != "resourceVersion"}
-        rest = {name: value for name, value in tree.items() if name not in ("apiVersion", "kind", "metadata")}
-        body = self._head + _encode(metadata)[1:]
-        return body + b"," + _encode(rest)[1:] if rest else body + b"}"
-
-    def decode(self, item: Item) -> Object:
-        """The object, with its resource version. The tree is the caller's own."""
-        tree: Object = _decode(item.value)
-        tree["metadata"]["resourceVersion"] = str(item.revision)
+    def decode(self, value: bytes, revision: int) -> Object:
+        """The object as it is stored, with its resource version. The tree is the caller's own."""
+        tree: Object = _decode(value)
+        tree["metadata"]["resourceVersion"] = str(revision)
         return tree
-
-    def render(self, value: bytes, revision: int) -> bytes:
-        """The finished JSON of a stored value."""
-        head = len(self._head)
-        return b'%b"resourceVersion":"%d",%b' % (value[:head], revision, value[head:])
-
-    def render_list_item(self, value: bytes, revision: int) -> bytes:
-        """The same without `apiVersion` and `kind`, as the items of a built-in list are."""
-        return b'{"metadata":{"resourceVersion":"%d",%b' % (revision, value[len(self._head) :])
-
-    def previous(self, entry: Entry, previous_value: bytes) -> bytes:
-        """What a watcher is shown of a deleted object: its last state, at the revision of its deletion."""
-        return self.render(previous_value, entry.revision)

@@ -1,0 +1,48 @@
+"""The shape of the built-in kinds, from their published definitions."""
+
+from functools import cache, cached_property
+
+from setpoint.merge.typed.node import Type
+from setpoint.merge.types import Types
+from setpoint.objects.field import FieldError
+from setpoint.objects.objectmeta import coerce
+from setpoint.objects.tree import Object
+from setpoint.schema import builtin
+from setpoint.schema.compile import CompiledSchema, compile_schema
+from setpoint.server.shape import Verdict
+
+
+class BuiltinShape:
+    """One built-in kind in one version. What its schema says is checked when it is decoded, as Go's types do it."""
+
+    def __init__(self, definition: str) -> None:
+        self._definition = definition
+
+    @cached_property
+    def compiled(self) -> CompiledSchema:
+        return compile_schema(builtin.schema(self._definition), resolve=builtin.resolve_schema)
+
+    @cached_property
+    def type(self) -> Type:
+        return _types().definition(self._definition)
+
+    def admit(self, tree: Object) -> list[str]:
+        tree["metadata"], unknown = coerce(tree.get("metadata"), within="metadata.")
+        return self.compiled.admit(tree) + unknown
+
+    def readmit(self, tree: Object) -> None:
+        self.compiled.admit(tree)
+
+    def validate(self, tree: Object, old: Object | None, before: list[FieldError]) -> Verdict:
+        return Verdict(before, [])
+
+
+@cache
+def _types() -> Types:
+    return Types(builtin.definition)
+
+
+@cache
+def shape_of(definition: str) -> BuiltinShape:
+    """The shape of a definition. Shapes have no state but what they compiled: servers share them."""
+    return BuiltinShape(definition)

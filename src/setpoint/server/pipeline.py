@@ -1,0 +1,211 @@
+"""The request pipeline, a stage a line: authenticate, authorize, decode, mutate, validate, persist, notify.
+
+`Server.__call__` is what the edge, and the client in the same process, hand each request to. The stages that every
+request passes are here; from `decode` on they belong to the verb, each of which is one module of `verbs`. Notifying is
+the log's own business: a watch follows it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+from urllib.parse import parse_qs
+
+import msgspec
+
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.errors import APIError, InternalError, MethodNotAllowed, NotFound, Unauthorized
+from setpoint.objects.ids import Ids, SystemIds
+from setpoint.server import bootstrap, builtin
+from setpoint.server.admission import Admission, Chain, NamespaceLifecycle
+from setpoint.server.authorize import MASTERS, Authorizer, Masters, refusal
+from setpoint.server.context import Context, Services, User
+from setpoint.server.definitions import Definitions
+from setpoint.server.exchange import Request, Response
+from setpoint.server.registry import Registry
+from setpoint.server.requestinfo import RequestInfo, request_info
+from setpoint.server.resource import Resource
+from setpoint.server.verbs.create import create
+from setpoint.server.verbs.delete import delete, delete_collection
+from setpoint.server.verbs.get import get
+from setpoint.server.verbs.list import list_objects
+from setpoint.server.verbs.patch import patch
+from setpoint.server.verbs.subresources import SUBRESOURCES
+from setpoint.server.verbs.update import update
+from setpoint.server.verbs.watch import watch
+from setpoint.server.warnings import warning_headers
+from setpoint.store.contract import Store
+
+Verb = Callable[[Context, Resource], Awaitable[Response]]
+
+VERBS: Mapping[str, Verb] = {
+    "create": create,
+    "get": get,
+    "list": list_objects,
+    "watch": watch,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+
+_log = logging.getLogger(__name__)
+_encode = msgspec.json.Encoder().encode
+_NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
+_NO_CACHE = ("Cache-Control", "no-cache, private")
+
+
+class Authenticator(Protocol):
+    """Finds out who asks. None: the credentials are wrong."""
+
+    async def authenticate(self, request: Request) -> User | None: ...
+
+
+class Plain(Protocol):
+    """Answers for the paths that are no resources: health, version, discovery, OpenAPI. None: there is no such path."""
+
+    async def respond(self, context: Context) -> Response | None: ...
+
+
+class Trusting:
+    """The authenticator of a server that only trusted code can reach: everybody is an administrator."""
+
+    async def authenticate(self, request: Request) -> User | None:
+        return User("system:admin", (MASTERS, "system:authenticated"))
+
+
+class Server:
+    """An API server over a store. Call `start` once, then the server itself with each request."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        authenticator: Authenticator | None = None,
+        authorizer: Authorizer | None = None,
+        admission: Sequence[Admission] = (),
+        plain: Sequence[Plain] = (),
+    ) -> None:
+        self._authenticator = authenticator or Trusting()
+        self._authorizer = authorizer or Masters()
+        self._plain = plain
+        definitions = Definitions()
+        self.services = Services(
+            store=store,
+            clock=clock or SystemClock(),
+            ids=ids or SystemIds(),
+            registry=Registry(builtin.resources()),
+            admission=Chain([NamespaceLifecycle(), *admission]),
+            definitions=definitions,
+        )
+        definitions.attach(self.services)
+
+    async def start(self) -> None:
+        """Makes what every cluster has, and serves the resources of the definitions in the store."""
+        await bootstrap.fill(self.services)
+        await self.services.definitions.load()
+
+    async def __call__(self, request: Request) -> Response:
+        """Answers a request; raises for none."""
+        context: Context | None = None
+        try:
+            context = await self._admit(request)
+            response = await self._answer(context)
+        except APIError as error:
+            response = error_response(error)
+        except Exception as error:
+            _log.exception("%s %s failed", request.method, request.path)
+            response = error_response(InternalError.of(f"{type(error).__name__}: {error}"))
+        return _finished(response, request, context)
+
+    async def _admit(self, request: Request) -> Context:
+        """Authenticate and authorize."""
+        user = await self._authenticator.authenticate(request)
+        if user is None:
+            raise Unauthorized.of()
+        info = request_info(request.method, request.path, _watch_parameter(request))
+        context = Context(self.services, request, info, user, request.headers.get("audit-id") or self.services.ids.uid())
+        decision = await self._authorizer.authorize(user, info)
+        if not decision.allowed:
+            raise refusal(user, info, decision)
+        return context
+
+    async def _answer(self, context: Context) -> Response:
+        """Hands the request to the verb, or to who answers for plain paths."""
+        info = context.info
+        if not info.is_resource:
+            for plain in self._plain:
+                response = await plain.respond(context)
+                if response is not None:
+                    return response
+            return _NO_PAGE
+        found = _route(context.registry, info)
+        if found is None:
+            return _NO_PAGE
+        resource, verb = found
+        if resource.deprecation_warning:
+            context.warn(resource.deprecation_warning)
+        return await verb(context, resource)
+
+
+def _route(registry: Registry, info: RequestInfo) -> tuple[Resource, Verb] | None:
+    """The resource and the function that answers for it. None: nobody has ever heard of that path."""
+    resource = registry.resource(info.group, info.version, info.resource)
+    if resource is None:
+        if info.group_version in registry.builtin_group_versions:
+            raise NotFound.resource()
+        return None
+    in_namespace = bool(info.namespace) and not (info.resource == "namespaces" and not info.group)
+    if resource.namespaced != in_namespace and (in_namespace or info.name or info.verb not in ("list", "watch")):
+        if resource.is_custom:
+            return None
+        if info.name or in_namespace:
+            raise NotFound.resource()
+        raise MethodNotAllowed.method()
+    if info.subresource:
+        return resource, _subresource_verb(resource, info)
+    verb = VERBS.get(info.verb)
+    if verb is None or info.verb not in resource.verbs:
+        raise MethodNotAllowed.method()
+    return resource, verb
+
+
+def _subresource_verb(resource: Resource, info: RequestInfo) -> Verb:
+    subresource = resource.subresources.get(info.subresource)
+    if subresource is None:
+        if resource.is_custom:
+            raise NotFound.of(resource.group_resource, info.name)
+        raise NotFound.resource()
+    if info.verb not in subresource.verbs:
+        if resource.is_custom:
+            raise MethodNotAllowed.of(resource.group_resource, info.verb)
+        raise MethodNotAllowed.method()
+    own = SUBRESOURCES.get(info.subresource, {}).get(info.verb)
+    return own or VERBS[info.verb]
+
+
+def _watch_parameter(request: Request) -> str | None:
+    if "watch=" not in request.query:
+        return None
+    values = parse_qs(request.query, keep_blank_values=True).get("watch")
+    return values[0] if values else None
+
+
+def error_response(error: APIError) -> Response:
+    """An error as the API answers it."""
+    headers = (("Retry-After", str(error.retry_after_seconds)),) if error.retry_after_seconds else ()
+    return Response(error.code, "application/json", _encode(error.to_status()) + b"\n", headers)
+
+
+def _finished(response: Response, request: Request, context: Context | None) -> Response:
+    """The answer with the headers that every answer has."""
+    headers = [*response.headers]
+    if not any(name == "Cache-Control" for name, _ in headers):
+        headers.append(_NO_CACHE)
+    audit_id = context.audit_id if context else request.headers.get("audit-id", "")
+    if audit_id:
+        headers.append(("Audit-Id", audit_id))
+    if context is not None and context.warnings:
+        headers += warning_headers(context.warnings)
+    return response._replace(headers=headers)
