@@ -66,7 +66,8 @@ def measure(case: Case) -> Result:
 
 
 def _times(run: Callable[..., Any], prepare: Callable[[], Any] | None) -> int:
-    """How many calls fill about one round (at least one)."""
+    """How many calls fill about one round (at least one), once what the first call has to make is made."""
+    _round(run, prepare, 3)
     times = 1
     while times < 100_000 and _round(run, prepare, times) * times < ROUND_SECONDS / 2:
         times *= 2
