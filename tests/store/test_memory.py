@@ -137,7 +137,7 @@ async def test_renewed_expiries_do_not_pile_up() -> None:
     store = MemoryStore(retention=Retention(revisions=10))
     for n in range(5000):
         await store.commit("lease", b"%d" % n, ANY, ACTOR, ttl=3600)
-    assert len(store._heap) < 1100
+    assert len(store._state.deadlines._heap) < 1100
     await store.close()
 
 

@@ -88,14 +88,16 @@ class Cursor:
             raise RuntimeError("another task already waits for this watch")
         while True:
             self._check()
-            if self._revision >= self._source.current:
+            current = self._source.current
+            if self._revision >= current:
                 await self._wait()
                 continue
             events = self._source.recent(self._revision)
             if events is None:
                 events = await self._source.older(self._revision)
                 self._check()
-            reached = events[-1].entry.revision if events else self._source.current
+            # Without events, up to where the log was when we asked for them: it may have gone on since.
+            reached = events[-1].entry.revision if events else current
             prefix = self.prefix
             found = [event for event in events if event.entry.key.startswith(prefix)] if prefix else events
             self._revision = max(reached, self._revision)

@@ -76,6 +76,14 @@ class Journal:
             self._size = self._execute(f"SELECT {_SIZES} FROM entry").fetchone()[0]
         return self._size
 
+    def exceeds(self, size: int) -> bool:
+        """Whether the log is longer than that. In a file that is not, nothing needs to be counted."""
+        if self._size is None:
+            pages, page_size = (self._execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+            if pages * page_size <= size:
+                return False
+        return self.size > size
+
     # Committing
 
     def transact(

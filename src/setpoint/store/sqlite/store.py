@@ -165,7 +165,13 @@ class SqliteStore:
         return self._read(Reader.bounds).oldest
 
     async def get(self, key: str, at: int | None = None) -> Item | None:
-        return self._read(lambda reader: reader.get(key, at))
+        if at is not None:
+            return self._read(lambda reader: reader.get(key, at))
+        self._open()
+        try:
+            return self._own.get(key, None)  # one statement needs no transaction
+        except FAILURES as error:
+            raise translate(error, self.path) from error
 
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
         return await self._read_aside(lambda reader: reader.range(prefix, after, limit, at))
@@ -229,10 +235,10 @@ class SqliteStore:
 
     async def _commit(self, writes: Sequence[Write], actor: Actor, cause: Cause | None, *, alone: bool) -> int:
         time = self._clock.now().timestamp()
-        revision: int = await self._ask(lambda done: Commit(done, writes, actor, cause, time, alone))
         for write in writes:
             if write.ttl is not None:
                 self._upkeep.expect(time + write.ttl)
+        revision: int = await self._ask(lambda done: Commit(done, writes, actor, cause, time, alone))
         return revision
 
     async def _ask(self, job: Callable[[Callable[[Any, Exception | None], None]], Job[Any]]) -> Any:
@@ -341,12 +347,16 @@ class SqliteStore:
     # The whole
 
     async def snapshot(self) -> Dumped:
-        contents = await self._read_aside(Reader.contents)
-        return Dumped(contents.bounds.current, dump(contents))
+        def dumped(reader: Reader) -> Dumped:
+            contents = reader.contents()
+            return Dumped(contents.bounds.current, dump(contents))
+
+        return await self._read_aside(dumped)
 
     async def restore(self, snapshot: Snapshot | bytes) -> int:
         self._open()
-        contents = load(snapshot if isinstance(snapshot, bytes) else snapshot.dump())
+        data = snapshot if isinstance(snapshot, bytes) else snapshot.dump()
+        contents = await self._loop.run_in_executor(self._readers, load, data)
         revision: int = await self._ask(lambda done: Restore(done, contents))
         return revision
 

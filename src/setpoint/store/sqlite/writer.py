@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Event, ExpectationFailed, Retention, StoreError, Write
+from setpoint.store.contract import Closed, Event, ExpectationFailed, Retention, StoreError, Write
 from setpoint.store.dump import Contents
 from setpoint.store.sqlite.checkpoint import Checkpointer
 from setpoint.store.sqlite.errors import FAILURES, translate
@@ -122,6 +122,7 @@ class Writer:
             idle = self._journal.swept >= self._journal.bounds.oldest
             jobs = self._take(wait=idle and not self._closing)
             if not jobs and self._closing:
+                self._told_swept(Closed("the store was closed before all of it was forgotten"))
                 return
             self._do(jobs)
             try:
@@ -129,7 +130,7 @@ class Writer:
                 if self._journal.swept < self._journal.bounds.oldest:
                     self._in_transaction(lambda: self._journal.sweep(_STRIDE))
                 self._told_swept()
-            except StoreError as error:
+            except Exception as error:
                 # Rows that are forgotten but not yet swept do no harm: they are swept another time.
                 self._told_swept(error)
                 if not jobs and not self._closing:
@@ -263,9 +264,9 @@ class Writer:
         while journal.bounds.oldest < journal.bounds.current:
             while journal.swept < journal.bounds.oldest:
                 self._in_transaction(lambda: journal.sweep(_STRIDE))
-            excess = journal.size - size
-            if excess <= 0:
+            if not journal.exceeds(size):
                 return
+            excess = journal.size - size
             # Never much more than is needed: entries are about as long as the mean one.
             count = max(1, excess * (journal.bounds.current - journal.bounds.oldest) // (2 * journal.size))
             self._compact(journal.step_beyond(min(count, _STRIDE)))
@@ -275,10 +276,10 @@ class Writer:
         oldest, current, _ = self._journal.bounds
         if revisions is not None and current - oldest > revisions + revisions // _SLACK:
             self._compact(current - revisions)
-        if size is not None and self._journal.size > size + size // _SLACK and self._journal.swept >= oldest:
+        if size is not None and self._journal.swept >= oldest and self._journal.exceeds(size + size // _SLACK):
             self._compact(self._journal.step_beyond(_STRIDE))
 
-    def _told_swept(self, error: StoreError | None = None) -> None:
+    def _told_swept(self, error: Exception | None = None) -> None:
         swept = self._journal.swept
         waiting, self._sweeping = self._sweeping, []
         tell: list[Callable[[], None]] = []

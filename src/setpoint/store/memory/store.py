@@ -1,0 +1,282 @@
+"""The store in memory: starts in microseconds, takes a snapshot in constant time, keeps as much past as it is told to.
+
+A store belongs to one event loop at a time: a commit runs from beginning to end without a pause, which makes it atomic.
+"""
+
+from collections.abc import Sequence
+from math import inf
+
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.bounds import Bounds
+from setpoint.store.contract import (
+    EXPIRY,
+    Closed,
+    Entry,
+    Event,
+    Expect,
+    ExpectationFailed,
+    Item,
+    Page,
+    Retention,
+    Snapshot,
+    TooEarly,
+    Write,
+)
+from setpoint.store.dump import load
+from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
+from setpoint.store.keys import check_key, check_writes
+from setpoint.store.memory.state import MemorySnapshot, State, cost, item_of
+from setpoint.store.upkeep import Upkeep
+
+# Forgetting is done in strides: the past may grow beyond its bounds by this part of them.
+_STRIDE = 4
+
+
+class MemoryStore:
+    """The log in memory; `retention` bounds its past."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock | None = None,
+        retention: Retention = Retention(revisions=100_000, size=256 * 1024 * 1024),  # noqa: B008 - immutable
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._retention = retention
+        self._followers = Followers()
+        self._upkeep = Upkeep(self._clock, self._due, self.maintain)
+        self._state = State()
+        self.closed = False
+        self.restored = 0
+        self._plan_trim()
+
+    @property
+    def current(self) -> int:
+        return self._state.current
+
+    @property
+    def bounds(self) -> Bounds:
+        return self._state.bounds
+
+    # Reading
+
+    async def revision(self) -> int:
+        self._open()
+        return self._state.current
+
+    async def oldest(self) -> int:
+        self._open()
+        return self._state.oldest
+
+    async def get(self, key: str, at: int | None = None) -> Item | None:
+        self._open()
+        if at is not None:
+            self._state.bounds.check(at)
+        return self._state.get(key, at)
+
+    async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
+        self._open()
+        state = self._state
+        if at is None or at == state.current:
+            items, remaining = state.items(prefix, after, limit)
+            return Page(items, state.current, remaining)
+        state.bounds.check(at)
+        found = [item for item in state.items_at(prefix, at) if item.key > after]
+        items = found[:limit] if limit else found
+        return Page(items, at, len(found) - len(items))
+
+    async def count(self, prefix: str, at: int | None = None) -> int:
+        self._open()
+        if at is None or at == self._state.current:
+            return self._state.count(prefix)
+        self._state.bounds.check(at)
+        return sum(1 for _ in self._state.items_at(prefix, at))
+
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
+        self._open()
+        return self._state.history(key, before, limit)
+
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
+        self._open()
+        return self._state.log(after, limit)
+
+    # Writing
+
+    async def commit(
+        self,
+        key: str,
+        value: bytes | None,
+        expect: Expect,
+        actor: Actor,
+        cause: Cause | None = None,
+        ttl: float | None = None,
+    ) -> int:
+        self._open()
+        state = self._state
+        versions = state.versions.get(key)
+        if versions is None:
+            check_key(key)
+            old = None
+        else:
+            newest = versions[-1]
+            old = None if newest[2] is None else newest
+        if expect is not None and expect != (old[0] if old else 0):
+            raise ExpectationFailed(key, expect, item_of(old) if old else None)
+        if old is None:
+            if value is None:
+                return state.current
+        elif value == old[2]:
+            return old[0]
+        time = self._clock.now().timestamp()
+        revision = state.current + 1
+        state.append(revision, key, value, old, time, actor, cause, self._deadline(time, value, ttl))
+        self._committed(revision, (key,))
+        return revision
+
+    async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
+        self._open()
+        check_writes(writes)
+        state = self._state
+        changes: list[tuple[Write, Entry | None]] = []
+        for write in writes:
+            versions = state.versions.get(write.key)
+            old = versions[-1] if versions and versions[-1].value is not None else None
+            if write.expect is not None and write.expect != (old.revision if old else 0):
+                raise ExpectationFailed(write.key, write.expect, item_of(old) if old else None)
+            if write.value != (old.value if old else None):
+                changes.append((write, old))
+        if not changes:
+            return state.current
+        time = self._clock.now().timestamp()
+        revision = state.current + 1
+        for (key, value, _, ttl), old in changes:
+            state.append(revision, key, value, old, time, actor, cause, self._deadline(time, value, ttl))
+        self._committed(revision, [write.key for write, _ in changes])
+        return revision
+
+    def _deadline(self, time: float, value: bytes | None, ttl: float | None) -> float | None:
+        if ttl is None or value is None:
+            return None
+        self._upkeep.expect(time + ttl)
+        return time + ttl
+
+    def _committed(self, revision: int, keys: Sequence[str]) -> None:
+        """All of a revision is in the log: now it is the current one."""
+        state = self._state
+        state.current = revision
+        if self._followers.waiting:
+            self._followers.publish(revision, keys)
+        if revision >= self._trim_revision or state.size > self._trim_size:
+            self._trim()
+
+    # Following
+
+    def watch(self, prefix: str, after: int | None = None) -> Cursor:
+        return Cursor(self, self._followers, prefix, after)
+
+    def recent(self, after: int) -> Sequence[Event] | None:
+        if after < self._state.oldest:
+            return None
+        events = self._state.events
+        return whole_revisions(events, first_after(events, after), STEP)
+
+    async def older(self, after: int) -> Sequence[Event]:
+        self._state.bounds.check(after)
+        return ()
+
+    # Expiring and forgetting
+
+    async def compact(self, to: int) -> None:
+        self._open()
+        if to > self._state.current:
+            raise TooEarly(to, self._state.current)
+        if to > self._state.oldest:
+            self._state.compact(to)
+            self._plan_trim()
+
+    async def maintain(self) -> None:
+        self._open()
+        state, now = self._state, self._clock.now().timestamp()
+        for key in state.deadlines.due(now):
+            revision = state.current + 1
+            state.append(revision, key, None, state.versions[key][-1], now, EXPIRY, None, None)
+            self._committed(revision, (key,))
+        self._trim()
+
+    def _trim(self) -> None:
+        """Forgets what lies beyond the retention policy."""
+        age, revisions, size = self._retention
+        state = self._state
+        to = state.oldest
+        if revisions is not None:
+            to = max(to, state.current - revisions)
+        if size is not None and state.size > size:
+            excess = state.size - size
+            for event in state.events:
+                excess -= cost(event)
+                if excess <= 0:
+                    to = max(to, event.entry.revision)
+                    break
+        if age is not None:
+            before = self._clock.now().timestamp() - age
+            for event in state.events:
+                if event.entry.time > before:
+                    break
+                to = max(to, event.entry.revision)
+        if to > state.oldest:
+            state.compact(to)
+        self._plan_trim()
+
+    def _plan_trim(self) -> None:
+        """Sets the revision and the size at which to trim next, and the timer for what grows too old."""
+        age, revisions, size = self._retention
+        state = self._state
+        self._trim_size = inf if size is None else size + size // _STRIDE
+        self._trim_revision = inf if revisions is None else state.oldest + revisions + revisions // _STRIDE + 1
+        if age is not None:
+            if state.events:
+                self._upkeep.expect(self._too_old(age))
+            else:  # the first event after a silence starts the timer
+                self._trim_revision = state.current + 1
+
+    def _too_old(self, age: float) -> float:
+        """When there will be a stride of events that are older than that."""
+        return self._state.events[0].entry.time + age + age / _STRIDE
+
+    def _due(self) -> float | None:
+        """When there is next something to expire, or to forget for its age."""
+        times = [self._state.deadlines.next()]
+        if self._retention.age is not None and self._state.events:
+            times.append(self._too_old(self._retention.age))
+        return min((time for time in times if time is not None), default=None)
+
+    # The whole
+
+    async def snapshot(self) -> MemorySnapshot:
+        self._open()
+        return self._state.snapshot()
+
+    async def restore(self, snapshot: Snapshot | bytes) -> int:
+        self._open()
+        if isinstance(snapshot, MemorySnapshot):
+            self._state.adopt(snapshot)
+        else:
+            self._state.load(load(snapshot if isinstance(snapshot, bytes) else snapshot.dump()))
+        self.restored = self._state.current
+        self._followers.wake_all(self.restored)
+        self._plan_trim()
+        due = self._due()
+        if due is not None:
+            self._upkeep.expect(due)
+        return self.restored
+
+    async def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._followers.wake_all(self._state.current)
+            await self._upkeep.close()
+
+    def _open(self) -> None:
+        if self.closed:
+            raise Closed("the store is closed")
