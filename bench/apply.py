@@ -24,8 +24,10 @@ def _config(**changes: Any) -> dict[str, Any]:
     """What the deployer applies: everything but the instances, which are the autoscaler's."""
     metadata = {name: OBJECT["metadata"][name] for name in ("name", "namespace", "labels", "annotations")}
     spec = {name: value for name, value in OBJECT["spec"].items() if name != "instances"}
-    found = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": {**spec, **changes}}
-    return {**copy(found), "spec": {name: copy(value) for name, value in found["spec"].items() if value is not None}}
+    found: dict[str, Any] = copy(
+        {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": {**spec, **changes}}
+    )
+    return found
 
 
 def cases() -> Iterator[Case]:

@@ -45,6 +45,7 @@ SCHEMA: Object = {
     },
 }
 TYPE = Types(definition).custom_resource(SCHEMA)
+INT_OR_STRING = {"x-kubernetes-int-or-string": True}
 CLOCK = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
 FIELDS = FieldManager(api_version=VERSION, kind="Thing", types={VERSION: TYPE}, clock=CLOCK)
 
@@ -237,3 +238,11 @@ def test_field_sets_as_deep_as_json_may_be_are_read() -> None:
     live = FIELDS.apply(None, thing({"text": "a"}), "me")
     sent = {**thing({"text": "b"}), "metadata": {"managedFields": [entry]}}
     assert fields_of(FIELDS.update(live, sent, "u"), "x") == fields
+
+
+def test_true_is_not_taken_for_one_where_the_schema_alone_would_refuse_it() -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"port": INT_OR_STRING}}}}
+    kind = Types(definition).custom_resource(schema)
+    fields = FieldManager(api_version=VERSION, kind="Thing", types={VERSION: kind}, clock=CLOCK)
+    live = fields.apply(None, thing({"spec": {"port": 1}}), "me")
+    assert fields.apply(live, thing({"spec": {"port": True}}), "me")["spec"]["port"] is True

@@ -442,3 +442,26 @@ def test_times_alone_make_no_difference(fields: FieldManager, clock: ManualClock
     assert restore_times(live, live) is live
     untracked = thing({"a": "1"})
     assert restore_times(untracked, untracked) is untracked
+
+
+@pytest.mark.parametrize("stored", [[1], [{}], [{"operation": "Apply"}], {"a": 1}, "text", 5])
+def test_stored_entries_that_are_none_are_told_of_by_apply_and_passed_over_by_update(
+    fields: FieldManager, stored: Any
+) -> None:
+    live = thing({"a": "1"}, managedFields=stored)
+    with pytest.raises(APIError, match="failed to decode managed fields"):
+        fields.apply(live, thing({"a": "2"}), "m")
+    assert entries(fields.update(live, thing({"a": "2"}), "m")) == []
+
+
+def test_a_failing_conversion_fails_an_apply_and_leaves_an_update_its_entries(clock: ManualClock) -> None:
+    def convert(tree: Object, before: str, after: str) -> Object:
+        raise APIError("conversion webhook failed")
+
+    types = {V1: TYPES.custom_resource(SCHEMA), V2: TYPES.custom_resource(SCHEMA)}
+    live = things(clock, api_version=V2, types=types).apply(None, thing({"a": "1"}, V2), "m")
+    live = {**live, "apiVersion": V1}
+    fields = things(clock, types=types, convert=convert)
+    with pytest.raises(APIError, match="conversion webhook failed"):
+        fields.apply(live, thing({"b": "1"}), "other")
+    assert entries(fields.update(live, thing({"a": "2"}), "u")) == entries(live)

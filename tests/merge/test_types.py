@@ -204,3 +204,12 @@ def test_a_built_in_object_starts_with_its_structs_and_with_nothing_that_may_be_
     binding = Types(definition).definition("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding")
     assert isinstance(binding, MapType)
     assert binding.zero["spec"] == {}
+
+
+def test_what_is_taken_out_of_a_list_keeps_its_keys() -> None:
+    items = {"type": "object", "properties": dict.fromkeys(("name", "value", "other"), TEXT)}
+    keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": items}
+    root = Types(DEFINITIONS.__getitem__).custom_resource({"type": "object", "properties": {"list": keyed}})
+    value = {"list": [{"name": "a", "value": "1", "other": "2"}, {"name": "b", "value": "3"}]}
+    fields = from_paths(("f:list", 'k:{"name":"a"}', "f:value"))
+    assert root.extract(value, fields) == {"list": [{"name": "a", "value": "1"}]}

@@ -5,7 +5,7 @@ trees in the version of the endpoint. What is given is never changed; results sh
 what was given, so both must be treated as immutable afterwards.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from setpoint.merge import fieldset, last_applied, managedfields
 from setpoint.merge.conflicts import Conflicts
@@ -15,7 +15,7 @@ from setpoint.merge.managedfields import APPLY, UPDATE, Identifier, Managed, Man
 from setpoint.merge.typed import validate
 from setpoint.merge.typed.map import MapType
 from setpoint.merge.typed.node import Mismatch, Type
-from setpoint.merge.updater import Convert, Updater, same_version
+from setpoint.merge.updater import Convert, Updater, VersionNotServed, same_version
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError, BadRequest
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
@@ -75,7 +75,8 @@ class FieldManager:
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         """The new object with its `managedFields`, for every write that is not an apply. `live` is None for a create.
 
-        Never fails: where the objects do not fit their types, the entries of the live object stay as they are.
+        Never fails: where the objects do not fit their types or cannot be converted, the entries of the live object
+        stay as they are.
         """
         sent = _entries(new)
         before = _without_entries(live) if live is not None else self._nothing()
@@ -86,20 +87,21 @@ class FieldManager:
             return after
         try:
             managers = self._update(before, after, managers, self._identify(manager, UPDATE))
-        except Mismatch:
+        except (Mismatch, VersionNotServed, APIError):
             return _with_entries(after, _entries(live) if live is not None else None)
         return _with_entries(after, managedfields.encode(_capped(managers)))
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool = False) -> Object:
         """The live object with the configuration applied. `live` is None where there is none yet.
 
-        Raises `ApplyConflict` where others own fields that would change, unless it is forced.
+        Raises `ApplyConflict` where others own fields that would change, unless it is forced; `BadRequest` and plain
+        `APIError` where the configuration is not for this endpoint or does not fit the type of the object.
         """
         self._check(config)
         fields = self._fields_of(config)
         before = _without_entries(live) if live is not None else {"apiVersion": self._version, "kind": self._gvk.kind}
-        managers = managedfields.decode(_entries(live) if live is not None else None)
         try:
+            managers = managedfields.decode(_entries(live) if live is not None else None)
             if not managers and live is not None:
                 managers = self._update(self._nothing(), before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
             new, managers = self._apply(before, config, fields, managers, manager, force)
@@ -112,6 +114,8 @@ class FieldManager:
             if rest is not None:
                 raise rest.to_error() from None
             new, managers = self._apply(before, config, fields, managers, manager, force=True)
+        except ManagedFieldsError as error:
+            raise APIError(f"failed to decode managed fields: {error}") from None
         except Mismatch:
             raise self._live_mismatch(before) from None
         if manager == "kubectl":
@@ -147,18 +151,12 @@ class FieldManager:
     def _base(self, live: Object | None, sent: Json) -> Managers:
         """The managers a write starts from: those it sent, if it may and they make sense, else the stored ones."""
         stored = _entries(live) if live is not None else None
-        if self._subresource or sent is stored:
-            return managedfields.decode(stored)
-        if managedfields.is_reset(sent):
-            return {}
-        if sent != stored:
-            try:
-                managers = managedfields.parse(sent)
-            except ManagedFieldsError:
-                managers = {}
-            if managers:
+        if not self._subresource and sent is not stored:
+            if managedfields.is_reset(sent):
+                return {}
+            if sent != stored and (managers := _or_none(managedfields.parse, sent)):
                 return managers
-        return managedfields.decode(stored)
+        return _or_none(managedfields.decode, stored)
 
     def _identify(self, manager: str, operation: str) -> Identifier:
         version = self._version if operation == UPDATE else ""
@@ -192,8 +190,9 @@ class FieldManager:
             raise APIError(f"failed to create typed patch object ({self._name(config)}): {found}") from None
 
     def _live_mismatch(self, live: Object) -> APIError:
-        found = validate.text(validate.problems(self._type, live, allow_duplicates=True))
-        return APIError(f"failed to create typed live object ({self._name(live)}): {found}")
+        found = validate.problems(self._type, live, allow_duplicates=True)
+        why = validate.text(found) if found else "it does not fit a version that its fields are owned in"
+        return APIError(f"failed to create typed live object ({self._name(live)}): {why}")
 
     def _name(self, tree: Object) -> str:
         metadata = tree.get("metadata")
@@ -202,6 +201,14 @@ class FieldManager:
             for key in ("name", "namespace")
         )
         return f"{namespace}/{name}; {self._gvk}"
+
+
+def _or_none(read: Callable[[Json], Managers], entries: Json) -> Managers:
+    """The managers in the entries, none where they make no sense."""
+    try:
+        return read(entries)
+    except ManagedFieldsError:
+        return {}
 
 
 def _capped(managers: Managers) -> Managers:

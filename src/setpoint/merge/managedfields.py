@@ -84,9 +84,16 @@ Managers: TypeAlias = dict[Identifier, Managed]
 
 
 def decode(entries: Json) -> Managers:
-    """The managers in the entries of a stored object."""
+    """The managers in the entries of a stored object. Raises `ManagedFieldsError` where they cannot be entries."""
+    try:
+        return _decode(entries or ())
+    except (AttributeError, KeyError, TypeError):
+        raise ManagedFieldsError("the stored managedFields are no list of entries") from None
+
+
+def _decode(entries: Sequence[Object]) -> Managers:
     managers: Managers = {}
-    for entry in entries or ():
+    for entry in entries:
         applied = entry["operation"] == APPLY
         version = entry["apiVersion"]
         identifier = Identifier(

@@ -19,6 +19,9 @@ from setpoint.objects.goformat import format_v
 from setpoint.objects.gotext import compact_json, quote
 from setpoint.objects.tree import Json
 
+# Only short texts are remembered, so that what is remembered stays small.
+_SHORT = 128
+
 
 class PathElementError(ValueError):
     """The text is no path element."""
@@ -29,9 +32,15 @@ def field_element(name: str) -> str:
     return f"f:{name}"
 
 
-@lru_cache(maxsize=8192, typed=True)
 def scalar_json(value: str | int | float | bool | None) -> str:
     """A scalar as it stands inside an element: JSON, where a whole number is never written as a fraction."""
+    if type(value) is str and len(value) > _SHORT:
+        return compact_json(value)
+    return _short_json(value)
+
+
+@lru_cache(maxsize=8192, typed=True)
+def _short_json(value: str | int | float | bool | None) -> str:
     return compact_json(value)
 
 
@@ -115,9 +124,17 @@ def _shown(value: Json) -> str:
     return "null" if value is None else format_v(value)
 
 
-@lru_cache(maxsize=8192)
 def sort_key(element: str) -> tuple[Any, ...]:
     """Orders elements as FieldsV1 lists them: fields, keyed items, set items, indexes; each by its value."""
+    return _sort_key(element) if len(element) > _SHORT else _short_sort_key(element)
+
+
+@lru_cache(maxsize=8192)
+def _short_sort_key(element: str) -> tuple[Any, ...]:
+    return _sort_key(element)
+
+
+def _sort_key(element: str) -> tuple[Any, ...]:
     match element[0]:
         case "f":
             return (0, element[2:])

@@ -122,8 +122,7 @@ class _Build:
                 return NUMERIC
             case "boolean":
                 return BOOLEAN
-        # A port or a quantity is a string or a number; what has no type at all may be a boolean as well.
-        found = AnyType(exact=schema.get("x-kubernetes-int-or-string") is True)
+        found = AnyType(int_or_string=schema.get("x-kubernetes-int-or-string") is True)
         found.as_list = self._list()
         found.as_map = self._map(schema)
         return found
@@ -187,9 +186,7 @@ class _Build:
         if name:
             schema = self._resolve(name)
         properties = schema.get("properties") or {}
-        made.keys = tuple(
-            key._replace(default=(properties.get(key.name) or {}).get("default")) for key in made.keys
-        )
+        made.keys = tuple(key._replace(default=(properties.get(key.name) or {}).get("default")) for key in made.keys)
 
     def _with_relationship(self, referred: Type, atomic: bool) -> Type:
         """The type a field refers to, owned as the field says instead."""
@@ -260,11 +257,12 @@ def _settle(made: list[MapType | ListType]) -> None:
     while changed:
         changed = False
         for kind in made:
-            exact = kind.exact and all(part.exact for part in _parts(kind))
-            collapses = kind.collapses or any(part.collapses for part in _parts(kind))
-            if exact != kind.exact or collapses != kind.collapses:
-                kind.exact, kind.collapses = exact, collapses
-                changed = True
+            parts = _parts(kind)
+            before = kind.exact, kind.exact_when_valid, kind.collapses
+            kind.exact = kind.exact and all(part.exact for part in parts)
+            kind.exact_when_valid = kind.exact_when_valid and all(part.exact_when_valid for part in parts)
+            kind.collapses = kind.collapses or any(part.collapses for part in parts)
+            changed = changed or before != (kind.exact, kind.exact_when_valid, kind.collapses)
     for kind in made:
         if isinstance(kind, MapType):
             kind.collapsing = tuple(member for member in kind.fields.values() if member[1].collapses)

@@ -159,11 +159,14 @@ class Updater:
 
     def _prune_versions(self, merged: Object, managers: Managers, mine: Managed, last: Managed) -> Object:
         """Prunes where others own fields in other versions, going through each of them."""
-        version = last.api_version
         try:
-            before = self.in_version(merged, version)
+            return self._pruned_by_version(merged, managers, mine, last)
         except VersionNotServed:
             return merged
+
+    def _pruned_by_version(self, merged: Object, managers: Managers, mine: Managed, last: Managed) -> Object:
+        version = last.api_version
+        before = self.in_version(merged, version)
         kind = self.types[version]
         named_last = kind.named(last.fields)
         kept: Object = kind.remove(before, named_last)

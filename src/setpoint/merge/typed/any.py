@@ -22,8 +22,9 @@ class AnyType(Type):
     as_list: ListType
     as_map: MapType
 
-    def __init__(self, *, exact: bool = False) -> None:
-        self.exact = exact
+    def __init__(self, *, int_or_string: bool = False) -> None:
+        self.exact = False
+        self.exact_when_valid = int_or_string
         self.opaque = False
         self.collapses = True
 
@@ -81,7 +82,8 @@ def _untyped() -> AnyType:
     kind.as_list = ListType(kind, atomic=True)
     kind.as_map = MapType(atomic=True)
     kind.as_map.element = kind
-    kind.as_list.exact = kind.as_map.exact = False
+    for container in (kind.as_list, kind.as_map):
+        container.exact = container.exact_when_valid = False
     return kind
 
 
@@ -92,7 +94,8 @@ def _deduced() -> AnyType:
     kind.as_map = MapType()
     kind.as_map.element = kind
     kind.as_map.deduced = True
-    kind.as_list.exact = kind.as_map.exact = False
+    for container in (kind.as_list, kind.as_map):
+        container.exact = container.exact_when_valid = False
     return kind
 
 

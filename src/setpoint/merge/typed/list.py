@@ -38,7 +38,7 @@ class ListType(Type):
         self.keys: tuple[ListKey, ...] = ()
         # The names of the keys in the order the schema gives them.
         self.key_names: tuple[str, ...] = ()
-        self.exact = True
+        self.exact = self.exact_when_valid = True
         self.collapses = True
 
     def item_element(self, item: Json) -> str:
@@ -145,7 +145,7 @@ class ListType(Type):
             after = new_items.get(step, _ABSENT)
             if after is _ABSENT:
                 gone[step] = kind.paths(before)
-            elif after is not before and not (kind.exact and before == after):
+            elif after is not before and not (kind.exact_when_valid and before == after):
                 kind.compare(step, before, after, gone, changed, come)
         for step, after in new_items.items():
             if step not in old_items:
@@ -264,8 +264,15 @@ class ListType(Type):
         for item in value:
             node = fields.get(self.item_element(item))
             if node is not None:
-                kept.append(self.element.extract(item, node) if node else item)
+                kept.append(self._extract_item(item, node))
         return kept
+
+    def _extract_item(self, item: Json, node: FieldSet) -> Json:
+        """The fields of an item, and its keys, without which it would not be the same item."""
+        if not node or not self.keys:
+            return item
+        keys = {key.name: item[key.name] for key in self.keys if key.name in item}
+        return {**keys, **self.element.extract(item, node)}
 
     def named(self, fields: FieldSet) -> FieldSet:
         kind = self.element

@@ -28,7 +28,7 @@ class MapType(Type):
         self.zero: dict[str, Json] = {}
         # A map without declared fields whose entries may be anything: its ownership is never reconciled.
         self.deduced = False
-        self.exact = True
+        self.exact = self.exact_when_valid = True
         self.collapses = True
         # Those of the declared fields that have something to reconcile.
         self.collapsing: tuple[tuple[str, Type], ...] = ()
@@ -108,7 +108,7 @@ class MapType(Type):
             elif type(before) is str and type(after) is str:
                 if before != after:
                     changed[step] = LEAF
-            elif not (kind.exact and before == after):
+            elif not (kind.exact_when_valid and before == after):
                 kind.compare(step, before, after, gone, changed, come)
         if len(new_map) > len(old_map) - absent:
             for name, after in new_map.items():
@@ -226,11 +226,11 @@ class MapType(Type):
     def named(self, fields: FieldSet) -> FieldSet:
         found: FieldSet = {}
         for element, node in fields.items():
-            if node:
-                declared = self.fields.get(element[2:]) if element.startswith("f:") else None
+            if node and element[0] == "f":
+                declared = self.fields.get(element[2:])
                 if declared is not None:
                     node = as_member(declared[1].named(node))
-                elif self.element is not None and element.startswith("f:"):
+                elif self.element is not None:
                     node = self.element.named(node)
             found[element] = node
         return found
@@ -255,7 +255,7 @@ class MapType(Type):
 
 
 def _sets_something(kind: Type, item: Json) -> bool:
-    """Whether a field with this value counts as set: all do but empty lists and maps of nothing else."""
+    """Whether a field with this value counts as set: all do but lists of no items and maps of nothing but those."""
     return item is None or item == {} or kind.field_set(item, False) is not None
 
 

@@ -30,11 +30,15 @@ class Comparison(NamedTuple):
 class Type(ABC):
     """The type of a value."""
 
-    __slots__ = ("collapses", "exact")
+    __slots__ = ("collapses", "exact", "exact_when_valid")
 
-    # Whether `==` is true equality for valid values of this type. Python holds True equal to 1, so it is not where a
-    # value may be either.
+    # Whether `==` is true equality for values of this type. Python holds True equal to 1, so it is not where a value
+    # may be either.
     exact: bool
+
+    # The same for values that are valid under their schema. Untyped scalars are dates, quantities and ports there:
+    # strings or numbers, never booleans.
+    exact_when_valid: bool
 
     # Whether a value that is owned whole may be found in values of this type, at the top or deeper.
     collapses: bool

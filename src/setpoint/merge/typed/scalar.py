@@ -23,8 +23,8 @@ class ScalarType(Type):
         self.kind = kind
         self.accepted = _ACCEPTED[kind]
         self.leaf = _LEAVES[kind]
-        # Untyped scalars are dates, quantities, ports: strings or numbers, never booleans.
-        self.exact = True
+        self.exact = kind != "untyped"
+        self.exact_when_valid = True
         self.collapses = False
 
     def field_set(self, value: Json, strict: bool) -> FieldSet | None:
