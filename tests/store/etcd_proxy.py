@@ -30,10 +30,17 @@ class Proxy:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.close()
+        await self.stop()
+        self.release()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """Nobody listens here any more."""
+        self._server.close()
+        self.cut()
+        await asyncio.sleep(0.05)
 
     def swallow_answers(self) -> None:
         """From now on etcd is heard, but does not come through."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -314,6 +315,44 @@ async def test_a_long_range_is_read_in_chunks_at_one_revision(monkeypatch: pytes
         page = await store.range("", limit=10, at=12)
         assert (len(page.items), page.remaining, page.revision) == (10, 2, 12)
         assert len(await store.log()) == 20
+        async with outsider() as other:
+            await other.compact()
+        assert len((await store.range("", at=20)).items) == 20
+        assert len(await store.log()) == 20
+
+
+async def test_a_long_range_begins_again_when_its_revision_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "CHUNK", 5)
+    async with replicas(1) as (store,):
+        for n in range(12):
+            await put(store, f"k{n:02}", "1")
+        chunk, read = store._chunk, 0
+
+        async def disturbed(*arguments: Any) -> Any:
+            nonlocal read
+            read += 1
+            if read == 2:
+                await store.compact(await put(store, "k00", "2"))
+            return await chunk(*arguments)
+
+        monkeypatch.setattr(store, "_chunk", disturbed)
+        page = await store.range("")
+        assert page.revision == 13
+        assert [item.value for item in page.items] == [b"2"] + [b"1"] * 11
+
+
+async def test_a_transaction_too_large_for_one_message_reaches_a_watch_whole() -> None:
+    async with replicas(1) as (store,):
+        watch = store.watch("", after=0)
+        for round_ in range(3):
+            value = b"%d" % round_ + bytes(130_000)
+            await store.transact([Write(f"k{n}", value) for n in range(10)], ALICE)
+        seen: list[tuple[int, str]] = []
+        while len(seen) < 30:
+            events = await asyncio.wait_for(watch.next(), SOON)
+            assert len(events) % 10 == 0
+            seen += [(event.entry.revision, event.entry.key) for event in events]
+        assert seen == [(revision, f"k{n}") for revision in (1, 2, 3) for n in range(10)]
 
 
 async def test_a_watch_that_falls_behind_the_window_reads_from_etcd(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ class Kind(Enum):
     REFUSED = "it will never work"
 
 
-_LOGIN_TEXTS = ("invalid auth token", "revision in header is old", "auth: revision")
+_LOGIN_TEXTS = ("invalid auth token", "revision of auth store is old")
 _BUSY_TEXTS = ("too many requests", "not capable")
 _LOST_CODES = (
     StatusCode.UNAVAILABLE,

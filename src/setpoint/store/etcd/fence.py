@@ -64,17 +64,18 @@ class Fence:
         client = self._session.client
         deadline = client.deadline()
         lease = await client.grant(LEASE_SECONDS)
-        # The heads are read in the very transaction that raises the fence.
-        heads = {head for head, _ in self._sent.values()}
+        # The heads are read in the very transaction that raises the fence. Later writes begin after these revisions.
+        heads: dict[bytes, int] = {}
+        for head, seen in self._sent.values():
+            heads[head] = min(seen, heads.get(head, seen))
         request = wire.txn([], [wire.put(self.key, b"", lease), wire.get(self.key), *map(wire.get, heads)], [])
         response = await client.txn(request, once=False, deadline=deadline)
         raised, *found = map(wire.first, response.responses[1:])
-        for head in found:
-            if head is not None:
-                since = min(seen for its_head, seen in self._sent.values() if its_head == head.key)
-                await self._look(head.key, since, head.mod_revision, deadline)
+        for last in found:
+            if last is not None:
+                await self._look(last.key, heads[last.key], last.mod_revision, deadline)
         assert raised is not None
-        self.version, self._heads = raised.version, heads
+        self.version, self._heads = raised.version, set(heads)
         self._raised += 1
 
     async def _look(self, head: bytes, since: int, until: int, deadline: float) -> None:

@@ -36,9 +36,7 @@ async def log(session: Session, after: int, limit: int) -> tuple[list[Entry], Ke
         found = await session.kept()
         try:
             return await _log(session, found, after, limit), found
-        except OutOfRange:  # compacted while we read
-            continue
-        except TooLate:
+        except (OutOfRange, TooLate):  # compacted, or restored, while we read
             continue
 
 

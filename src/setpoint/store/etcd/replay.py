@@ -77,15 +77,16 @@ class Replay:
             self._stream = None
 
     def _take(self, response: Message) -> Iterator[tuple[int, list[Message]]]:
-        self._fragments.extend(response.events)
-        if response.fragment:  # the rest of this revision is still to come
-            return
-        events, self._fragments = self._fragments, []
+        events, self._fragments = [*self._fragments, *response.events], []
+        if response.fragment and events:  # the rest of the last revision is still to come
+            last = events[-1].kv.mod_revision
+            self._fragments = [event for event in events if event.kv.mod_revision == last]
+            events = events[: -len(self._fragments)]
         for revision, group in groupby(events, key=lambda event: event.kv.mod_revision):
             if revision > self.position:
                 self.position = revision
                 yield revision, list(group)
-        if not events:
+        if not response.events and not self._fragments:
             self.position = max(self.position, response.header.revision)
 
 

@@ -24,11 +24,12 @@ from setpoint.store.contract import (
     Retention,
     Snapshot,
     TooEarly,
+    TooLate,
     Watch,
     Write,
 )
 from setpoint.store.etcd import backup, past, wire
-from setpoint.store.etcd.client import EtcdClient, OutOfRange
+from setpoint.store.etcd.client import EtcdClient
 from setpoint.store.etcd.config import EtcdConfig
 from setpoint.store.etcd.feed import Feed
 from setpoint.store.etcd.keys import Epoch, prefix_end
@@ -90,10 +91,25 @@ class EtcdStore:
 
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
         while True:
-            try:
-                return await self._page(prefix, after, limit, at)
-            except OutOfRange:  # compacted between two chunks
-                continue
+            items: list[Item] = []
+            revision, remaining = at, 1
+            # A long range is read chunk by chunk, all at the revision of the first.
+            while remaining and (not limit or len(items) < limit):
+                start = items[-1].key if items else after
+                chunk = min(limit - len(items), past.CHUNK) if limit else past.CHUNK
+                try:
+                    reading = await self._chunk(prefix, start, chunk, revision)
+                except TooLate:
+                    if at is not None:
+                        raise
+                    break  # compacted in the middle of it
+                found = reading.answers[0].response_range
+                items.extend(item_of(kv, reading.epoch) for kv in found.kvs)
+                remaining = found.count - len(found.kvs)
+                if revision is None:
+                    revision = reading.epoch.outward(reading.current)
+            else:
+                return Page(items, revision or 0, remaining)
 
     async def count(self, prefix: str, at: int | None = None) -> int:
         def op(epoch: Epoch, revision: int) -> Message:
@@ -107,28 +123,15 @@ class EtcdStore:
             return await self._session.read(lambda epoch: [op(epoch, 0)])
         return await self._session.read_at(lambda epoch, revision: [op(epoch, revision)], at)
 
-    async def _page(self, prefix: str, after: str, limit: int, at: int | None) -> Page:
+    async def _chunk(self, prefix: str, after: str, limit: int, at: int | None) -> Reading:
         def op(epoch: Epoch, revision: int) -> Message:
             start = epoch.of_state(prefix)
             end = prefix_end(start)
             if after >= prefix:
                 start = min(end, epoch.of_state(after) + b"\0")
-            return wire.range_(start, end, limit=min(limit or past.CHUNK, past.CHUNK), revision=revision)
+            return wire.range_(start, end, limit=limit, revision=revision)
 
-        reading = await self._read(op, at)
-        epoch, found = reading.epoch, reading.answers[0].response_range
-        items = [item_of(kv, epoch) for kv in found.kvs]
-        remaining = found.count - len(items)
-        # The rest of a long range is read chunk by chunk, at the revision of the first.
-        revision = reading.etcd_revision if at is None else max(1, epoch.inward(at))
-        while remaining and (not limit or len(items) < limit):
-            chunk = min(limit - len(items), past.CHUNK) if limit else past.CHUNK
-            start, end = epoch.of_state(items[-1].key) + b"\0", prefix_end(epoch.of_state(prefix))
-            request = wire.txn([], [wire.range_(start, end, limit=chunk, revision=revision)], [])
-            more = (await self._session.client.txn(request, once=False)).responses[0].response_range
-            items.extend(item_of(kv, epoch) for kv in more.kvs)
-            remaining = more.count - len(more.kvs)
-        return Page(items, epoch.outward(reading.current) if at is None else at, remaining)
+        return await self._read(op, at)
 
     # Writing
 

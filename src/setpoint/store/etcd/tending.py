@@ -119,6 +119,8 @@ class Tending:
     async def clear(self) -> None:
         """Removes the records of deletions that are themselves forgotten, once there are many."""
         compacted = await self._session.compacted()
+        if compacted <= self._session.epoch.revision:
+            return
         found = await self._session.read(
             lambda epoch: [
                 wire.range_(
@@ -186,10 +188,12 @@ class SizeMeter:
             self._blocks, self._epoch, self._measured = [], found.epoch.revision, found.base
         if self._measured < found.current:
             await self._measure(found)
+        self._blocks = [block for block in self._blocks if block[0] > found.base]
         total, forgotten = sum(size for _, size in self._blocks), None
-        while total > self._limit and len(self._blocks) > 1:
-            forgotten, size = self._blocks.pop(0)
-            total -= size
+        for last, size in self._blocks[:-1]:
+            if total <= self._limit:
+                break
+            forgotten, total = last, total - size
         return forgotten
 
     async def _measure(self, found: Kept) -> None:

@@ -66,7 +66,7 @@ class Writer:
             raise ExpectationFailed(key, expect, item_of(found, epoch) if found else None)
         if value is None and expect == ABSENT:
             return await self._current()
-        # What was not written because it would change nothing was read instead.
+        # The inner transaction succeeds where the value is already there, and then writes nothing.
         if value is not None and expect and result.done is not None and result.done.response_txn.succeeded:
             return expect
         return self._committed(result)
