@@ -177,6 +177,7 @@ def resources() -> list[Resource]:
             storage = Storage(stored.group, row.resource, row.scope == "N", str(stored), row.kind)
             storage = storages.setdefault(storage.prefix, storage)
             family = families.setdefault(storage.prefix, {})
+            strategy = kinds.strategy_for(gv.group, row.kind) or Strategy()
             resource = Resource(
                 group=gv.group,
                 version=gv.version,
@@ -184,7 +185,7 @@ def resources() -> list[Resource]:
                 kind=row.kind,
                 namespaced=row.scope == "N",
                 storage=storage,
-                strategy=kinds.strategy_for(gv.group, row.kind) or Strategy(),
+                strategy=strategy,
                 make_shape=partial(shape_of, definitions[gvk]),
                 singular=row.kind.lower(),
                 list_kind=f"{row.kind}List",
@@ -193,6 +194,7 @@ def resources() -> list[Resource]:
                 verbs=row.verbs,
                 subresources={name: _subresource(row.kind, name) for name in row.subresources.split()},
                 definition=definitions[gvk],
+                convert=strategy.convert,
                 family=family,
             )
             family[api_version] = resource

@@ -3,6 +3,11 @@
 A `Strategy` is data and pure functions. The defaults here are those of most kinds; a built-in kind overrides what is
 special about it, and every custom resource shares one class. Trees are changed in place where a method says so; nothing
 here reads the store. What a rule needs beside the object (the clock, ids, other objects) it is given.
+
+What the write path does by itself, and no strategy needs to: it drops `status_fields` on create and restores them on
+every update but through /status (where the kind has that subresource), and restores everything else on an update through
+/status; it keeps `generation`; it restores immutable metadata, fills in uid, name and creationTimestamp (all there when
+`prepare_for_create` runs) and validates metadata.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +42,8 @@ class Strategy:
     returns_deleted_object: ClassVar[bool] = False
     # Top-level fields that only the status subresource writes; empty if there is none.
     status_fields: ClassVar[Sequence[str]] = ("status",)
+    # Whether a new object keeps the status it was sent with.
+    creates_with_status: ClassVar[bool] = False
     # Whether labels, annotations, finalizers and the like can be changed through /status (true of the older kinds).
     status_writes_metadata: ClassVar[bool] = True
     # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never comes to own.
@@ -69,6 +76,10 @@ class Strategy:
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         """What the client should be told though nothing is wrong."""
         return []
+
+    def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
+        """The object in another of the versions that share its storage, by their `apiVersion`s. May change the tree."""
+        return {**tree, "apiVersion": to_version}
 
     def graceful_seconds(self, tree: Object, requested: int | None) -> int:
         """How long a deletion may take; 0: it is gone at once."""
