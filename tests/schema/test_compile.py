@@ -6,6 +6,7 @@ import pytest
 from bench.custom_resource import OBJECT, SCHEMA
 
 from setpoint.objects.errors import APIError
+from setpoint.objects.field import FieldError, required
 from setpoint.objects.tree import copy
 from setpoint.schema.builtin import definitions
 from setpoint.schema.compile import CompiledSchema, compile_schema
@@ -14,7 +15,7 @@ from setpoint.schema.compile.source import Walk
 from setpoint.schema.openapi import Schema
 from setpoint.schema.ratchet import correlate, items_by_key
 from setpoint.schema.references import ResolvingView, plain_view
-from setpoint.schema.structural import unrecognized_formats
+from setpoint.schema.structural import unrecognized_formats, validate_schema
 from setpoint.schema.validation import validate_object
 
 
@@ -117,8 +118,6 @@ def test_a_rule_that_was_broken_before_is_only_worth_a_warning() -> None:
 
 
 def test_errors_found_before_come_first_and_count() -> None:
-    from setpoint.objects.field import required
-
     compiled = compile_schema(Schema.parse(RULED))
     verdict = validate_object(compiled, {"spec": {"a": 1}}, before=[required("metadata.name")])
     assert [e.field for e in verdict.errors] == ["metadata.name", "<nil>"]
@@ -138,6 +137,19 @@ def test_formats_nobody_knows_are_named_once() -> None:
         }
     )
     assert unrecognized_formats(schema) == ["bogus", "date"]
+
+
+def test_rules_are_looked_at_only_when_all_else_is_right_and_the_schema_is_new() -> None:
+    schema, asked = Schema.parse(RULED), []
+
+    def rules(_: Schema, path: str) -> list[FieldError]:
+        asked.append(path)
+        return [required(path)]
+
+    assert validate_schema(schema, "schema", rules=rules) == [required("schema")]
+    assert validate_schema(schema, "schema", rules=rules, old=Schema.parse(RULED)) == []
+    assert validate_schema(Schema.parse({**RULED, "nullable": True}), "schema", rules=rules) != []
+    assert asked == ["schema"]
 
 
 def test_old_items_of_a_map_list_are_found_by_key() -> None:

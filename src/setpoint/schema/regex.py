@@ -9,7 +9,7 @@ the proof allows, are matched by RE2, in time linear in the text.
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import re2
 
@@ -34,23 +34,26 @@ _GO_WORDS = {
 _LOOKBEHIND = ("(?<=", "(?<!")
 
 
-def _options() -> re2.Options:
+def _options(memory: int) -> re2.Options:
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = 64 << 20  # a bound, not a need: RE2 builds its automaton as texts ask for it
+    options.max_mem = memory
     return options
 
 
-_OPTIONS = _options()
+# What RE2 may use for one pattern: its own default, and what a few large ones need.
+_OPTIONS, _LARGE = _options(8 << 20), _options(64 << 20)
+_TOO_LARGE = "pattern too large - compile failed"
 
 
 def pattern_error(pattern: str) -> str:
     """What is wrong with a pattern, as Go's `regexp` says it; empty when it is right."""
     try:
-        re2.compile(pattern, _OPTIONS)
+        _compile(pattern)
     except re2.error as fault:
-        said = fault.args[0]
-        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        text = _said(fault)
+        if text == _TOO_LARGE:
+            return f"error parsing regexp: expression too large: `{pattern}`"
         what, _, where = text.partition(": ")
         if where in _LOOKBEHIND:
             # Go takes the name of a group to begin here, and misses its end.
@@ -65,12 +68,26 @@ def pattern_error(pattern: str) -> str:
     return ""
 
 
+def _compile(pattern: str) -> Any:
+    try:
+        return re2.compile(pattern, _OPTIONS)
+    except re2.error as fault:
+        if _said(fault) != _TOO_LARGE:
+            raise
+    return re2.compile(pattern, _LARGE)
+
+
+def _said(fault: re2.error) -> str:
+    said = fault.args[0]
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+
+
 def _any_byte(pattern: str) -> bool:
     """Whether a pattern uses `\\C`, which RE2 knows and Go does not."""
     return any(token == "\\C" for token in re.findall(r"\\Q.*?(?:\\E|\Z)|\\.", pattern, re.DOTALL))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def matcher(pattern: str) -> Matcher:
     """A function that says (by truth) whether a text contains a match of the pattern, which must be a right one."""
     exact = _re2_matcher(pattern)
@@ -92,7 +109,7 @@ class Quick(NamedTuple):
     limit: int
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def quick_pattern(pattern: str) -> Quick | None:
     """The pattern for `re`, where `re` is sure to mean the same and to be fast; None where only RE2 will do."""
     return _translate(pattern)
@@ -100,14 +117,17 @@ def quick_pattern(pattern: str) -> Quick | None:
 
 def _re2_matcher(pattern: str) -> Matcher:
     # A set of one pattern: the cheapest of RE2's ways to ask whether, not where, a text matches.
-    found = re2.Set.SearchSet(_OPTIONS)
     match: Matcher
-    try:
-        found.Add(pattern)
-        found.Compile()
+    for options in (_OPTIONS, _LARGE):
+        found = re2.Set.SearchSet(options)
+        try:
+            found.Add(pattern)
+            found.Compile()
+        except re2.error:
+            continue
         match = found.Match
-    except re2.error:
-        match = re2.compile(pattern, _OPTIONS).search
+        return match
+    match = _compile(pattern).search
     return match
 
 
