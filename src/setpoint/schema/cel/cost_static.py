@@ -10,7 +10,7 @@ from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, 
 from setpoint.schema.cel.cost_calls import CallCost, Node, call_cost
 from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, STRING_FACTOR
 from setpoint.schema.cel.declarations import Declaration
-from setpoint.schema.cel.sizes import LIMIT, ONE, UNBOUNDED, UNKNOWN, ZERO, Largest, Range, exactly
+from setpoint.schema.cel.sizes import LIMIT, ONE, UNBOUNDED, UNKNOWN, ZERO, Largest, Range, add, exactly, multiply
 from setpoint.schema.cel.types import Type, is_optional
 
 _SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
@@ -47,6 +47,19 @@ class _Local(NamedTuple):
     entries: _Entries | None
 
 
+class _Loop:
+    """A loop being estimated. What loops over parts of its items cost is known for all its rounds together."""
+
+    __slots__ = ("count", "distinct", "together", "variable")
+
+    def __init__(self, count: int, variable: _Local | None, distinct: bool) -> None:
+        self.count = count
+        # The variable that holds an item, and whether each round has another piece of the data in it.
+        self.variable = variable
+        self.distinct = distinct
+        self.together = 0
+
+
 def estimate(tree: Expr, root: Declaration | None, largest: Largest = UNBOUNDED) -> Range:
     """The cost of evaluating an expression over `root`, in which nothing is larger than `largest`."""
     return _Estimator(root, largest).cost(tree)
@@ -60,6 +73,7 @@ class _Estimator:
         self.sizes: dict[Expr, Range] = {}
         self.entries: dict[Expr, _Entries] = {}
         self.locals: dict[str, list[_Local]] = {}
+        self.loops: list[_Loop] = []
 
     def cost(self, node: Expr) -> Range:
         if isinstance(node, Literal):
@@ -176,14 +190,18 @@ class _Estimator:
     def comprehension(self, node: Comprehension) -> Range:
         total = self.cost(node.range).plus(self.cost(node.initial))
         self.push(node.accumulator, self.path(node.initial), self.size(node.initial), self.entries_of(node.initial))
+        count = self.size_or_unknown(node.range)
+        outer, distinct = self.source_of(node.range)
         names = self.push_iteration(node)
+        has_item = bool(node.variable2) or node.range.type.kind == "list"
+        self.loops.append(_Loop(count.max, self.local(names[-1]) if has_item else None, distinct))
         each = self.cost(node.condition).plus(self.cost(node.step))
+        loop = self.loops.pop()
         for name in names:
             self.locals[name].pop()
         total = total.plus(self.cost(node.result))
         self.locals[node.accumulator].pop()
-        count = self.size_or_unknown(node.range)
-        total = total.plus(count.times(each))
+        total = total.plus(self.rounds(count, each, loop, outer))
         if isinstance(node.initial, Literal):
             size = self.size(node.initial)
             if size is not None:
@@ -192,6 +210,35 @@ class _Estimator:
             self.sizes[node] = count
             self.set_entries(node, self.entries_of(node.step))
         return total
+
+    def source_of(self, node: Expr) -> tuple[int | None, bool]:
+        """The loop whose items a range is a part of, and whether the range is data that no other round visits."""
+        while isinstance(node, Select) or (isinstance(node, Call) and node.function == "_[_]"):
+            node = node.operand if isinstance(node, Select) else node.args[0]
+        if not isinstance(node, Ident):
+            return None, False
+        local = self.local(node.name)
+        if local is None:
+            return None, True
+        for position in range(len(self.loops) - 1, -1, -1):
+            loop = self.loops[position]
+            if loop.variable is local:
+                return (position, True) if loop.distinct else (None, False)
+        return None, False
+
+    def rounds(self, count: Range, each: Range, loop: _Loop, outer: int | None) -> Range:
+        """What all rounds of a loop cost.
+
+        A loop over parts of the items of another one has, over all rounds of that one, no more rounds than there are
+        items in all the data. With real sizes that is far less than the product of the two, so it is added up there.
+        """
+        if outer is None or self.largest.total >= LIMIT:
+            return Range(multiply(count.min, each.min), add(multiply(count.max, each.max), loop.together))
+        cost = add(multiply(self.largest.total, each.max), loop.together)
+        for between in self.loops[outer + 1 :]:
+            cost = multiply(cost, between.count)
+        self.loops[outer].together = add(self.loops[outer].together, cost)
+        return Range(multiply(count.min, each.min), 0)
 
     def push_iteration(self, node: Comprehension) -> list[str]:
         """Declares the variables of a macro: the items of a list, the keys of a map, or both index and value."""

@@ -63,8 +63,12 @@ class Program:
             pending.extend(children(node))
         return found
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(node.name for node in self._nodes if isinstance(node, Ident))
+
     def refers_to(self, name: str) -> bool:
-        return any(isinstance(node, Ident) and node.name == name for node in self._nodes)
+        return name in self._names
 
     @cached_property
     def fast(self) -> Fast | None:
@@ -89,7 +93,7 @@ class Program:
 
 def measure(*trees: Json) -> Largest:
     """The largest sizes in the trees, rounded up; texts are measured in bytes."""
-    text = items = 0
+    text = items = total = 0
     pending = list(trees)
     while pending:
         tree = pending.pop()
@@ -99,9 +103,11 @@ def measure(*trees: Json) -> Largest:
             if size > text:
                 text = size
         elif kind is dict or kind is list:
-            if len(tree) > items:
-                items = len(tree)
+            size = len(tree)
+            total += size
+            if size > items:
+                items = size
             pending.extend(tree)
             if kind is dict:
                 pending.extend(tree.values())
-    return Largest(text, items).rounded()
+    return Largest(text, items, total).rounded()

@@ -19,7 +19,8 @@ from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, co
 from setpoint.schema.cel.correlation import Correlation, Pair, find_item
 from setpoint.schema.cel.declarations import Declaration, declare, escape
 from setpoint.schema.cel.program import CALL_LIMIT, Program, measure
-from setpoint.schema.cel.sizes import Largest
+from setpoint.schema.cel.quick_walk import QuickWalk
+from setpoint.schema.cel.sizes import UNBOUNDED, Largest
 from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError, Optional
 from setpoint.schema.cel.views import view
 from setpoint.schema.openapi import Schema
@@ -54,7 +55,7 @@ class _Run:
         self.spent = 0
         self.counting = counting
         self.trees = (tree, None if old is ABSENT else old)
-        self.encoded = None if size is None else Largest(size, size).rounded()
+        self.encoded = None if size is None else Largest(size, size, size).rounded()
 
     @cached_property
     def measured(self) -> Largest:
@@ -108,6 +109,8 @@ class Rules:
         self, tree: Json, old: Json = ABSENT, *, path: str = "", size: int | None = None, ratchet: bool = True
     ) -> list[RuleError]:
         """What the object breaks, on an update with its old form. `size` is that of both as JSON, if it is known."""
+        if self._holds(tree, old, size):
+            return []
         correlation = Correlation() if old is ABSENT or not ratchet else Correlation(Pair(tree, old, self.schema))
         old_value = None if old is ABSENT else old
         for counting in (False, True):
@@ -120,6 +123,28 @@ class Rules:
                 continue
             return run.errors
         raise AssertionError("a counting run is never uncertain")
+
+    @cached_property
+    def _quick(self) -> QuickWalk:
+        return QuickWalk(self)
+
+    def _holds(self, tree: Json, old: Json, size: int | None) -> bool:
+        """Whether it is sure that nothing is broken, and that finding out cost no more than it may."""
+        quick = self._quick
+        if quick.run is None or tree is None:
+            return False
+        costs = quick.bounds(UNBOUNDED)
+        if costs is None and size is not None:
+            costs = quick.bounds_of_size(size)
+        if costs is None:
+            costs = quick.bounds(measure(tree, None if old is ABSENT else old))
+        if costs is None:
+            return False
+        try:
+            return 0 <= quick.run(tree, None if old is ABSENT else old, costs) <= OBJECT_LIMIT
+        except Exception:
+            # Whatever it is, the full walk says what it means.
+            return False
 
     def _walk(self, run: _Run, path: str, tree: Json, old: Json, correlation: Correlation) -> None:
         if tree is None:

@@ -39,14 +39,15 @@ class Range(NamedTuple):
 
 
 class Largest(NamedTuple):
-    """The longest text and the largest list or map in some data."""
+    """The longest text and the largest list or map in some data, and how many items all of them have together."""
 
     text: int
     items: int
+    total: int
 
     def rounded(self) -> "Largest":
-        """Both up to the next power of two, so that few sizes have to be told apart."""
-        return Largest(1 << max(self.text - 1, 0).bit_length(), 1 << max(self.items - 1, 0).bit_length())
+        """All up to the next power of two, so that few sizes have to be told apart."""
+        return Largest(*(1 << max(size - 1, 0).bit_length() for size in self))
 
 
 def exactly(value: int) -> Range:
@@ -56,4 +57,4 @@ def exactly(value: int) -> Range:
 ZERO = exactly(0)
 ONE = exactly(1)
 UNKNOWN = Range(0, LIMIT)
-UNBOUNDED = Largest(LIMIT, LIMIT)
+UNBOUNDED = Largest(LIMIT, LIMIT, LIMIT)

@@ -1,0 +1,152 @@
+"""All rules of a schema as one generated function that only says whether they hold.
+
+Nearly every object satisfies its rules, so that is asked first, without paths, messages, old errors or counting: the
+function walks straight to the values that have rules and runs their generated code. Anything but a plain yes (a broken
+rule, an exception, a cost that may be over the budget) sends the object on the full walk, which says what is wrong.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from setpoint.schema.cel.correlation import find_item
+from setpoint.schema.cel.program import CALL_LIMIT, Program
+from setpoint.schema.cel.sizes import Largest
+from setpoint.schema.cel.values import ABSENT
+from setpoint.schema.openapi import Schema
+
+if TYPE_CHECKING:
+    from setpoint.schema.cel.rules import Rules
+
+# The new tree, the old one (None on a create), and what each rule may cost: what all that ran may cost, or -1.
+Walk = Callable[[Any, Any, tuple[int, ...]], int]
+
+
+class QuickWalk:
+    """The generated function, and the costs to call it with."""
+
+    def __init__(self, rules: "Rules") -> None:
+        writer = _Writer()
+        self.programs = writer.programs
+        self._bounds: dict[Largest, tuple[int, ...] | None] = {}
+        self._bounds_of_sizes: dict[int, tuple[int, ...] | None] = {}
+        try:
+            writer.node(rules, "t", "o")
+        except _Unsupported:
+            self.run: Walk | None = None
+            return
+        self.run = writer.finish()
+
+    def bounds(self, largest: Largest) -> tuple[int, ...] | None:
+        """What each rule may cost over data no larger than this; None if one may cost more than a call ever may."""
+        if largest not in self._bounds:
+            found = tuple(program.bound(largest) for program in self.programs)
+            self._bounds[largest] = found if all(bound <= CALL_LIMIT for bound in found) else None
+        return self._bounds[largest]
+
+    def bounds_of_size(self, size: int) -> tuple[int, ...] | None:
+        """The same over data that takes this many bytes as JSON."""
+        bits = size.bit_length()
+        if bits not in self._bounds_of_sizes:
+            self._bounds_of_sizes[bits] = self.bounds(Largest(1 << bits, 1 << bits, 1 << bits))
+        return self._bounds_of_sizes[bits]
+
+
+class _Unsupported(Exception):  # noqa: N818 - not an error: the full walk takes over
+    """A rule that has no generated code, or none at all."""
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.lines: list[str] = ["def walk(t, o, costs):", " cost = 0"]
+        self.namespace: dict[str, Any] = {"find": _find, "dict": dict, "list": list, "type": type}
+        self.programs: list[Program] = []
+        self.depth = 1
+        self.names = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append(" " * self.depth + text)
+
+    def fresh(self) -> str:
+        self.names += 1
+        return f"v{self.names}"
+
+    def node(self, rules: "Rules", value: str, old: str) -> None:
+        """Code for the rules at and below a node, whose value is not null."""
+        for compiled in rules.compiled:
+            if compiled.program is None or compiled.program.fast is None:
+                raise _Unsupported
+            self.rule(compiled.program, value, old, always=bool(compiled.rule.optional_old_self))
+        if len(rules.compiled) != len(rules.schema.validations):
+            raise _Unsupported
+        if rules.properties:
+            self.line(f"if type({value}) is dict:")
+            self.depth += 1
+            for name, below in rules.properties.items():
+                self.property(below, name, value, old)
+            self.depth -= 1
+        if rules.elements is not None:
+            self.elements(rules, rules.elements, value, old)
+
+    def rule(self, program: Program, value: str, old: str, *, always: bool) -> None:
+        position = len(self.programs)
+        self.programs.append(program)
+        name = f"rule{position}"
+        self.namespace[name] = program.fast
+        uses_old = program.refers_to("oldSelf")
+        guard = f"{old} is not None and " if uses_old and not always else ""
+        self.line(f"if {guard}{name}({value}, {old if uses_old else 'None'}) is not True: return -1")
+        self.line(f"cost += costs[{position}]")
+
+    def property(self, rules: "Rules", name: str, value: str, old: str) -> None:
+        below = self.fresh()
+        self.line(f"{below} = {value}.get({name!r})")
+        self.line(f"if {below} is not None:")
+        self.depth += 1
+        old_below = "None"
+        if _uses_old(rules):
+            old_below = self.fresh()
+            self.line(f"{old_below} = {old}.get({name!r}) if type({old}) is dict else None")
+        self.node(rules, below, old_below)
+        self.depth -= 1
+
+    def elements(self, rules: "Rules", elements: "Rules", value: str, old: str) -> None:
+        below, key, old_below = self.fresh(), self.fresh(), "None"
+        is_list = isinstance(rules.schema.items, Schema)
+        self.line(f"if type({value}) is {'list' if is_list else 'dict'}:")
+        self.depth += 1
+        self.line(f"for {below} in {value}:" if is_list else f"for {key}, {below} in {value}.items():")
+        self.depth += 1
+        self.line(f"if {below} is not None:")
+        self.depth += 1
+        if _uses_old(elements):
+            old_below = self.fresh()
+            self.namespace[f"schema{self.names}"] = rules.schema
+            matching = (
+                f"find(schema{self.names}, {old}, {below})"
+                if is_list
+                else f"{old}.get({key}) if type({old}) is dict else None"
+            )
+            self.line(f"{old_below} = {matching}")
+        self.node(elements, below, old_below)
+        self.depth -= 3
+
+    def finish(self) -> Walk | None:
+        self.line("return cost")
+        try:
+            exec(compile("\n".join(self.lines), "<rules>", "exec"), self.namespace)
+        except (SyntaxError, MemoryError, RecursionError):
+            # Lists in lists, deeper than Python nests blocks.
+            return None
+        found: Walk = self.namespace["walk"]
+        return found
+
+
+def _uses_old(rules: "Rules") -> bool:
+    return any(compiled.uses_old_self for compiled in rules.compiled) or any(
+        _uses_old(below) for below in (*rules.properties.values(), rules.elements) if below is not None
+    )
+
+
+def _find(schema: Schema, old: Any, value: Any) -> Any:
+    found = find_item(schema, old, value)
+    return None if found is ABSENT else found
