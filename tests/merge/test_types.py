@@ -40,7 +40,7 @@ def described(kind: Type, depth: int = 3) -> Any:
         how: Any = "atomic" if kind.atomic else [key.name for key in kind.keys] or "set"
         return ("list", how, described(kind.element, depth - 1))
     if isinstance(kind, MapType):
-        fields = {name: described(member, depth - 1) for name, (_, member) in kind.fields.items()}
+        fields = {name: described(member, depth - 1) for name, (_, member, _) in kind.fields.items()}
         rest = None if kind.element is None else described(kind.element, depth - 1)
         return ("map", "atomic" if kind.atomic else "separable", fields, rest)
     assert isinstance(kind, AnyType)

@@ -209,25 +209,24 @@ def ordered(fields: FieldSet, known: FieldSet = EMPTY) -> FieldSet:
 
     Where a part equals that of the `known` set, which is in order, it is taken from there.
     """
-    found = fields
-    if len(fields) > 1:
-        elements = list(fields)
-        in_order = sorted(elements)
-        # Texts sort like elements, except that keys and values compare as JSON and that indexes come last.
-        if in_order[-2][0] > "f":
-            in_order.sort(key=pathelement.sort_key)
-        if elements != in_order:
-            found = {element: fields[element] for element in in_order}
-    if any(fields.values()):
-        for element, node in fields.items():
-            if not node:
-                continue
+    in_order = sorted(fields)
+    # Texts sort like elements, except that keys and values compare as JSON and that indexes come last.
+    if len(in_order) > 1 and in_order[-2] > "g":
+        in_order.sort(key=pathelement.sort_key)
+    moved = list(fields) != in_order
+    if not any(fields.values()):
+        return dict.fromkeys(in_order, LEAF) if moved else fields
+    found = {}
+    for element in in_order:
+        node = fields[element]
+        if node:
             twin = known.get(element, EMPTY)
             sorted_node = twin if twin == node else ordered(node, twin)
-            if sorted_node is not node:
-                found = fields.copy() if found is fields else found
-                found[element] = sorted_node
-    return found
+            moved = moved or sorted_node is not node
+            found[element] = sorted_node
+        else:
+            found[element] = node
+    return found if moved else fields
 
 
 def parse(fields: Json) -> FieldSet:

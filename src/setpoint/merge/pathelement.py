@@ -32,9 +32,10 @@ def field_element(name: str) -> str:
     return f"f:{name}"
 
 
-def scalar_json(value: str | int | float | bool | None) -> str:
-    """A scalar as it stands inside an element: JSON, where a whole number is never written as a fraction."""
-    if type(value) is str and len(value) > _SHORT:
+def value_json(value: Json) -> str:
+    """A value as it stands inside an element: JSON, where a whole number is never written as a fraction."""
+    kind = type(value)
+    if kind is dict or kind is list or (kind is str and len(value) > _SHORT):
         return compact_json(value)
     return _short_json(value)
 
@@ -42,12 +43,6 @@ def scalar_json(value: str | int | float | bool | None) -> str:
 @lru_cache(maxsize=8192, typed=True)
 def _short_json(value: str | int | float | bool | None) -> str:
     return compact_json(value)
-
-
-def value_json(value: Json) -> str:
-    """Any value as it stands inside an element."""
-    kind = type(value)
-    return compact_json(value) if kind is dict or kind is list else scalar_json(value)
 
 
 def value_element(value: Json) -> str:

@@ -153,7 +153,7 @@ class _Build:
     def _fill_map(self, made: MapType, schema: Schema, preserve: bool) -> None:
         properties = schema.get("properties") or {}
         for name, member in properties.items():
-            made.fields[name] = f"f:{name}", self.node(member, preserve)
+            made.declare(name, self.node(member, preserve))
         additional = schema.get("additionalProperties")
         if additional is None:
             made.element = DEDUCED if preserve or not properties else None
@@ -272,5 +272,5 @@ def _parts(kind: MapType | ListType) -> list[Type]:
     """The types that values inside a container have."""
     if isinstance(kind, ListType):
         return [kind.element]
-    parts = [member for _, member in kind.fields.values()]
+    parts = [member for _, member, _ in kind.fields.values()]
     return parts if kind.element is None else [*parts, kind.element]

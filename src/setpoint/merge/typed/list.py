@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, is_member
-from setpoint.merge.pathelement import scalar_json, value_json
+from setpoint.merge.pathelement import value_json
 from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.objects.tree import Json
 
@@ -47,14 +47,14 @@ class ListType(Type):
             kind = type(item)
             if kind is dict or kind is list or item is None:
                 raise Mismatch
-            return f"v:{scalar_json(item)}"
+            return f"v:{value_json(item)}"
         if type(item) is not dict:
             raise Mismatch
         if len(self.keys) == 1:
             name, prefix, default = self.keys[0]
             value = item.get(name, default)
-            if type(value) is str:
-                return "k:{" + prefix + scalar_json(value) + "}"
+            if value is not None:
+                return "k:{" + prefix + value_json(value) + "}"
         found = [
             f"{prefix}{value_json(value)}"
             for name, prefix, default in self.keys

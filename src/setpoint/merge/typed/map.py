@@ -4,12 +4,17 @@ An atomic map is owned and merged whole. In any other, every field and entry is 
 entries they set, and the map itself only where they set it empty.
 """
 
+from typing import TypeAlias
+
 from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, difference, is_member, union
 from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.objects.tree import Json
 
 _ABSENT = object()
+
+# A field: its path element, its type, and the Python type whose values are leaves of it.
+Field: TypeAlias = tuple[str, Type, type | None]
 
 
 class MapType(Type):
@@ -22,7 +27,7 @@ class MapType(Type):
 
     def __init__(self, atomic: bool = False) -> None:
         self.atomic = atomic
-        self.fields: dict[str, tuple[str, Type]] = {}
+        self.fields: dict[str, Field] = {}
         self.element: Type | None = None
         # What a value of this type has before anybody sets anything in it.
         self.zero: dict[str, Json] = {}
@@ -31,13 +36,17 @@ class MapType(Type):
         self.exact = self.exact_when_valid = True
         self.collapses = True
         # Those of the declared fields that have something to reconcile.
-        self.collapsing: tuple[tuple[str, Type], ...] = ()
+        self.collapsing: tuple[Field, ...] = ()
 
-    def _member(self, name: str) -> tuple[str, Type]:
-        """The element and type of a key that is no declared field."""
+    def declare(self, name: str, kind: Type) -> None:
+        """Adds a declared field."""
+        self.fields[name] = f"f:{name}", kind, kind.leaf
+
+    def _member(self, name: str) -> Field:
+        """A key that is no declared field, as if it were one."""
         if self.element is None:
             raise Mismatch
-        return f"f:{name}", self.element
+        return f"f:{name}", self.element, self.element.leaf
 
     def field_set(self, value: Json, strict: bool) -> FieldSet | None:
         if type(value) is not dict:
@@ -54,14 +63,14 @@ class MapType(Type):
         for name, item in value.items():
             declared = fields.get(name)
             if declared is None:
-                element, kind = self._member(name)
-                node = None if type(item) is kind.leaf else kind.field_set(item, strict)
+                element, kind, leaf = self._member(name)
+                node = None if type(item) is leaf else kind.field_set(item, strict)
                 if node:
                     node[MEMBER] = LEAF
                 found[element] = node or LEAF
                 continue
-            element, kind = declared
-            if type(item) is kind.leaf:
+            element, kind, leaf = declared
+            if type(item) is leaf:
                 found[element] = LEAF
                 continue
             node = kind.field_set(item, strict)
@@ -79,8 +88,8 @@ class MapType(Type):
         found: FieldSet = {MEMBER: LEAF}
         fields = self.fields
         for name, item in value.items():
-            element, kind = fields.get(name) or self._member(name)
-            found[element] = LEAF if type(item) is kind.leaf else kind.paths(item)
+            element, kind, leaf = fields.get(name) or self._member(name)
+            found[element] = LEAF if type(item) is leaf else kind.paths(item)
         return found
 
     def compare(
@@ -101,7 +110,7 @@ class MapType(Type):
             after = new_map.get(name, _ABSENT)
             if after is before:
                 continue
-            step, kind = fields.get(name) or self._member(name)
+            step, kind, _ = fields.get(name) or self._member(name)
             if after is _ABSENT:
                 absent += 1
                 gone[step] = kind.paths(before)
@@ -113,7 +122,7 @@ class MapType(Type):
         if len(new_map) > len(old_map) - absent:
             for name, after in new_map.items():
                 if name not in old_map:
-                    step, kind = fields.get(name) or self._member(name)
+                    step, kind, _ = fields.get(name) or self._member(name)
                     come[step] = kind.paths(after)
         if gone:
             removed[element] = gone
@@ -141,8 +150,8 @@ class MapType(Type):
                     continue
                 result = wanted
             else:
-                _, kind = fields.get(name) or self._member(name)
-                if kind.exact and wanted == current and wanted is not None:
+                _, kind, _ = fields.get(name) or self._member(name)
+                if wanted == current and (kind.exact or equal(wanted, current)):
                     continue
                 result = kind.merge(current, wanted)
                 if result is current:
@@ -217,7 +226,7 @@ class MapType(Type):
             return value
         kept: dict[str, Json] = {}
         for name, item in value.items():
-            element, kind = self.fields.get(name) or self._member(name)
+            element, kind, _ = self.fields.get(name) or self._member(name)
             node = fields.get(element)
             if node is not None:
                 kept[name] = kind.extract(item, node)
@@ -241,7 +250,7 @@ class MapType(Type):
         if self.atomic:
             return LEAF
         found = fields
-        for element, kind in self.collapsing:
+        for element, kind, _ in self.collapsing:
             node = fields.get(element)
             if node and (result := kind.reconcile(node)) is not node:
                 found = fields.copy() if found is fields else found
