@@ -2,22 +2,26 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from setpoint.schema.cel import compile_rules
 from setpoint.schema.cel.evaluate import ProgramError, State
 from setpoint.schema.cel.parser import parse
 from setpoint.schema.cel.program import Program, measure
+from setpoint.schema.cel.sizes import Largest
 from setpoint.schema.cel.source import CompileError
 from setpoint.schema.cel.values import CostExceeded, EvaluationError
 from setpoint.schema.cel.views import view
+from setpoint.schema.openapi import Schema
 
-from .expressions import SCHEMA, expressions, objects
+from .expressions import SCHEMA, conditions, expressions, objects
 from .tables import environment, shown, table
 from .unparse import structure, unparse
 
 _ENVIRONMENT, _SELF = environment(SCHEMA)
-_many = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+_many = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 _NO_LIMIT = 10**18
 
 
@@ -60,8 +64,10 @@ def test_no_run_costs_more_than_the_bound(expression: str, tree: Any) -> None:
     if program is None:
         return
     _, state = _outcome(program, tree)
+    encoded = len(msgspec.json.encode(tree))
     assert state.cost <= program.bound()
     assert state.cost <= program.bound(measure(tree))
+    assert state.cost <= program.bound(Largest(encoded, encoded, encoded))
 
 
 @_many
@@ -75,6 +81,26 @@ def test_generated_code_agrees_with_exact_evaluation(expression: str, tree: Any)
     except Exception:  # exact evaluation then says what it means
         return
     assert value == _outcome(program, tree)[0]
+
+
+@_many
+@given(conditions, objects)
+def test_an_object_breaks_a_rule_exactly_if_it_does_not_evaluate_to_true(condition: str, tree: Any) -> None:
+    program = _program(condition)
+    if program is None:
+        return
+    rules = compile_rules(Schema.parse({**SCHEMA, "x-kubernetes-validations": [{"rule": condition}]}), root=False)
+    assert rules is not None
+    outcome = _outcome(program, tree)[0]
+    for size in (None, 10_000):
+        found = [error.error.message for error in rules.validate(tree, size=size)]
+        if outcome is True:
+            assert found == []
+        elif outcome is False:
+            assert found == [f"Invalid value: failed rule: {condition}"]
+        else:
+            assert len(found) == 1
+            assert str(outcome) in found[0]
 
 
 @_many

@@ -16,6 +16,8 @@ from setpoint.schema.cel.parser import children, parse
 from setpoint.schema.cel.sizes import LIMIT, UNBOUNDED, Largest
 from setpoint.schema.cel.source import CompileError, Problem
 from setpoint.schema.cel.types import Type
+from setpoint.schema.cel.values import ABSENT, Optional
+from setpoint.schema.cel.views import view
 
 CALL_LIMIT = 1_000_000
 
@@ -86,9 +88,28 @@ class Program:
             found = self._bounds[largest] = min(2 * most + len(self._nodes), LIMIT)
         return found
 
+    def exactly(self, declaration: Declaration, *, optional: bool) -> Fast:
+        """Exact evaluation as a function of `self` and `oldSelf` as JSON, like generated code."""
+
+        def run(tree: Json, old: Json) -> Any:
+            return self.exact(self.start(rule_variables(declaration, tree, old, optional=optional)))
+
+        return run
+
     def start(self, variables: dict[str, Any], limit: int = CALL_LIMIT) -> State:
         """The state that `exact` runs on, which afterwards says what it cost."""
         return State(variables, limit)
+
+
+def rule_variables(declaration: Declaration, tree: Json, old: Json, *, optional: bool) -> dict[str, Any]:
+    """The variables of a rule; `oldSelf` is left out where there is no old value, unless it is optional."""
+    variables = {"self": view(tree, declaration)}
+    before = ABSENT if old is None else view(old, declaration)
+    if optional:
+        variables["oldSelf"] = Optional(before)
+    elif before is not ABSENT:
+        variables["oldSelf"] = before
+    return variables
 
 
 def measure(*trees: Json) -> Largest:

@@ -8,6 +8,7 @@ rule, an exception, a cost that may be over the budget) sends the object on the 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from setpoint.schema.cel.codegen import Fast
 from setpoint.schema.cel.correlation import find_item
 from setpoint.schema.cel.program import CALL_LIMIT, Program
 from setpoint.schema.cel.sizes import Largest
@@ -52,7 +53,7 @@ class QuickWalk:
 
 
 class _Unsupported(Exception):  # noqa: N818 - not an error: the full walk takes over
-    """A rule that has no generated code, or none at all."""
+    """A rule that cannot be run."""
 
 
 class _Writer:
@@ -73,9 +74,11 @@ class _Writer:
     def node(self, rules: "Rules", value: str, old: str) -> None:
         """Code for the rules at and below a node, whose value is not null."""
         for compiled in rules.compiled:
-            if compiled.program is None or compiled.program.fast is None:
+            if compiled.program is None or rules.declaration is None:
                 raise _Unsupported
-            self.rule(compiled.program, value, old, always=bool(compiled.rule.optional_old_self))
+            optional = bool(compiled.rule.optional_old_self)
+            check = compiled.program.fast or compiled.program.exactly(rules.declaration, optional=optional)
+            self.rule(compiled.program, check, value, old, always=optional)
         if len(rules.compiled) != len(rules.schema.validations):
             raise _Unsupported
         if rules.properties:
@@ -87,11 +90,11 @@ class _Writer:
         if rules.elements is not None:
             self.elements(rules, rules.elements, value, old)
 
-    def rule(self, program: Program, value: str, old: str, *, always: bool) -> None:
+    def rule(self, program: Program, check: Fast, value: str, old: str, *, always: bool) -> None:
         position = len(self.programs)
         self.programs.append(program)
         name = f"rule{position}"
-        self.namespace[name] = program.fast
+        self.namespace[name] = check
         uses_old = program.refers_to("oldSelf")
         guard = f"{old} is not None and " if uses_old and not always else ""
         self.line(f"if {guard}{name}({value}, {old if uses_old else 'None'}) is not True: return -1")

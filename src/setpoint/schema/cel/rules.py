@@ -14,15 +14,15 @@ from setpoint.objects.field import OMITTED, FieldError, duplicate, forbidden, in
 from setpoint.objects.field import child as child_path
 from setpoint.objects.field import index as index_path
 from setpoint.objects.field import key as key_path
+from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Json
 from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, compile_rule
 from setpoint.schema.cel.correlation import Correlation, Pair, find_item
 from setpoint.schema.cel.declarations import Declaration, declare, escape
-from setpoint.schema.cel.program import CALL_LIMIT, Program, measure
+from setpoint.schema.cel.program import CALL_LIMIT, Program, measure, rule_variables
 from setpoint.schema.cel.quick_walk import QuickWalk
 from setpoint.schema.cel.sizes import UNBOUNDED, Largest
-from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError, Optional
-from setpoint.schema.cel.views import view
+from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError
 from setpoint.schema.openapi import Schema
 
 OBJECT_LIMIT = 10_000_000
@@ -220,13 +220,7 @@ class Rules:
 
     def _evaluate_exactly(self, run: _Run, program: Program, tree: Json, old: Json, optional: bool) -> Any:
         assert self.declaration is not None
-        variables = {"self": view(tree, self.declaration)}
-        before = None if old is None else view(old, self.declaration)
-        if optional:
-            variables["oldSelf"] = Optional(ABSENT if before is None else before)
-        elif before is not None:
-            variables["oldSelf"] = before
-        state = program.start(variables)
+        state = program.start(rule_variables(self.declaration, tree, old, optional=optional))
         try:
             return program.exact(state)
         except RecursionError:
@@ -254,7 +248,7 @@ class Rules:
                 self._end(run, at, ratcheted, f"{text}rules will be run")
             except CostExceeded:
                 text = "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
-                self._end(run, at, ratcheted, f'{text}"{compiled.rule.message_expression}"')
+                self._end(run, at, ratcheted, text + quote(compiled.rule.message_expression))
         if detail is None:
             detail = compiled.shown if compiled.rule.message else f"failed rule: {compiled.shown}"
         value = OMITTED if self._type in ("object", "array") else tree

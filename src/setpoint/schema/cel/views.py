@@ -101,6 +101,38 @@ class MapView(Mapping):
         return len(self.tree)
 
 
+class UntypedView(Mapping):
+    """An object that no schema describes, as policies see theirs."""
+
+    __slots__ = ("_known", "tree")
+
+    def __init__(self, tree: dict[str, Json]) -> None:
+        self.tree = tree
+        self._known: dict[str, Any] = {}
+
+    def find(self, key: Any) -> Any:
+        if type(key) is not str or key not in self.tree:
+            return ABSENT
+        if key not in self._known:
+            self._known[key] = untyped(self.tree[key])
+        return self._known[key]
+
+    def keys(self) -> Iterator[str]:
+        return iter(self.tree)
+
+    def __len__(self) -> int:
+        return len(self.tree)
+
+
+def untyped(tree: Json) -> Any:
+    """The value of a piece of JSON that no schema describes."""
+    if type(tree) is dict:
+        return UntypedView(tree)
+    if type(tree) is list:
+        return [untyped(item) for item in tree]
+    return tree
+
+
 def view(tree: Json, declaration: Declaration) -> Any:
     """The value that a piece of JSON is. Raises `EvaluationError` where it is not what the schema says."""
     kind = declaration.type.kind

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from setpoint.objects import duration as go_duration
-from setpoint.objects.gotext import float_v
+from setpoint.objects.gotext import general_float
 from setpoint.schema.cel.functions import Library
 from setpoint.schema.cel.library.operators import fit_int
 from setpoint.schema.cel.timestamps import format_timestamp, parse_rfc3339
@@ -176,7 +176,7 @@ def double_text(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    return float_v(value)
+    return general_float(value)
 
 
 def duration_text(value: Duration) -> str:
