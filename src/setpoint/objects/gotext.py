@@ -76,18 +76,8 @@ def float_text(value: float) -> str:
     return text.removesuffix(".0")
 
 
-def float_v(value: float) -> str:
-    """A float as Go's `%v` prints it: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
-    if value == 0 or 1e-4 <= abs(value) < 1e6:
-        return float_text(value)
-    digits, exponent = f"{Decimal(repr(value)):e}".split("e")
-    if "." in digits:
-        digits = digits.rstrip("0").removesuffix(".")
-    return f"{digits}e{exponent[0]}{exponent[1:]:0>2}"
-
-
 def general_float(value: float, bits: int = 64) -> str:
-    """A float as Go's `%g` writes it: the shortest digits, with an exponent from a million up and below 0.0001."""
+    """A float as Go's `%g` and `%v` write it: the shortest digits, with an exponent below 0.0001 and from a million."""
     text = f"{value!r}" if bits == 64 else _shortest_single(value)
     number = Decimal(text).normalize()
     sign, digits, exponent = number.as_tuple()
@@ -139,7 +129,7 @@ def bad_value(value: Json) -> str:
         return quote(value)
     if value is None:
         return "null"
-    return float_v(value) if type(value) is float else compact_json(value)
+    return general_float(value) if type(value) is float else compact_json(value)
 
 
 def byte_length(text: str) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from setpoint.objects.field import FieldError, invalid, not_supported, required, too_long, too_many, type_invalid
-from setpoint.objects.gotext import compact_json, float_v, quote
+from setpoint.objects.gotext import compact_json, general_float, quote
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import formats
 from setpoint.schema.listtype import repeated
@@ -370,4 +370,4 @@ def fits(number: int | float, kind: str, form: str) -> bool:
 
 
 def _number(value: int | float) -> str:
-    return str(value) if type(value) is int else float_v(value)
+    return str(value) if type(value) is int else general_float(value)

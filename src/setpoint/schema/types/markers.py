@@ -19,6 +19,9 @@ _NUMBERS = ("integer", "number")
 class Marker:
     """Anything that stands in an annotation beside the type."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
 
 @dataclass(frozen=True)
 class Constraint(Marker):
