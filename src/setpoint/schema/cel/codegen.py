@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, Select
 from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.functions import Functions
+from setpoint.schema.cel.generated import HELPERS
 from setpoint.schema.cel.library import operators
-from setpoint.schema.cel.library.conversions import type_of_value
 from setpoint.schema.cel.types import Type, is_optional, list_of
-from setpoint.schema.cel.values import EvaluationError, compare, equal
-from setpoint.schema.cel.views import view
 from setpoint.schema.regex import matcher
 
 Fast = Callable[[Any, Any], Any]
@@ -77,47 +75,11 @@ def generate(tree: Expr, functions: Functions, root: Declaration) -> Fast | None
     return found
 
 
-def _not_null(value: Any) -> Any:
-    if value is None:
-        raise EvaluationError("null")
-    return value
-
-
-def _at(items: list[Any], position: int) -> Any:
-    if position < 0:
-        raise EvaluationError("index out of bounds")
-    return items[position]
-
-
-def _get(tree: Any, name: str) -> Any:
-    return None if tree is None else tree.get(name)
-
-
-def _or(value: Any, default: Any) -> Any:
-    return default if value is None else value
-
-
-_HELPERS: dict[str, Any] = {
-    "_fit": operators.fit_int,
-    "_divide": operators.divide_int,
-    "_modulo": operators.modulo_int,
-    "_equal": equal,
-    "_compare": compare,
-    "_contains": operators.contains,
-    "_type": type_of_value,
-    "_nn": _not_null,
-    "_at": _at,
-    "_get": _get,
-    "_or": _or,
-    "_view": view,
-}
-
-
 class _Generator:
     def __init__(self, functions: Functions, root: Declaration) -> None:
         self.functions = functions
         self.root = root
-        self.namespace: dict[str, Any] = {"__builtins__": _BUILTINS, **_HELPERS}
+        self.namespace: dict[str, Any] = dict(HELPERS)
         self.locals: dict[str, tuple[str, Declaration | None]] = {}
         self.names = 0
 
@@ -174,9 +136,7 @@ class _Generator:
         return self.load("s" if node.name == "self" else "o", self.root)
 
     def load(self, source: str, declaration: Declaration) -> _Value:
-        """A piece of JSON as the value it is."""
-        if declaration.nullable:
-            raise _Unsupported
+        """A piece of JSON as the value it is. A null where none may be raises, sooner or later."""
         kind = declaration.type.kind
         if kind in ("string", "int", "bool", "dyn"):
             return _Value(source, None, loaded=True)
@@ -184,6 +144,8 @@ class _Generator:
             return _Value(f"float({source})")
         if kind in ("list", "map", "struct"):
             return _Value(source, declaration, loaded=True)
+        if declaration.nullable:
+            raise _Unsupported
         return _Value(f"_view({source}, {self.bind(declaration)})")
 
     def select(self, node: Select) -> _Value:
@@ -202,7 +164,7 @@ class _Generator:
         if shape is None:
             raise _Unsupported
         if shape.type.kind == "map" and shape.elements is not None:
-            return shape.elements, field
+            return _never_null(shape.elements), field
         if field not in shape.fields:
             raise _Unsupported
         return shape.fields[field], shape.names[field]
@@ -217,8 +179,6 @@ class _Generator:
         inner = self.optional(operand) if is_optional(operand.type) else self.value(operand)
         assert isinstance(name, Literal)
         field, key = self.field(inner.shape, str(name.value))
-        if field.nullable:
-            raise _Unsupported
         return _Value(f"_get({inner.source}, {key!r})", field)
 
     def optional_method(self, node: Call) -> _Value:
@@ -323,7 +283,7 @@ class _Generator:
         position = node.args[1]
         if container.shape is None or container.shape.elements is None:
             raise _Unsupported
-        elements = container.shape.elements
+        elements = _never_null(container.shape.elements)
         if container.shape.type.kind == "map":
             return self.load(f"{container.source}[{self.guarded(position)}]", elements)
         if isinstance(position, Literal) and isinstance(position.value, int) and position.value >= 0:
@@ -379,8 +339,10 @@ class _Generator:
         elements = shape.elements if shape is not None else None
         if kind not in ("list", "map") or (shape is None and kind == "map"):
             raise _Unsupported
-        if shape is not None and (elements is None or elements.nullable):
-            raise _Unsupported
+        if shape is not None:
+            if elements is None:
+                raise _Unsupported
+            _never_null(elements)
         first = self.fresh()
         if not node.variable2:
             scope = {node.variable: (first, elements if kind == "list" else None)}
@@ -420,7 +382,11 @@ class _Generator:
         return _Value(f"[{source} {clause}{condition}]", _as_list(element.shape))
 
 
-_BUILTINS = {"all": all, "any": any, "bool": bool, "enumerate": enumerate, "float": float, "len": len, "sum": sum}
+def _never_null(elements: Declaration) -> Declaration:
+    """Items of lists and values of maps may be null where the schema says so: that is left to exact evaluation."""
+    if elements.nullable:
+        raise _Unsupported
+    return elements
 
 
 def _as_list(elements: Declaration | None) -> Declaration | None:

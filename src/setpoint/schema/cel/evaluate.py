@@ -4,17 +4,18 @@ This is what an expression means. The generated code (see `codegen`) only takes 
 leaves everything it is not sure of, every error included, to this.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select
-from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, RESULT_COSTS, Cost, cost_of
+from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, RESULT_COSTS
+from setpoint.schema.cel.dispatch import dispatcher
 from setpoint.schema.cel.functions import Functions, Overload
+from setpoint.schema.cel.gathering import Gathering, ListGathering, MapGathering
 from setpoint.schema.cel.library.conversions import type_of_value
-from setpoint.schema.cel.types import Type
+from setpoint.schema.cel.state import Run, State
 from setpoint.schema.cel.values import (
     ABSENT,
-    CostExceeded,
     EvaluationError,
     Mapping,
     MapValue,
@@ -30,25 +31,6 @@ _SPECIAL = frozenset(("_&&_", "_||_", "_?_:_", "@not_strictly_false", "_?._", "o
 
 class ProgramError(Exception):
     """An expression that has its types right, but can never be evaluated, as `int('x')`."""
-
-
-class State:
-    """One evaluation: the variables, and what it has cost so far."""
-
-    __slots__ = ("cost", "limit", "variables")
-
-    def __init__(self, variables: dict[str, Any], limit: int) -> None:
-        self.variables = variables
-        self.cost = 0
-        self.limit = limit
-
-    def charge(self, cost: int) -> None:
-        self.cost += cost
-        if self.cost > self.limit:
-            raise CostExceeded
-
-
-Run = Callable[[State], Any]
 
 
 class _Code(NamedTuple):
@@ -226,7 +208,7 @@ class _Compiler:
         self.check_program(node, codes)
         if node.function in _CONVERSIONS and len(codes) == 1 and codes[0].value is not ABSENT:
             return self.folded(node, overloads, codes[0].value)
-        dispatch = _dispatcher(node, overloads)
+        dispatch = dispatcher(node, overloads)
         runs = [code.run for code in codes]
         in_constant = node.function == "@in" and codes[1].value is not ABSENT
         if in_constant:
@@ -253,7 +235,7 @@ class _Compiler:
 
     def folded(self, node: Call, overloads: list[Overload], value: Any) -> _Code:
         try:
-            overload, _ = _dispatcher(node, overloads)([value])
+            overload, _ = dispatcher(node, overloads)([value])
             return _constant(overload.implementation(value))
         except EvaluationError as error:
             raise ProgramError(str(error)) from None
@@ -366,7 +348,7 @@ class _Compiler:
 
         return _Code(run)
 
-    def gathering(self, node: Comprehension) -> "_Gathering | None":
+    def gathering(self, node: Comprehension) -> Gathering | None:
         """Macros that gather a list or a map add to it in place: adding by copying would take quadratic time."""
         step = node.step
         predicate: Run | None = None
@@ -376,61 +358,10 @@ class _Compiler:
         if not isinstance(step, Call):
             return None
         if isinstance(node.initial, ListExpr) and step.function == "_+_" and isinstance(step.args[1], ListExpr):
-            return _ListGathering(predicate, [self.compile(step.args[1].elements[0]).run])
+            return ListGathering(predicate, [self.compile(step.args[1].elements[0]).run])
         if isinstance(node.initial, MapExpr) and step.function == "cel.@mapInsert":
-            return _MapGathering(predicate, [self.compile(argument).run for argument in step.args[1:]])
+            return MapGathering(predicate, [self.compile(argument).run for argument in step.args[1:]])
         return None
-
-
-class _Gathering:
-    """One step of a macro that gathers: the predicate if there is one, then the parts of what is added."""
-
-    def __init__(self, predicate: Run | None, parts: list[Run]) -> None:
-        self.predicate = predicate
-        self.parts = parts
-
-    def start(self) -> Any:
-        raise NotImplementedError
-
-    def add(self, state: State, gathered: Any) -> None:
-        raise NotImplementedError
-
-    def step(self, state: State, gathered: Any) -> None:
-        if self.predicate is not None:
-            chosen = self.predicate(state)
-            if chosen is False:
-                state.charge(1)
-                return
-            if chosen is not True:
-                raise no_such_overload()
-        self.add(state, gathered)
-
-
-class _ListGathering(_Gathering):
-    def start(self) -> list[Any]:
-        return []
-
-    def add(self, state: State, gathered: list[Any]) -> None:
-        value = self.parts[0](state)
-        state.charge(LIST_COST + 2)
-        gathered.append(value)
-
-
-class _MapGathering(_Gathering):
-    def start(self) -> MapValue:
-        return MapValue()
-
-    def add(self, state: State, gathered: MapValue) -> None:
-        values = [part(state) for part in self.parts]
-        state.charge(2)
-        if len(values) == 2:
-            gathered.insert(values[0], values[1])
-            return
-        more = values[0]
-        if not isinstance(more, Mapping):
-            raise no_such_overload()
-        for key in more.keys():  # noqa: SIM118
-            gathered.insert(key, more.find(key))
 
 
 def _find(value: Any, field: str) -> Any:
@@ -450,41 +381,3 @@ def _iterate(value: Any, pairs: bool) -> Iterator[tuple[Any, Any]]:
         return ((key, value.find(key) if pairs else None) for key in list(value.keys()))
     found = type_of_value(value).name
     raise EvaluationError(f"got 'types.{found.capitalize()}', expected iterable type")
-
-
-_Dispatch = Callable[[list[Any]], tuple[Overload, Cost | None]]
-
-
-def _dispatcher(node: Call, overloads: list[Overload]) -> _Dispatch:
-    """Chooses an overload by the values; where types have settled it, there is nothing to choose."""
-    costed = [(overload, cost_of(node.function, overload.id)) for overload in overloads]
-    if len(costed) == 1 and not any(_is_open(operand.type) for operand in node.operands):
-        only = costed[0]
-        return lambda _: only
-
-    def dispatch(args: list[Any]) -> tuple[Overload, Cost | None]:
-        for found in costed:
-            if all(_fits(value, wanted) for value, wanted in zip(args, found[0].args, strict=True)):
-                return found
-        if node.function in ("_[_]", "_[?_]"):
-            return costed[0]
-        if len(costed) > 1 and node.function.isalnum():
-            raise EvaluationError(f"no such overload: {node.function}")
-        raise no_such_overload()
-
-    return dispatch
-
-
-def _is_open(found: Type) -> bool:
-    return found.kind in ("dyn", "null") or any(_is_open(param) for param in found.params)
-
-
-def _fits(value: Any, wanted: Type) -> bool:
-    if wanted.kind in ("dyn", "param"):
-        return True
-    found = type_of_value(value)
-    if wanted.kind == "list":
-        return found.kind == "list" and (not value or _fits(value[0], wanted.params[0]))
-    if wanted.kind == "map":
-        return found.kind == "map"
-    return found.kind == wanted.kind and found.name == wanted.name
