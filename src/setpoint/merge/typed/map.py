@@ -60,8 +60,9 @@ class MapType(Type):
         if not fields and self.element is not None and {self.element.leaf}.issuperset(map(type, value.values())):
             found = {f"f:{name}": LEAF for name in value}
             return LEAF if self.atomic else found or None
+        find = fields.get
         for name, item in value.items():
-            declared = fields.get(name)
+            declared = find(name)
             if declared is None:
                 element, kind, leaf = self._member(name)
                 node = None if type(item) is leaf else kind.field_set(item, strict)
@@ -164,15 +165,17 @@ class MapType(Type):
     def remove(self, value: Json, fields: FieldSet) -> Json:
         if type(value) is not dict or not value or self.atomic:
             return None
-        kept: dict[str, Json] = {}
-        for name, item in value.items():
+        kept = value.copy()
+        for element, node in fields.items():
+            name = element[2:]
+            if element[0] != "f" or name not in kept:
+                continue
+            if is_member(node):
+                del kept[name]
+                continue
             declared = self.fields.get(name)
-            node = fields.get(f"f:{name}" if declared is None else declared[0])
-            if node is None:
-                kept[name] = item
-            elif not is_member(node):
-                kind = self.element if declared is None else declared[1]
-                kept[name] = None if kind is None else kind.remove(item, node)
+            kind = self.element if declared is None else declared[1]
+            kept[name] = None if kind is None else kind.remove(kept[name], node)
         return kept or None
 
     def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
