@@ -5,7 +5,7 @@ import yaml
 from tests.merge.ownership import SCENARIOS, Replay
 
 # How many answers each area must at least have compared: a replay that compares nothing would prove nothing.
-AREAS = {"ssa": 140, "patch": 30, "crd": 45, "cel": 4, "crud": 90, "errors": 10, "lifecycle": 20}
+AREAS = {"ssa": 181, "patch": 44, "crd": 49, "cel": 5, "crud": 133, "errors": 25, "lifecycle": 32}
 
 # What the recording shows and a replay of the writes alone cannot come to.
 BEYOND = {
