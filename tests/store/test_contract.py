@@ -451,6 +451,34 @@ async def test_the_revision_of_a_watch_advances_with_the_log_events_or_not(store
         watch.close()
 
 
+async def test_a_watch_passes_what_does_not_concern_it(store_factory: StoreFactory) -> None:
+    async with store_factory() as store:
+        watch = store.watch("a/", after=0)
+        for n in range(5):
+            await put(store, "b/1", str(n))
+        waiting = asyncio.create_task(watch.next())
+
+        async def advanced() -> bool:
+            return watch.revision == 5
+
+        await eventually(advanced, "the watch's revision is the store's")
+        await put(store, "a/1", "1")
+        assert [event[0] for event in short(await asyncio.wait_for(waiting, SOON))] == [6]
+        watch.close()
+
+
+async def test_a_watch_that_was_left_waiting_in_vain_goes_on_from_there(store_factory: StoreFactory) -> None:
+    async with store_factory() as store:
+        watch = store.watch("a", after=0)
+        for n in range(3):
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(watch.next(), 0.01)
+            revision = await put(store, "a", str(n))
+            assert [event[0] for event in short(await asyncio.wait_for(watch.next(), SOON))] == [revision]
+            await put(store, "b", str(n))
+        watch.close()
+
+
 async def test_a_watch_never_says_it_is_further_than_what_it_handed_out(store_factory: StoreFactory) -> None:
     async with store_factory() as store:
         watch = store.watch("a", after=0)

@@ -225,7 +225,7 @@ async def test_a_large_sound_file_stays_open(
     monkeypatch.setattr("setpoint.store.sqlite.store.check", checking)
     store = await SqliteStore.open(path, durability="off")
     number = 0
-    while not checked:
+    while number == 0 or not checked:
         number += 1
         await store.commit("a", b"%d" % number, ANY, ACTOR)
         await asyncio.sleep(0.001)

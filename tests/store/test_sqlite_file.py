@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -16,8 +17,10 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import ANY, Item, Retention, TooLate, Write
 from setpoint.store.sqlite import DiskFailed, Durability, InUse, NoSpace, SqliteStore, UnknownLayout, checkpoint
-from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_whole
-from setpoint.store.sqlite.layout import APPLICATION, LAYOUT
+from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_whole, is_difference
+from setpoint.store.sqlite.journal import KEYFRAME, Journal
+from setpoint.store.sqlite.layout import APPLICATION, LAYOUT, connect, prepare
+from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.rows import entry_checksum, entry_id
 
 from .conftest import START
@@ -347,6 +350,49 @@ async def test_a_small_change_of_a_large_object_takes_little_room(tmp_path: Path
         assert item.value.decode() == values[at - 1]
     await store.close()
     assert path.stat().st_size / len(values) < 300
+
+
+async def test_no_old_value_is_many_steps_away(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await SqliteStore.open(path, durability="off", retention=Retention())
+    for n in range(200):
+        await store.commit("a", b"x" * 1000 + b"%d" % n, ANY, ACTOR)
+    await store.close()
+    connection = sqlite3.connect(path)
+    forms = [form for (form,) in connection.execute("SELECT form FROM entry ORDER BY id")]
+    connection.close()
+    whole = [place for place, form in enumerate(forms) if not is_difference(form)]
+    assert len(whole) < 20
+    assert max(later - sooner for sooner, later in pairwise([*whole, 200])) <= KEYFRAME
+
+
+def test_what_is_forgotten_but_not_yet_swept_is_not_told(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    prepare(path, "off")
+    connection = connect(path, "off")
+    reader = Reader(path, connection)
+    journal = Journal(reader)
+    for n, key in enumerate(["a", "gone", "a", "b", "gone", "a"], 1):
+        value = None if key == "gone" and n == 5 else b"%d" % n
+        assert journal.transact([Write(key, value)], ACTOR, None, 0.0)[0] == n
+    journal.compact(5)
+    told = [[(3, "a"), (4, "b"), (6, "a")], [6, 3], []]
+
+    def tell() -> list[object]:
+        return [
+            [(entry.revision, entry.key) for entry in reader.log(0, 0)],
+            [entry.revision for entry in reader.history("a", None, 0)],
+            reader.history("gone", None, 0),
+        ]
+
+    assert tell() == told
+    assert [entry.revision for entry in reader.log(0, 1)] == [3]
+    assert [entry.revision for entry in reader.contents().entries] == [3, 4, 6]
+    while journal.swept < 5:
+        journal.sweep(2)
+        assert tell() == told
+    assert connection.execute("SELECT count(*) FROM entry").fetchone() == (3,)
+    connection.close()
 
 
 async def test_a_watch_far_behind_reads_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
