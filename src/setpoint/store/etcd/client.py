@@ -29,7 +29,7 @@ _OPTIONS: list[tuple[str, int | str]] = [
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_retries", 0),  # what may be repeated is decided here
     ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 5_000),  # in spite of its name, how long one attempt to connect may take
     ("grpc.max_reconnect_backoff_ms", 1000),
     # A peer that vanished without a word is noticed within these two (etcd allows a ping every 5 s).
     ("grpc.keepalive_time_ms", 10_000),
@@ -66,9 +66,6 @@ class Pauses:
     async def wait(self) -> None:
         await self._clock.sleep(self._pause * (0.5 + self._ids.random() / 2))
         self._pause = min(LONGEST_PAUSE, self._pause * 2)
-
-    def reset(self) -> None:
-        self._pause = FIRST_PAUSE
 
 
 class _Member:
@@ -209,6 +206,9 @@ class EtcdClient:
         """Tells the end of a call by our own closing from the end of the task that made it: both come as cancelled."""
         try:
             yield
+        except grpc.aio.UsageError:
+            self._check_open()  # what one gets for using a closed channel
+            raise
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if self._closed and task is not None and not task.cancelling():
