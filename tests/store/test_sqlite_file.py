@@ -15,7 +15,7 @@ import pytest
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor, Cause
-from setpoint.store.contract import ANY, Item, Retention, TooLate, Write
+from setpoint.store.contract import ANY, Item, Retention, StoreError, TooLate, Write
 from setpoint.store.sqlite import DiskFailed, Durability, InUse, NoSpace, SqliteStore, UnknownLayout, checkpoint
 from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_whole, is_difference
 from setpoint.store.sqlite.journal import KEYFRAME, Journal
@@ -120,6 +120,41 @@ async def test_every_durability_keeps_what_was_written_when_closed(tmp_path: Pat
     store = await SqliteStore.open(tmp_path / "store.db", durability=durability)
     assert await store.count("k") == 50
     await store.close()
+
+
+async def test_one_bad_commit_does_not_fail_those_that_were_made_with_it(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+    results = await asyncio.gather(
+        store.commit("a", b"1", ANY, ACTOR),
+        store.transact([Write("x", b"1"), Write("y", "no bytes")], ACTOR),  # type: ignore[arg-type]
+        store.commit("b", b"1", ANY, Actor("half of a character: \ud800")),
+        store.commit("c", b"1", ANY, ACTOR),
+        return_exceptions=True,
+    )
+    assert [isinstance(result, StoreError) for result in results] == [False, True, True, False]
+    assert [item.key for item in (await store.range("")).items] == ["a", "c"]
+    assert await store.revision() == 2
+    await store.close()
+
+
+async def test_many_keys_expire_without_holding_up_a_commit(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    store = await SqliteStore.open(tmp_path / "store.db", clock=clock, durability="off")
+    await store.transact([Write(f"k{n}", b"1", ttl=5) for n in range(1000)], ACTOR)
+    clock.advance(5)
+    maintaining = asyncio.create_task(store.maintain())
+    await asyncio.sleep(0)
+    revision = await store.commit("a", b"1", ANY, ACTOR)
+    await maintaining
+    assert revision < 1002, "the commit waited until all had expired"
+    assert await store.count("k") == 0
+    assert await store.revision() == 1002
+    await store.close()
+
+
+async def test_a_durability_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="full, normal, off"):
+        await SqliteStore.open(tmp_path / "store.db", durability="sometimes")  # type: ignore[arg-type]
 
 
 # Its layout

@@ -16,7 +16,6 @@ from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.rows import (
     ENTRY_COLUMNS,
     ITEM_COLUMNS,
-    PLACES,
     EntryRow,
     ItemRow,
     MetaRow,
@@ -103,8 +102,6 @@ class Journal:
                 changes.append((write, row))
         if not changes:
             return row.revision if alone and row is not None and row.live else self.bounds.current, []
-        if len(changes) > PLACES:
-            raise ValueError(f"a transaction writes at most {PLACES} keys; this one writes {len(changes)}")
         revision = self.bounds.current + 1
         who = self._actor(actor)
         why = None if cause is None else cause.encode()

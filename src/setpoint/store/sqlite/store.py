@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, get_args
 
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.provenance import Actor, Cause
@@ -37,6 +37,7 @@ from setpoint.store.sqlite.errors import FAILURES, Damaged, translate
 from setpoint.store.sqlite.layout import Durability, connect, prepare
 from setpoint.store.sqlite.lock import Lock
 from setpoint.store.sqlite.reader import Reader
+from setpoint.store.sqlite.rows import PLACES
 from setpoint.store.sqlite.writer import Commit, Compact, Expire, Job, Published, Restore, Retain, Writer
 from setpoint.store.upkeep import Upkeep
 
@@ -44,7 +45,7 @@ from setpoint.store.upkeep import Upkeep
 _RECENT_EVENTS = 10_000
 _RECENT_SIZE = 32 * 1024 * 1024
 _READERS = 2
-# Expiry by age may come later than it could, by this part of the age.
+# What has grown too old is forgotten when it is older than it may be by this part of that age.
 _SLACK = 4
 
 _T = TypeVar("_T")
@@ -70,6 +71,8 @@ class SqliteStore:
 
         Raises InUse, Damaged, UnknownLayout, NoSpace or DiskFailed.
         """
+        if durability not in get_args(Durability):
+            raise ValueError(f"durability is one of {', '.join(get_args(Durability))}; not {durability!r}")
         made = Path(path)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(None, cls, made, clock or SystemClock(), retention, durability, loop)
@@ -101,6 +104,7 @@ class SqliteStore:
                 self._hand_over,
             )
         except BaseException as error:
+            self._stop_checking.set()
             for connection in self._connections:
                 connection.close()
             self._lock.release(clean=self._lock.acknowledged == 0)
@@ -231,6 +235,8 @@ class SqliteStore:
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
         self._open()
         check_writes(writes)
+        if len(writes) > PLACES:
+            raise ValueError(f"a transaction writes at most {PLACES} keys; this one writes {len(writes)}")
         return await self._commit(writes, actor, cause, alone=False)
 
     async def _commit(self, writes: Sequence[Write], actor: Actor, cause: Cause | None, *, alone: bool) -> int:

@@ -169,16 +169,18 @@ class Writer:
     def _do_one(self, job: Job[Any]) -> None:
         match job:
             case Expire(done, now):
-                more = True
-                while more:
-                    more = self._expire(now)
-                self._publish(Published([], self._journal.bounds, tell=[lambda: done(None, None)]))
+                if self._expire(now):
+                    self._jobs.put([job])  # the rest after those who wait
+                else:
+                    self._publish(Published([], self._journal.bounds, tell=[lambda: done(None, None)]))
             case Compact(done, to):
                 self._compact(to)
                 self._sweeping.append((to, done))
             case Retain(done, now):
-                self._retain(now)
-                self._sweeping.append((self._journal.bounds.oldest, done))
+                if self._retain(now):
+                    self._jobs.put([job])
+                else:
+                    self._sweeping.append((self._journal.bounds.oldest, done))
             case Restore(done, contents):
                 self._in_transaction(lambda: self._journal.restore(contents))
                 bounds = self._journal.bounds
@@ -199,7 +201,7 @@ class Writer:
                     revision, happened = journal.transact(
                         commit.writes, commit.actor, commit.cause, commit.time, alone=commit.alone
                     )
-                except (ExpectationFailed, ValueError) as error:
+                except ExpectationFailed as error:
                     tell.append(lambda done=commit.done, error=error: done(None, error))  # type: ignore[misc]
                 else:
                     events.extend(happened)
@@ -208,7 +210,12 @@ class Writer:
         try:
             self._in_transaction(each)
         except Exception as error:
-            self._fail(commits, error)
+            if isinstance(error, StoreError) or len(commits) == 1:
+                self._fail(commits, error)
+                return
+            # Not the file but one of them is at fault: the others shall not suffer for it.
+            for commit in commits:
+                self._commit([commit])
             return
         if events:
             self._acknowledge(journal.bounds.current)
@@ -252,24 +259,19 @@ class Writer:
             self._in_transaction(lambda: self._journal.compact(to))
             self._publish(Published([], self._journal.bounds))
 
-    def _retain(self, now: float) -> None:
-        """Compacts to exactly what the policy says."""
+    def _retain(self, now: float) -> bool:
+        """Compacts to what the policy says; whether there is more to do. By size it is one step at a time, for only
+        when the rows are gone does the size tell whether another one is needed."""
         age, revisions, size = self._retention
-        self._compact(self._journal.first_beyond(age, revisions, now))
-        if size is not None:
-            self._shrink(size)
-
-    def _shrink(self, size: int) -> None:
         journal = self._journal
-        while journal.bounds.oldest < journal.bounds.current:
-            while journal.swept < journal.bounds.oldest:
-                self._in_transaction(lambda: journal.sweep(_STRIDE))
-            if not journal.exceeds(size):
-                return
-            excess = journal.size - size
+        self._compact(journal.first_beyond(age, revisions, now))
+        if size is None or (oldest := journal.bounds.oldest) == journal.bounds.current or not journal.exceeds(size):
+            return False
+        if journal.swept >= oldest:
             # Never much more than is needed: entries are about as long as the mean one.
-            count = max(1, excess * (journal.bounds.current - journal.bounds.oldest) // (2 * journal.size))
-            self._compact(journal.step_beyond(min(count, _STRIDE)))
+            excess = (journal.size - size) * (journal.bounds.current - oldest) // (2 * journal.size)
+            self._compact(journal.step_beyond(min(max(1, excess), _STRIDE)))
+        return True
 
     def _retain_by_itself(self) -> None:
         _, revisions, size = self._retention
