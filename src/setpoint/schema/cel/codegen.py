@@ -42,6 +42,7 @@ _ARITHMETIC = {
 _SIZES = frozenset(
     f"{a}_{b}" for kind in ("string", "list", "map", "bytes") for a, b in ((kind, "size"), ("size", kind))
 )
+_GUARDS = {"string": "_text", "int": "_int", "bool": "_bool", "dyn": "_nn"}
 _MAX_SOURCE = 20_000
 
 
@@ -54,8 +55,12 @@ class _Value(NamedTuple):
 
     source: str
     shape: Declaration | None = None
-    # Read straight from the data, so that it may be null where the schema does not expect it.
-    loaded: bool = False
+    # What to ask of it where a wrong type would go unnoticed, if it is read straight from the data.
+    guard: str = ""
+
+    @property
+    def guarded(self) -> str:
+        return f"{self.guard}({self.source})" if self.guard else self.source
 
 
 def generate(tree: Expr, functions: Functions, root: Declaration) -> Fast | None:
@@ -94,16 +99,15 @@ class _Generator:
         return name
 
     def guarded(self, node: Expr) -> str:
-        """A value in a place where a null would go unnoticed."""
-        value = self.value(node)
-        return f"_nn({value.source})" if value.loaded else value.source
+        """A value in a place where a null or a wrong type would go unnoticed."""
+        return self.value(node).guarded
 
     def finished(self, node: Expr) -> str:
         """A value for code that knows nothing of declarations."""
         value = self.value(node)
         if value.shape is not None and not _is_finished(value.shape):
             raise _Unsupported
-        return f"_nn({value.source})" if value.loaded else value.source
+        return value.guarded
 
     def value(self, node: Expr) -> _Value:
         if isinstance(node, Literal):
@@ -139,11 +143,12 @@ class _Generator:
         """A piece of JSON as the value it is. A null where none may be raises, sooner or later."""
         kind = declaration.type.kind
         if kind in ("string", "int", "bool", "dyn"):
-            return _Value(source, None, loaded=True)
+            return _Value(source, None, _GUARDS[kind])
         if kind == "double":
-            return _Value(f"float({source})")
+            # Unlike float(), this takes no text for a number.
+            return _Value(f"({source} * 1.0)")
         if kind in ("list", "map", "struct"):
-            return _Value(source, declaration, loaded=True)
+            return _Value(source, declaration, "_nn")
         if declaration.nullable:
             raise _Unsupported
         return _Value(f"_view({source}, {self.bind(declaration)})")
@@ -233,7 +238,7 @@ class _Generator:
             if positive.shape is not negative.shape:
                 raise _Unsupported
             source = f"({positive.source} if {condition} else {negative.source})"
-            return _Value(source, positive.shape, positive.loaded or negative.loaded)
+            return _Value(source, positive.shape, positive.guard or negative.guard)
         word = " and " if node.function == "_&&_" else " or "
         return _Value(f"({word.join(self.guarded(term) for term in node.args)})")
 
@@ -378,8 +383,7 @@ class _Generator:
                 raise _Unsupported
             condition = f" if {self.guarded(args[variables])}"
         element = self.value(args[-1])
-        source = f"_nn({element.source})" if element.loaded else element.source
-        return _Value(f"[{source} {clause}{condition}]", _as_list(element.shape))
+        return _Value(f"[{element.guarded} {clause}{condition}]", _as_list(element.shape))
 
 
 def _never_null(elements: Declaration) -> Declaration:

@@ -76,7 +76,10 @@ class _Compiler:
 
         def run(state: State) -> Any:
             state.charge(1)
-            value = state.variables[name]
+            value = state.variables.get(name, ABSENT)
+            if value is ABSENT:
+                # As `oldSelf` in a message, where there is no old value.
+                raise EvaluationError(f"no such attribute(s): {name}")
             if isinstance(value, EvaluationError):
                 raise value
             return value

@@ -14,6 +14,24 @@ def _not_null(value: Any) -> Any:
     return value
 
 
+def _text(value: Any) -> Any:
+    if type(value) is str:
+        return value
+    raise EvaluationError("not a string")
+
+
+def _int(value: Any) -> Any:
+    if type(value) is int:
+        return value
+    raise EvaluationError("not an int")
+
+
+def _bool(value: Any) -> Any:
+    if value is True or value is False:
+        return value
+    raise EvaluationError("not a bool")
+
+
 def _at(items: list[Any], position: int) -> Any:
     if position < 0:
         raise EvaluationError("index out of bounds")
@@ -28,7 +46,7 @@ def _or(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-_BUILTINS = {"all": all, "any": any, "bool": bool, "enumerate": enumerate, "float": float, "len": len, "sum": sum}
+_BUILTINS = {"all": all, "any": any, "bool": bool, "enumerate": enumerate, "len": len, "sum": sum}
 
 # The names that generated code sees.
 HELPERS: dict[str, Any] = {
@@ -41,6 +59,9 @@ HELPERS: dict[str, Any] = {
     "_contains": operators.contains,
     "_type": type_of_value,
     "_nn": _not_null,
+    "_text": _text,
+    "_int": _int,
+    "_bool": _bool,
     "_at": _at,
     "_get": _get,
     "_or": _or,

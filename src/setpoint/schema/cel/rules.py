@@ -189,7 +189,7 @@ class Rules:
         if old is None and not optional and compiled.uses_old_self:
             return
         try:
-            holds = self._evaluate(run, program, tree, old, optional)
+            holds = self._evaluate(run, program, tree, old, optional=optional)
         except _OverBudget:
             self._report(run, path, _OUT_OF_BUDGET)
             raise _Exhausted from None
@@ -203,7 +203,7 @@ class Rules:
         if holds is not True:
             self._broken(run, path, compiled, tree, old, correlation)
 
-    def _evaluate(self, run: _Run, program: Program, tree: Json, old: Json, optional: bool) -> Any:
+    def _evaluate(self, run: _Run, program: Program, tree: Json, old: Json, *, optional: bool) -> Any:
         if not run.counting and program.fast is not None:
             bound = run.bound(program)
             if bound <= CALL_LIMIT:
@@ -216,9 +216,9 @@ class Rules:
                 if result is not None:
                     run.spent += bound
                     return result
-        return self._evaluate_exactly(run, program, tree, old, optional)
+        return self._evaluate_exactly(run, program, tree, old, optional=optional)
 
-    def _evaluate_exactly(self, run: _Run, program: Program, tree: Json, old: Json, optional: bool) -> Any:
+    def _evaluate_exactly(self, run: _Run, program: Program, tree: Json, old: Json, *, optional: bool) -> Any:
         assert self.declaration is not None
         state = program.start(rule_variables(self.declaration, tree, old, optional=optional))
         try:
@@ -240,9 +240,8 @@ class Rules:
         ratcheted = not compiled.uses_old_self and correlation.unchanged()
         detail = None
         if compiled.message is not None:
-            optional = bool(compiled.rule.optional_old_self)
             try:
-                detail = self._message(run, compiled.message, tree, old, optional)
+                detail = self._message(run, compiled, compiled.message, tree, old)
             except _OverBudget:
                 text = "messageExpression evaluation failed due to running out of cost budget, no further validation "
                 self._end(run, at, ratcheted, f"{text}rules will be run")
@@ -258,10 +257,20 @@ class Rules:
         run.errors.append(RuleError(invalid(path, self._type, text), ratcheted))
         raise _Exhausted
 
-    def _message(self, run: _Run, program: Program, tree: Json, old: Json, optional: bool) -> str | None:
-        """The text of a messageExpression, or None where the message of the rule must do."""
+    @cached_property
+    def _uses_old_self(self) -> bool:
+        return any(compiled.uses_old_self for compiled in self.compiled)
+
+    def _message(self, run: _Run, compiled: CompiledRule, program: Program, tree: Json, old: Json) -> str | None:
+        """The text of a messageExpression, or None where the message of the rule must do.
+
+        As on the real server a message sees the old value only if a rule beside it does, and never as an optional.
+        """
         try:
-            text = self._evaluate(run, program, tree, old, optional)
+            if compiled.rule.optional_old_self and program.refers_to("oldSelf"):
+                text = self._evaluate_exactly(run, program, tree, old, optional=False)
+            else:
+                text = self._evaluate(run, program, tree, old if self._uses_old_self else None, optional=False)
         except EvaluationError:
             return None
         if not isinstance(text, str):

@@ -182,7 +182,8 @@ def _list(tree: Json, declaration: Declaration) -> list[Any]:
     if type(tree) is not list or declaration.elements is None:
         raise EvaluationError("invalid data, expected an array for the provided schema with type=array")
     elements = declaration.elements
-    items = tree if elements.plain and elements.type.kind == "string" else [view(item, elements) for item in tree]
+    finished = elements.type.kind == "string" and all(type(item) is str for item in tree)
+    items = tree if finished else [view(item, elements) for item in tree]
     if declaration.list_type == "set":
         return SetList(items)
     if declaration.list_type == "map":
