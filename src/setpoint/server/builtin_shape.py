@@ -9,7 +9,7 @@ from setpoint.objects.objectmeta import coerce
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.compile import CompiledSchema, compile_schema
-from setpoint.server.shape import Verdict
+from setpoint.schema.validation import Verdict
 
 
 class BuiltinShape:
@@ -32,6 +32,9 @@ class BuiltinShape:
 
     def readmit(self, tree: Object) -> None:
         self.compiled.admit(tree)
+
+    def trim(self, tree: Object) -> None:
+        """The conversions between versions of built-in kinds leave nothing over."""
 
     def validate(self, tree: Object, old: Object | None, before: list[FieldError]) -> Verdict:
         return Verdict(before, [])

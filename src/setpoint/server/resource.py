@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from setpoint.merge import fieldset
+from setpoint.merge.fieldmanager import FieldManager
 from setpoint.merge.updater import Convert, same_version
+from setpoint.objects.clock import Clock
 from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.server.shape import Shape
 from setpoint.server.storage import Encoding, Storage
@@ -65,6 +68,8 @@ class Resource:
     # The versions that share the storage, this one included, by `apiVersion`. Filled once all of them are made.
     family: "dict[str, Resource]" = field(default_factory=dict, repr=False)
     deprecation_warning: str = ""
+    # The field managers of the endpoints, by subresource, as far as they were needed. A server has resources of its own.
+    field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
 
     @cached_property
     def gvk(self) -> GroupVersionKind:
@@ -120,12 +125,11 @@ class Resource:
     def decode(self, value: bytes, revision: int) -> Object:
         """The object in this version, with its resource version. The tree is the caller's own."""
         tree = self.storage.decode(value, revision)
-        if tree["apiVersion"] != self.api_version:
-            tree = self.convert(tree, tree["apiVersion"], self.api_version)
-            tree["kind"] = self.kind
-            self.shape.readmit(tree)
-        elif revision < self.since:
-            self.shape.readmit(tree)
+        stored = tree["apiVersion"]
+        if revision < self.since and stored in self.family:
+            self.family[stored].shape.readmit(tree)
+        if stored != self.api_version:
+            tree = self._converted(tree, stored, self)
         return tree
 
     def item(self, item: Item) -> Object:
@@ -136,8 +140,31 @@ class Resource:
         """The bytes to store for an object of this version."""
         stored = self.storage.api_version
         if stored != self.api_version:
-            tree = self.convert(tree, self.api_version, stored)
-            tree["kind"] = self.storage.kind
-            if stored in self.family:
-                self.family[stored].shape.readmit(tree)
+            tree = self._converted(copy(tree), self.api_version, self.family[stored])
         return self.storage.encode(tree)
+
+    def _converted(self, tree: Object, version: str, to: "Resource") -> Object:
+        tree = self.convert(tree, version, to.api_version)
+        tree["kind"] = to.kind
+        to.shape.trim(tree)
+        return tree
+
+    def field_manager(self, subresource: str, clock: Clock) -> FieldManager:
+        """Who keeps `managedFields` for writes through an endpoint of this resource."""
+        found = self.field_managers.get(subresource)
+        if found is None:
+            found = self.field_managers[subresource] = FieldManager(
+                api_version=self.api_version,
+                kind=self.kind,
+                types={version: member.shape.type for version, member in self.family.items()},
+                clock=clock,
+                convert=self.convert,
+                reset_fields={version: member.reset_fields(subresource) for version, member in self.family.items()},
+                subresource=subresource,
+            )
+        return found
+
+    def reset_fields(self, subresource: str) -> fieldset.FieldSet:
+        """The fields that a write through the endpoint leaves alone, whatever it says."""
+        paths = self.strategy.reset_fields.get(subresource, ())
+        return fieldset.from_paths(*(tuple(f"f:{name}" for name in path.split(".")) for path in paths))

@@ -4,18 +4,12 @@ There are two: that of the built-in kinds, from the published definitions, and t
 of their definition. A shape is made once for a version, does its work lazily, and keeps no object.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from setpoint.merge.typed.node import Type
 from setpoint.objects.field import FieldError
 from setpoint.objects.tree import Object
-
-
-class Verdict(NamedTuple):
-    """What is wrong with an object, and what would be, had the update not left it as it was."""
-
-    errors: list[FieldError]
-    warnings: list[str]
+from setpoint.schema.validation import Verdict
 
 
 class Shape(Protocol):
@@ -31,7 +25,10 @@ class Shape(Protocol):
         has the wrong type."""
 
     def readmit(self, tree: Object) -> None:
-        """The same for what comes from the log or from a conversion: nothing in it is an error, only obsolete."""
+        """The same for what was stored before this shape was known: nothing in it is wrong, only obsolete."""
+
+    def trim(self, tree: Object) -> None:
+        """Drops what the kind does not have, after a conversion from another version."""
 
     def validate(self, tree: Object, old: Object | None, before: list[FieldError]) -> Verdict:
         """What the schema says against an object; on an update, with the old one. `before` are the errors found

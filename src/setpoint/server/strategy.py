@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
+from setpoint.objects.clock import Clock
 from setpoint.objects.field import FieldError
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Json, Object
@@ -38,6 +39,10 @@ class Strategy:
     allows_unconditional_update: ClassVar[bool] = True
     # Whether a PUT to a name that does not exist creates it.
     allows_create_on_update: ClassVar[bool] = False
+    # Whether an object is given time to end before it goes (`graceful_seconds` says how much).
+    is_graceful: ClassVar[bool] = False
+    # Whether the garbage collector's finalizers mean anything for the kind.
+    has_dependents: ClassVar[bool] = True
     # Whether DELETE answers with the object instead of a Status.
     returns_deleted_object: ClassVar[bool] = False
     # Top-level fields that only the status subresource writes; empty if there is none.
@@ -48,6 +53,8 @@ class Strategy:
     status_writes_metadata: ClassVar[bool] = True
     # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never comes to own.
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
+    # Whether `validate` and `validate_update` judge the metadata too.
+    validates_metadata: ClassVar[bool] = False
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
     columns: ClassVar[Sequence[Column]] = ()
@@ -77,9 +84,27 @@ class Strategy:
         """What the client should be told though nothing is wrong."""
         return []
 
+    def bumps_generation(self, tree: Object, old: Object) -> bool:
+        """Whether an update changed what the generation counts: anything but the metadata and the status."""
+        apart = ("metadata", *self.status_fields)
+        names = {*tree, *old}
+        return any(tree.get(name) != old.get(name) for name in names if name not in apart)
+
+    def ttl(self, tree: Object) -> float | None:
+        """After how many seconds the log forgets the object by itself; None: never."""
+        return None
+
+    def own_finalizers(self, tree: Object) -> Sequence[str]:
+        """Finalizers that the kind keeps elsewhere than in the metadata; the object stays while there are any."""
+        return ()
+
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
         """The object in another of the versions that share its storage, by their `apiVersion`s. May change the tree."""
         return {**tree, "apiVersion": to_version}
+
+    def begin_deletion(self, tree: Object, clock: Clock) -> Object | None:
+        """The object after the first request to delete it, for kinds that go step by step; None for all others."""
+        return None
 
     def graceful_seconds(self, tree: Object, requested: int | None) -> int:
         """How long a deletion may take; 0: it is gone at once."""

@@ -1,0 +1,158 @@
+"""Bodies become objects: the media type, the kind, unknown and repeated fields, and the shape of the kind.
+
+What comes out is an object of the endpoint's own kind and version, with its defaults. What cannot be read is refused in
+the words of the real server; what is only superfluous is dropped, and told as the client asked for it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from setpoint.objects import codec, yamltext
+from setpoint.objects.errors import BadRequest, UnsupportedMediaType, unknown_field
+from setpoint.objects.goformat import json_type
+from setpoint.objects.gotext import quote
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import Json, Object
+from setpoint.schema import builtin
+from setpoint.server.context import Context
+from setpoint.server.options import IGNORE, STRICT
+from setpoint.server.resource import Resource
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+
+
+class Body(NamedTuple):
+    """A body as JSON, and what strict validation has against its text: fields given twice."""
+
+    tree: Json
+    repeated: Sequence[str] = ()
+    is_yaml: bool = False
+
+    def strict_errors(self) -> list[str]:
+        """The texts for an error; those for warnings are `repeated`."""
+        if self.is_yaml and self.repeated:
+            return [yamltext.strict_error(tuple(self.repeated))]
+        return list(self.repeated)
+
+
+def media_type(context: Context) -> str:
+    """The media type of the body, without its parameters; JSON unless it says otherwise."""
+    given = context.request.headers.get("content-type", "")
+    return given.partition(";")[0].strip().lower() if given else JSON
+
+
+def read_body(context: Context, kind: str, *, custom: bool, look_twice: bool) -> Body:
+    """The body of a create or update as JSON. With `look_twice`, repeated fields are found."""
+    body, given = context.request.body, media_type(context)
+    try:
+        if given == JSON:
+            tree = codec.decode(body)
+            return Body(tree, codec.duplicate_fields(body, tree) if look_twice else ())
+        if given == YAML:
+            document = yamltext.load(body)
+            return Body(document.tree, document.duplicates, is_yaml=True)
+    except BadRequest as error:
+        prefix = "couldn't get version/kind; json parse error: " if given == JSON else ""
+        raise BadRequest.unrecognized(kind, prefix + error.message, body) from None
+    if given == PROTOBUF and not custom:
+        return Body(decode_protobuf(body))
+    raise UnsupportedMediaType.of([JSON, YAML] if custom else [JSON, YAML, PROTOBUF])
+
+
+def decode_protobuf(body: bytes) -> Object:
+    """The object in a protobuf body."""
+    # The tables of all messages are large: who never sends protobuf never loads them.
+    from setpoint.server import protobuf
+
+    return protobuf.decode(body)
+
+
+def read_object(context: Context, resource: Resource, validation: str) -> Object:
+    """The object in the body of a request to the resource."""
+    body = read_body(context, resource.kind, custom=resource.is_custom, look_twice=validation != IGNORE)
+    tree = check_kind(body.tree, resource, context.request.body)
+    return admit(context, resource, tree, body, validation)
+
+
+def admit(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
+    """Gives a tree the shape and the defaults of its kind."""
+    try:
+        unknown = resource.shape.admit(tree)
+    except ValueError as error:
+        raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
+    if (unknown or body.repeated) and validation != IGNORE:
+        texts = [unknown_field(path) for path in unknown]
+        if validation == STRICT:
+            raise BadRequest.strict_decoding(resource.kind, resource.version, [*body.strict_errors(), *texts])
+        for text in (*body.repeated, *texts):
+            context.warn(text)
+    resource.strategy.default(tree)
+    return tree
+
+
+def check_kind(tree: Json, resource: Resource, data: bytes) -> Object:
+    """Makes sure that a body is of the kind it should be; what a built-in one leaves out is filled in."""
+    if type(tree) is not dict:
+        if tree is None:
+            tree = {}
+        else:
+            why = f"json: cannot unmarshal {json_type(tree)} into Go value of type {_TYPE_META}"
+            raise BadRequest.unrecognized(resource.kind, f"couldn't get version/kind; json parse error: {why}", data)
+    found, kind = tree.get("apiVersion"), tree.get("kind")
+    if found == resource.api_version and kind == resource.kind:
+        return tree
+    for name, value in (("apiVersion", found), ("kind", kind)):
+        if value is not None and type(value) is not str:
+            why = f"json: cannot unmarshal {json_type(value)} into Go struct field .{name} of type string"
+            raise BadRequest.unrecognized(resource.kind, f"couldn't get version/kind; json parse error: {why}", data)
+    if resource.is_custom:
+        _check_custom_kind(tree, resource, data)
+        return tree
+    try:
+        claimed = GroupVersionKind.of(tree)
+    except ValueError as error:
+        raise BadRequest.unrecognized(resource.kind, str(error), data) from None
+    if not claimed.version:
+        claimed = GroupVersionKind(resource.group, resource.version, claimed.kind)
+    if not claimed.kind:
+        claimed = GroupVersionKind(claimed.group, claimed.version, resource.kind)
+    if claimed != resource.gvk:
+        raise _other_kind(claimed, resource)
+    tree["apiVersion"], tree["kind"] = resource.api_version, resource.kind
+    return tree
+
+
+def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
+    """A custom resource must say what it is; that it says another kind is found when it is validated."""
+    text = data.decode("utf-8", "replace")
+    if not tree.get("kind"):
+        raise BadRequest.unrecognized(resource.kind, f"Object 'Kind' is missing in '{text}'", data)
+    if not tree.get("apiVersion"):
+        raise BadRequest.unrecognized(resource.kind, f"Object 'apiVersion' is missing in '{text}'", data)
+    if tree["apiVersion"] != resource.api_version:
+        raise _other_version(str(tree["apiVersion"]), resource)
+
+
+def _other_version(found: str, resource: Resource) -> BadRequest:
+    return BadRequest(
+        f"the API version in the data ({found}) does not match the expected API version ({resource.api_version})"
+    )
+
+
+def _other_kind(claimed: GroupVersionKind, resource: Resource) -> BadRequest:
+    """Why an object of another built-in kind cannot be taken."""
+    if claimed.group_kind == resource.group_kind and claimed in builtin.kinds():
+        return _other_version(claimed.api_version, resource)
+    if claimed in builtin.kinds():
+        package = resource.group.partition(".")[0] or "core"
+        why = (
+            f"converting ({claimed.version}.{claimed.kind}) to ({package}.{resource.kind}): unknown conversion"
+        )
+    else:
+        where = quote(claimed.api_version)
+        why = f"no kind {quote(claimed.kind)} is registered for version {where} in scheme {quote(_SCHEME)}"
+    return BadRequest(
+        f"{claimed.kind} in version {quote(claimed.version)} cannot be handled as a {resource.kind}: {why}"
+    )

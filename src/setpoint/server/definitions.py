@@ -1,0 +1,175 @@
+"""The life of CustomResourceDefinitions: names, establishment, serving, and the clean-up when one is deleted.
+
+Whoever writes a definition has it served before the answer goes out: `after_write` settles its names, establishes it,
+and puts a new registry in place. A deleted definition first takes its instances with it; the last of them takes the
+definition.
+"""
+
+from typing import NamedTuple
+
+from setpoint.objects import meta
+from setpoint.objects.errors import Forbidden
+from setpoint.objects.tree import Object
+from setpoint.schema.crd import conditions
+from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition
+from setpoint.server import custom
+from setpoint.server.bootstrap import APISERVER
+from setpoint.server.context import Context, Services
+from setpoint.server.delete_options import DeleteOptions
+from setpoint.server.registry import Registry
+from setpoint.server.resource import Resource
+from setpoint.server.verbs.delete import delete_object
+from setpoint.store.contract import ExpectationFailed, Item
+
+GROUP, RESOURCE = "apiextensions.k8s.io", "customresourcedefinitions"
+PREFIX = f"/{GROUP}/{RESOURCE}/"
+
+
+class _Served(NamedTuple):
+    """The resources of a definition, and of which state of it they were made."""
+
+    state: tuple[str, int, str]
+    resources: list[Resource]
+
+
+class Definitions:
+    """The definitions of one server."""
+
+    def __init__(self) -> None:
+        self._services: Services
+        self._served: dict[str, _Served] = {}
+
+    def attach(self, services: Services) -> None:
+        """Tells whose definitions these are."""
+        self._services = services
+
+    async def load(self) -> None:
+        """Serves what the store has."""
+        for item in (await self._services.store.range(PREFIX)).items:
+            await self._settle(item.key)
+        await self._rebuild()
+
+    async def before_create(self, context: Context, resource: Resource, tree: Object) -> None:
+        """Refuses new instances of a definition that is on its way out."""
+        if resource.crd is None:
+            return
+        current = self._services.registry.definitions.get(resource.crd.name)
+        if current is not None and current.is_true(conditions.TERMINATING):
+            why = "create not allowed while custom resource definition is terminating"
+            raise Forbidden.of(resource.group_resource, tree["metadata"].get("name", ""), why)
+
+    async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
+        """Follows up the write of a definition."""
+        if resource.resource != RESOURCE or resource.group != GROUP:
+            return
+        name = meta.name(tree)
+        if meta.is_being_deleted(tree):
+            await self._rebuild()
+            await self._clean_up(context, name)
+        else:
+            await self._settle(PREFIX + name)
+            await self._rebuild()
+
+    async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
+        """Follows up the end of a definition, or of the last instance of one that is on its way out."""
+        if resource.crd is not None:
+            current = self._services.registry.definitions.get(resource.crd.name)
+            if current is not None and "deletionTimestamp" in current.metadata:
+                await self._clean_up(context, resource.crd.name)
+        elif resource.resource == RESOURCE and resource.group == GROUP:
+            await self._free_names(tree["spec"]["group"])
+            await self._rebuild()
+
+    async def _settle(self, key: str) -> None:
+        """Gives a definition its names and, if it has them all, establishes it."""
+        store, clock = self._services.store, self._services.clock
+        while (item := await store.get(key)) is not None:
+            tree = self._resource.item(item)
+            if meta.is_being_deleted(tree):
+                return
+            others = [self._resource.item(other) for other in (await store.range(PREFIX)).items if other.key != key]
+            settled = conditions.settle_names(tree, others, clock)
+            settled = conditions.judge_approval(settled, clock)
+            settled = conditions.establish(settled, clock)
+            if settled is tree or await self._put(item, settled):
+                return
+
+    async def _free_names(self, group: str) -> None:
+        """Lets the other definitions of a group have the names that became free."""
+        for item in (await self._services.store.range(PREFIX)).items:
+            if self._resource.item(item)["spec"]["group"] == group:
+                await self._settle(item.key)
+
+    async def _clean_up(self, context: Context, name: str) -> None:
+        """Deletes the instances of a definition that is on its way out, and then the definition."""
+        store, clock = self._services.store, self._services.clock
+        item = await store.get(PREFIX + name)
+        if item is None:
+            return
+        tree = self._resource.item(item)
+        if FINALIZER not in meta.finalizers(tree):
+            return
+        served = self._served.get(name)
+        verdict = conditions.NEVER_ESTABLISHED
+        if served is not None and served.resources:
+            resource = served.resources[0]
+            verdict = conditions.DELETION_COMPLETED
+            if await store.count(resource.storage.prefix):
+                started = conditions.set_condition(tree, conditions.DELETION_IN_PROGRESS, clock)
+                if started is not tree:
+                    await self._put(item, started)
+                    await self._delete_all(context, resource)
+                return
+        finished = conditions.finish_deletion(tree, verdict, clock)
+        if meta.finalizers(finished):
+            await self._put(item, finished)
+        else:
+            try:
+                await store.commit(item.key, None, item.revision, APISERVER, context.cause)
+            except ExpectationFailed:
+                return await self._clean_up(context, name)
+            await self._free_names(tree["spec"]["group"])
+        await self._rebuild()
+
+    async def _delete_all(self, context: Context, resource: Resource) -> None:
+        """Asks every instance to go; the last one that does comes back to `after_delete`."""
+        options = DeleteOptions(propagation_policy="Background")
+        for item in (await self._services.store.range(resource.storage.prefix)).items:
+            metadata = resource.item(item)["metadata"]
+            await delete_object(context, resource, metadata.get("namespace", ""), metadata["name"], options)
+
+    async def _put(self, item: Item, tree: Object) -> bool:
+        """Stores a definition; False where somebody else has written it meanwhile."""
+        try:
+            await self._services.store.commit(item.key, self._resource.encode(tree), item.revision, APISERVER)
+        except ExpectationFailed:
+            return False
+        return True
+
+    @property
+    def _resource(self) -> Resource:
+        found = self._services.registry.resource(GROUP, "v1", RESOURCE)
+        if found is None:
+            raise LookupError("the server does not serve CustomResourceDefinitions")
+        return found
+
+    async def _rebuild(self) -> None:
+        """Puts a registry in place that serves what the store has now. What did not change is kept."""
+        definitions: dict[str, CustomResourceDefinition] = {}
+        served: dict[str, _Served] = {}
+        for item in (await self._services.store.range(PREFIX)).items:
+            crd = CustomResourceDefinition.parse(self._resource.item(item))
+            definitions[crd.name] = crd
+            if conditions.is_served(crd):
+                served[crd.name] = self._serve(crd, item.revision)
+        self._served = served
+        custom_resources = [resource for found in served.values() for resource in found.resources]
+        self._services.registry = Registry(self._services.registry.builtin, custom_resources, definitions)
+
+    def _serve(self, crd: CustomResourceDefinition, revision: int) -> _Served:
+        names = crd.status.accepted_names
+        state = (str(crd.metadata.get("uid")), int(crd.metadata.get("generation", 0)), repr(names))
+        known = self._served.get(crd.name)
+        if known is not None and known.state == state:
+            return known
+        return _Served(state, custom.resources_of(crd, revision))

@@ -1,0 +1,67 @@
+"""The options of a write, from the query: who writes, whether it is only tried, how strictly fields are checked."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from setpoint.objects.errors import Invalid
+from setpoint.objects.field import FieldError, forbidden, not_supported, required
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.metavalidation import MAX_FIELD_MANAGER, validate_field_manager
+from setpoint.server.context import Context
+
+IGNORE, WARN, STRICT = "Ignore", "Warn", "Strict"
+_VALIDATIONS = ("", IGNORE, STRICT, WARN)
+
+
+class WriteOptions(NamedTuple):
+    """What a create, update or patch was asked with."""
+
+    field_manager: str
+    dry_run: bool = False
+    field_validation: str = WARN
+    force: bool = False
+
+
+def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteOptions:
+    """Reads the options of a write; `kind` is what errors call them. Raises Invalid."""
+    query = context.query
+    if not query and not apply:
+        return WriteOptions(manager_of(context))
+    manager, validation = context.parameter("fieldManager"), context.parameter("fieldValidation")
+    dry_run, force = query.get("dryRun", ()), "force" in query
+    errors: list[FieldError] = []
+    if apply and not manager:
+        errors.append(required("fieldManager", "is required for apply patch"))
+    if kind == "PatchOptions" and force and not apply:
+        errors.append(forbidden("force", "may not be specified for non-apply patch"))
+    errors += validate_field_manager(manager, "fieldManager")
+    errors += validate_dry_run(dry_run)
+    if validation not in _VALIDATIONS:
+        errors.append(not_supported("fieldValidation", validation, _VALIDATIONS))
+    if errors:
+        raise Invalid.of(GroupKind("meta.k8s.io", kind), "", errors)
+    return WriteOptions(
+        manager or manager_of(context), bool(dry_run), validation or WARN, force and truth(context.parameter("force"))
+    )
+
+
+def validate_dry_run(values: Sequence[str]) -> list[FieldError]:
+    """The faults of `dryRun`, which can only be `All`."""
+    if any(value != "All" for value in values):
+        return [not_supported("dryRun", list(values), ["All"])]
+    return []
+
+
+def truth(text: str) -> bool:
+    """A flag of the query: present is true, unless it says otherwise."""
+    return text not in ("false", "0")
+
+
+def manager_of(context: Context) -> str:
+    """The field manager of a client that does not name one: what its user agent says before the version."""
+    agent = context.request.headers.get("user-agent", "").partition("/")[0]
+    if not agent.isascii() or not agent.isprintable():
+        agent = "".join(char for char in agent if char.isprintable())
+    if len(agent) > MAX_FIELD_MANAGER // 4:
+        agent = agent.encode()[:MAX_FIELD_MANAGER].decode(errors="ignore")
+    return agent or "unknown"

@@ -1,0 +1,18 @@
+"""POST: a new object."""
+
+from setpoint.objects.meta import fill_namespace
+from setpoint.server.answer import object_answer
+from setpoint.server.context import Context
+from setpoint.server.decode import read_object
+from setpoint.server.exchange import Response
+from setpoint.server.options import write_options
+from setpoint.server.resource import Resource
+from setpoint.server.writing import create_object
+
+
+async def create(context: Context, resource: Resource) -> Response:
+    options = write_options(context, "CreateOptions")
+    tree = read_object(context, resource, options.field_validation)
+    fill_namespace(tree["metadata"], context.info.namespace if resource.namespaced else "")
+    written = await create_object(context, resource, tree, options)
+    return object_answer(context, resource, written.body, 201)

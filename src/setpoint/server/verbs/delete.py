@@ -1,0 +1,192 @@
+"""DELETE: the way of an object out of the log, at once or when its finalizers and its time allow it."""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from setpoint.objects import meta
+from setpoint.objects.errors import Conflict, NotFound
+from setpoint.objects.metavalidation import FOREGROUND, ORPHAN
+from setpoint.objects.status import success
+from setpoint.objects.times import format_time, parse_time
+from setpoint.objects.tree import Object
+from setpoint.server.admission import Operation
+from setpoint.server.answer import json_answer, list_answer, object_answer
+from setpoint.server.context import Context
+from setpoint.server.delete_options import DeleteOptions, delete_options
+from setpoint.server.exchange import Response
+from setpoint.server.resource import Resource
+from setpoint.server.selection import select
+from setpoint.store.contract import ExpectationFailed, Item
+
+
+class Deleted(NamedTuple):
+    """What came of a deletion: the object as it is now, or was last, and whether it is gone."""
+
+    tree: Object
+    body: bytes
+    gone: bool
+
+
+async def delete(context: Context, resource: Resource) -> Response:
+    options = delete_options(context)
+    deleted = await delete_object(context, resource, context.info.namespace, context.info.name, options)
+    if deleted.gone and not resource.strategy.returns_deleted_object:
+        metadata = deleted.tree["metadata"]
+        return json_answer(context, success(resource.group_resource, metadata["name"], metadata.get("uid", "")))
+    accepted = not deleted.gone and options.orphan_dependents is False
+    return object_answer(context, resource, deleted.body, 202 if accepted else 200)
+
+
+async def delete_collection(context: Context, resource: Resource) -> Response:
+    """Deletes what a list with the same parameters shows, and answers with that list."""
+    options = delete_options(context)
+    selected = await select(context, resource)
+    for tree in selected.trees:
+        metadata = tree["metadata"]
+        try:
+            await delete_object(context, resource, metadata.get("namespace", ""), metadata["name"], options)
+        except NotFound:
+            continue
+    return list_answer(context, resource, selected)
+
+
+async def delete_object(
+    context: Context, resource: Resource, namespace: str, name: str, options: DeleteOptions
+) -> Deleted:
+    """Deletes one object, or takes the next step towards it."""
+    store = context.services.store
+    key = resource.storage.key(namespace, name)
+    item = await store.get(key)
+    operation = Operation("DELETE", resource, namespace, name, "", None, None, options.dry_run, options.to_json())
+    await context.services.admission.mutate(context, operation)
+    while True:
+        if item is None:
+            raise NotFound.of(resource.group_resource, name)
+        tree = resource.item(item)
+        _check_preconditions(resource, name, options, tree)
+        operation.old = tree
+        await context.services.admission.validate(context, operation)
+        try:
+            return await _delete_once(context, resource, item, options)
+        except ExpectationFailed as failed:
+            item = failed.actual
+
+
+def _check_preconditions(resource: Resource, name: str, options: DeleteOptions, tree: Object) -> None:
+    uid, version = meta.uid(tree), meta.resource_version(tree)
+    if options.uid is not None and options.uid != uid:
+        raise Conflict.delete_uid(resource.group_kind, name, wanted=options.uid, found=uid)
+    if options.resource_version is not None and options.resource_version != version:
+        raise Conflict.delete_resource_version(
+            resource.group_kind, name, wanted=options.resource_version, found=version
+        )
+
+
+async def _delete_once(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
+    """One attempt. Raises ExpectationFailed where somebody else has written since the item was read."""
+    strategy = resource.strategy
+    tree = resource.item(item)
+    begun = None if meta.is_being_deleted(tree) else strategy.begin_deletion(tree, context.services.clock)
+    if begun is not None:
+        return await _store(context, resource, item, begun, options)
+    if strategy.own_finalizers(tree):
+        return Deleted(tree, resource.render(item.value, item.revision), False)
+    finalizers = _finalizers(resource, tree, options)
+    graceful = False
+    if strategy.is_graceful:
+        step = _grant_time(context, resource, tree, options)
+        if step is None:
+            return Deleted(tree, resource.render(item.value, item.revision), False)
+        graceful = True
+    if not finalizers and not graceful:
+        return await _remove(context, resource, item, options)
+    meta.put(tree["metadata"], "finalizers", finalizers)
+    if not graceful:
+        _mark(context, tree)
+    stored = await _store(context, resource, item, tree, options)
+    if finalizers or (graceful and tree["metadata"].get("deletionGracePeriodSeconds")):
+        return stored
+    if options.dry_run:
+        return Deleted(tree, stored.body, True)
+    # Given no time at all, it goes at once, but not before everybody was told that it will.
+    left = await context.services.store.get(item.key)
+    if left is not None:
+        await _remove(context, resource, left, options)
+    return Deleted(tree, stored.body, True)
+
+
+def _finalizers(resource: Resource, tree: Object, options: DeleteOptions) -> list[str]:
+    """The finalizers that the object has from now on: those of the garbage collector by how the client wants it."""
+    present = meta.finalizers(tree)
+    if not resource.strategy.has_dependents:
+        return present
+    wanted = ""
+    if options.orphan_dependents is not None:
+        wanted = ORPHAN if options.orphan_dependents else ""
+    elif options.propagation_policy is not None:
+        wanted = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation_policy, "")
+    else:
+        wanted = next((name for name in present if name in (ORPHAN, FOREGROUND)), "")
+    if wanted in present:
+        return [name for name in present if name == wanted or name not in (ORPHAN, FOREGROUND)]
+    kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+    return [*kept, wanted] if wanted else kept
+
+
+def _mark(context: Context, tree: Object) -> None:
+    """Marks an object that its finalizers keep as being deleted."""
+    metadata = tree["metadata"]
+    if "deletionTimestamp" not in metadata:
+        _bump(metadata)
+        metadata["deletionTimestamp"] = format_time(context.services.clock.now())
+    metadata["deletionGracePeriodSeconds"] = 0
+
+
+def _bump(metadata: Object) -> None:
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+
+
+def _grant_time(context: Context, resource: Resource, tree: Object, options: DeleteOptions) -> int | None:
+    """Sets how long the object has. None: it has been told already, and nothing changes."""
+    metadata = tree["metadata"]
+    requested = options.grace_period_seconds
+    if requested is not None and requested < 0:
+        requested = 1
+    if "deletionTimestamp" in metadata:
+        granted = metadata.get("deletionGracePeriodSeconds")
+        if granted is None:
+            return 0
+        if requested is None or requested >= granted:
+            return None
+        end = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=granted - requested)
+        metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = format_time(end), requested
+        return requested
+    seconds = resource.strategy.graceful_seconds(tree, requested)
+    metadata["deletionTimestamp"] = format_time(context.services.clock.now() + timedelta(seconds=seconds))
+    metadata["deletionGracePeriodSeconds"] = seconds
+    _bump(metadata)
+    return seconds
+
+
+async def _store(
+    context: Context, resource: Resource, item: Item, tree: Object, options: DeleteOptions
+) -> Deleted:
+    """Stores the object on its way out."""
+    value = resource.encode(tree)
+    revision = item.revision
+    if not options.dry_run and value != item.value:
+        revision = await context.services.store.commit(
+            item.key, value, item.revision, context.actor(), context.cause, resource.strategy.ttl(tree)
+        )
+        await context.services.definitions.after_write(context, resource, tree)
+    return Deleted(tree, resource.encoding.render(resource.encoding.encode(tree), revision), False)
+
+
+async def _remove(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
+    tree = resource.item(item)
+    body = resource.render(item.value, item.revision)
+    if not options.dry_run:
+        await context.services.store.commit(item.key, None, item.revision, context.actor(), context.cause)
+        await context.services.definitions.after_delete(context, resource, tree)
+    return Deleted(tree, body, True)

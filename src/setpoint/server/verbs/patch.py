@@ -1,0 +1,197 @@
+"""PATCH: a change to the stored object, in one of four languages, or a configuration to apply to it."""
+
+from collections.abc import Callable
+from functools import cache
+
+from setpoint.merge import jsonpatch, mergepatch, strategic
+from setpoint.objects import codec, yamltext
+from setpoint.objects.errors import (
+    BadRequest,
+    Conflict,
+    Invalid,
+    UnsupportedMediaType,
+    strict_decoding_text,
+    unknown_field,
+)
+from setpoint.objects.field import invalid
+from setpoint.objects.goformat import json_type
+from setpoint.objects.gotext import compact_json
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.meta import fill_namespace
+from setpoint.objects.tree import Json, Object
+from setpoint.schema import builtin
+from setpoint.server.answer import object_answer
+from setpoint.server.context import Context
+from setpoint.server.decode import check_kind, media_type
+from setpoint.server.exchange import Response
+from setpoint.server.options import IGNORE, STRICT, WriteOptions, write_options
+from setpoint.server.resource import Resource
+from setpoint.server.writing import PATCH_ATTEMPTS, Written, create_object, refuse_name, update_object
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+# Makes of an object the patched one, and gives what strict validation has against the patch itself.
+Patch = Callable[[Object], Json]
+
+
+async def patch(context: Context, resource: Resource) -> Response:
+    given = media_type(context)
+    check_media_type(given, resource)
+    options = write_options(context, "PatchOptions", apply=given == APPLY)
+    if given == APPLY:
+        written = await _apply(context, resource, options)
+    else:
+        change, repeated = read_patch(context, resource, given, options)
+        written = await _patch(context, resource, change, repeated, options, shown=given)
+    return object_answer(context, resource, written.body, 201 if written.created else 200)
+
+
+def check_media_type(given: str, resource: Resource) -> None:
+    """Refuses a language that the resource does not speak."""
+    if resource.is_custom:
+        if given not in (JSON_PATCH, MERGE_PATCH, APPLY):
+            raise UnsupportedMediaType.of([JSON_PATCH, MERGE_PATCH, APPLY])
+    elif given not in (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY):
+        raise UnsupportedMediaType("415: Unsupported Media Type", details=True)
+
+
+def read_patch(
+    context: Context, resource: Resource, given: str, options: WriteOptions
+) -> tuple[Patch, list[str]]:
+    """The patch as a function, and what strict validation has against its text."""
+    body, strict = context.request.body, options.field_validation != IGNORE
+    try:
+        tree = codec.decode(body)
+    except BadRequest as error:
+        raise BadRequest(f"error decoding patch: {error.message}") from None
+    repeated = codec.duplicate_fields(body, tree) if strict else []
+    if given == JSON_PATCH:
+        operations = jsonpatch.decode(tree, strict=strict)
+        repeated = [f"json patch {text}" for text in repeated] + (jsonpatch.unknown_fields(tree) if strict else [])
+        return lambda live: jsonpatch.apply(live, operations), repeated
+    if given == MERGE_PATCH:
+        return lambda live: mergepatch.apply(live, tree, strict=strict), repeated
+    schema = _patch_schemas()[f"#/definitions/{resource.definition}"]
+    return lambda live: strategic.merge(live, tree, schema), repeated
+
+
+@cache
+def _patch_schemas() -> strategic.PatchSchemas:
+    return strategic.PatchSchemas(builtin.resolve)
+
+
+async def _patch(
+    context: Context,
+    resource: Resource,
+    change: Patch,
+    repeated: list[str],
+    options: WriteOptions,
+    *,
+    shown: str,
+) -> Written:
+    info = context.info
+
+    def patched(live: Object) -> Object:
+        tree = change(live)
+        text = compact_json(tree)
+        try:
+            tree = check_kind(tree, resource, text.encode())
+            unknown = resource.shape.admit(tree)
+        except (BadRequest, ValueError) as error:
+            if resource.is_custom and isinstance(error, BadRequest):
+                raise
+            why = error.message if isinstance(error, BadRequest) else str(error)
+            raise _invalid_patch(text, why) from None
+        faults = [*repeated, *map(unknown_field, unknown)]
+        if faults and options.field_validation == STRICT:
+            raise _invalid_patch(text, strict_decoding_text(faults))
+        if faults and options.field_validation != IGNORE:
+            for fault in faults:
+                context.warn(fault)
+        resource.strategy.default(tree)
+        _check_place(context, resource, tree)
+        return tree
+
+    return await update_object(
+        context, resource, info.name, patched, options, subresource=info.subresource, attempts=PATCH_ATTEMPTS
+    )
+
+
+def _check_place(context: Context, resource: Resource, tree: Object) -> None:
+    """A patch changes neither the name nor the namespace."""
+    info = context.info
+    refuse_name(tree["metadata"].get("name", ""), info.name)
+    fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
+
+
+def _invalid_patch(shown: str, why: str) -> Invalid:
+    return Invalid.of(GroupKind("", ""), "", [invalid("patch", shown, why)])
+
+
+async def _apply(context: Context, resource: Resource, options: WriteOptions) -> Written:
+    """Server-side apply: the configuration becomes part of the object, which is made if need be."""
+    info = context.info
+    config, repeated = read_configuration(context, options)
+    manager = resource.field_manager(info.subresource, context.services.clock)
+
+    def merged(live: Object | None) -> Object:
+        tree = manager.apply(live, config, options.field_manager, force=options.force)
+        try:
+            resource.shape.admit(tree)
+        except ValueError as error:
+            raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
+        resource.strategy.default(tree)
+        return tree
+
+    def applied(live: Object) -> Object:
+        tree = merged(live)
+        _check_place(context, resource, tree)
+        return tree
+
+    async def created() -> Written:
+        tree = merged(None)
+        metadata = tree["metadata"]
+        if uid := metadata.get("uid"):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise Conflict.of(resource.group_resource, info.name, why)
+        metadata.pop("resourceVersion", None)
+        metadata.setdefault("name", info.name)
+        _check_place(context, resource, tree)
+        return await create_object(context, resource, tree, options, managed=True)
+
+    for text in repeated:
+        context.warn(text)
+    return await update_object(
+        context,
+        resource,
+        info.name,
+        applied,
+        options,
+        subresource=info.subresource,
+        managed=True,
+        attempts=PATCH_ATTEMPTS,
+        create=None if info.subresource else created,
+    )
+
+
+def read_configuration(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
+    """The configuration of an apply, and the keys that it gives twice."""
+    try:
+        document = yamltext.load(context.request.body)
+    except BadRequest as error:
+        raise BadRequest(f"error decoding patch: error converting YAML to JSON: {error.message}") from None
+    tree = document.tree
+    if tree is None:
+        tree = {}
+    if type(tree) is not dict:
+        why = f"json: cannot unmarshal {json_type(tree)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {why}")
+    if document.duplicates and options.field_validation == STRICT:
+        text = yamltext.strict_error(document.duplicates)
+        raise BadRequest(f"error strict decoding patch: error converting YAML to JSON: {text}")
+    return tree, [] if options.field_validation == IGNORE else list(document.duplicates)
+
+

@@ -1,0 +1,342 @@
+"""From an object to the log: what every write does once its body is decoded.
+
+`create_object` and `update_object` are the second half of the pipeline: mutate, validate, persist. They are also what
+the server itself writes with. An update reads, changes and writes again until nobody has written in between; a write
+that changes nothing is none.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from setpoint.merge.fieldmanager import restore_times
+from setpoint.objects import meta, metavalidation, owners
+from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
+from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.gotext import quote
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.names import generate_name
+from setpoint.objects.tree import Object
+from setpoint.server.admission import Operation
+from setpoint.server.context import Context
+from setpoint.server.options import WriteOptions
+from setpoint.server.resource import Resource
+from setpoint.store.contract import ABSENT, ExpectationFailed, Item
+
+# How often a generated name is tried, and how often a patch is applied to what others changed meanwhile.
+NAME_ATTEMPTS = 8
+PATCH_ATTEMPTS = 5
+_MANY_ATTEMPTS = 100
+
+Transform = Callable[[Object], Object]
+
+
+class Written(NamedTuple):
+    """What came of a write: the finished JSON of the object, the object itself, and whether it is new."""
+
+    body: bytes
+    tree: Object
+    created: bool = False
+
+
+async def create_object(
+    context: Context, resource: Resource, tree: Object, options: WriteOptions, *, managed: bool = False
+) -> Written:
+    """Stores a new object. `managed` says that its managedFields are right already, as after an apply."""
+    metadata = tree["metadata"]
+    if metadata.get("resourceVersion", "0") not in ("", "0"):
+        raise BadRequest("resourceVersion should not be set on objects to be created")
+    metadata.pop("resourceVersion", None)
+    meta.wipe_system_fields(metadata)
+    _remove_duplicate_owners(context, metadata)
+    if not managed:
+        manager = resource.field_manager("", context.services.clock)
+        tree = manager.update(None, tree, options.field_manager)
+        metadata = tree["metadata"]
+    operation = Operation(
+        "CREATE",
+        resource,
+        metadata.get("namespace", ""),
+        metadata.get("name", ""),
+        "",
+        tree,
+        None,
+        options.dry_run,
+    )
+    await context.services.admission.mutate(context, operation)
+    tree = operation.object or tree
+    _remove_duplicate_owners(context, tree["metadata"], after_admission=True)
+    return await _store_new(context, resource, tree, options, operation)
+
+
+async def _store_new(
+    context: Context, resource: Resource, tree: Object, options: WriteOptions, operation: Operation
+) -> Written:
+    services, metadata, strategy = context.services, tree["metadata"], resource.strategy
+    meta.fill_system_fields(metadata, services.clock, services.ids)
+    generated = bool(metadata.get("generateName")) and not metadata.get("name")
+    for attempt in range(NAME_ATTEMPTS):
+        if generated:
+            metadata["name"] = generate_name(metadata["generateName"], services.ids)
+        if attempt == 0:
+            _prepare_for_create(resource, tree)
+            _check_new(context, resource, tree)
+            await services.definitions.before_create(context, resource, tree)
+        operation.object, operation.name = tree, metadata["name"]
+        await services.admission.validate(context, operation)
+        key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
+        value = resource.encode(tree)
+        try:
+            if options.dry_run:
+                item = await services.store.get(key)
+                if item is not None:
+                    raise ExpectationFailed(key, ABSENT, item)
+                return Written(resource.encoding.encode(tree), tree, True)
+            revision = await services.store.commit(
+                key, value, ABSENT, context.actor(options.field_manager), context.cause, strategy.ttl(tree)
+            )
+            break
+        except ExpectationFailed as failed:
+            if not generated:
+                raise _already_exists(resource, metadata["name"], failed.actual) from None
+    else:
+        raise AlreadyExists.generated(resource.group_resource, metadata["name"])
+    metadata["resourceVersion"] = str(revision)
+    await services.definitions.after_write(context, resource, tree)
+    return Written(resource.render(value, revision), tree, True)
+
+
+def _already_exists(resource: Resource, name: str, item: Item | None) -> AlreadyExists:
+    deleting = item is not None and meta.is_being_deleted(resource.item(item))
+    return AlreadyExists.of(resource.group_resource, name, being_deleted=deleting)
+
+
+def _remove_duplicate_owners(context: Context, metadata: Object, *, after_admission: bool = False) -> None:
+    if "ownerReferences" in metadata:
+        warning = owners.remove_duplicates(metadata, after_admission=after_admission)
+        if warning:
+            context.warn(warning)
+
+
+def _prepare_for_create(resource: Resource, tree: Object) -> None:
+    strategy = resource.strategy
+    if "status" in resource.subresources and not strategy.creates_with_status:
+        for name in strategy.status_fields:
+            tree.pop(name, None)
+    if strategy.keeps_generation:
+        tree["metadata"]["generation"] = 1
+    strategy.prepare_for_create(tree)
+
+
+def _check_new(context: Context, resource: Resource, tree: Object) -> None:
+    strategy, metadata = resource.strategy, tree["metadata"]
+    errors = _kind_errors(resource, tree)
+    if not strategy.validates_metadata:
+        errors += metavalidation.validate_create(
+            metadata,
+            namespaced=resource.namespaced,
+            name_rule=strategy.name_errors,
+            builtin=not resource.is_custom,
+        )
+    errors += strategy.validate(tree)
+    errors, warnings = resource.shape.validate(tree, None, errors)
+    if errors:
+        raise Invalid.of(GroupKind(resource.group, tree["kind"]), metadata.get("name", ""), errors)
+    _warn(context, resource, tree, None, warnings)
+
+
+def _kind_errors(resource: Resource, tree: Object) -> list[FieldError]:
+    """A custom resource says its kind itself, and may say a wrong one."""
+    if tree["kind"] == resource.kind:
+        return []
+    return [invalid("kind", tree["kind"], f"must be {resource.kind}")]
+
+
+def _warn(context: Context, resource: Resource, tree: Object, old: Object | None, warnings: list[str]) -> None:
+    for text in (*warnings, *resource.strategy.warnings(tree, old)):
+        context.warn(text)
+    if resource.is_custom and "finalizers" in tree["metadata"]:
+        for text in metavalidation.finalizer_warnings(tree["metadata"], old and old["metadata"]):
+            context.warn(text)
+
+
+async def update_object(
+    context: Context,
+    resource: Resource,
+    name: str,
+    transform: Transform,
+    options: WriteOptions,
+    *,
+    subresource: str = "",
+    managed: bool = False,
+    attempts: int = _MANY_ATTEMPTS,
+    create: Callable[[], Awaitable[Written]] | None = None,
+) -> Written:
+    """Changes a stored object.
+
+    `transform` makes the new object of a copy of the stored one, which it may use up; it is asked again where somebody else has
+    written meanwhile. A resourceVersion or uid in what it gives is a precondition. `managed` says that it keeps the
+    managedFields itself. `create` is asked where there is no object.
+    """
+    store = context.services.store
+    key = resource.storage.key(context.info.namespace, name)
+    item = await store.get(key)
+    for _ in range(attempts):
+        if item is None:
+            if create is not None:
+                return await create()
+            raise NotFound.of(resource.group_resource, name)
+        old = resource.item(item)
+        new = transform(resource.item(item))
+        _check_preconditions(resource, name, key, new, item, old)
+        new = await _changed(context, resource, name, new, old, options, subresource, managed)
+        value: bytes | None = resource.encode(new)
+        if _is_finished(resource, new, old):
+            if options.dry_run:
+                return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
+            value = None
+        elif value == item.value:
+            return Written(resource.render(item.value, item.revision), new)
+        elif options.dry_run:
+            return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
+        try:
+            revision = await store.commit(
+                key, value, item.revision, context.actor(options.field_manager), context.cause,
+                None if value is None else resource.strategy.ttl(new),
+            )
+        except ExpectationFailed as failed:
+            item = failed.actual
+            continue
+        if value is None:
+            # What is gone is answered as it would have been stored, at the revision it was last stored at.
+            await context.services.definitions.after_delete(context, resource, new)
+            return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
+        new["metadata"]["resourceVersion"] = str(revision)
+        await context.services.definitions.after_write(context, resource, new)
+        return Written(resource.render(value, revision), new)
+    raise Conflict.modified(resource.group_resource, name)
+
+
+def _check_preconditions(
+    resource: Resource, name: str, key: str, new: Object, item: Item, old: Object
+) -> None:
+    metadata, stored = new["metadata"], old["metadata"]
+    uid = metadata.get("uid")
+    if uid and uid != stored.get("uid"):
+        raise Conflict.uid_precondition(
+            resource.group_resource, name, key=_upstream_key(resource, key), wanted=uid, found=stored.get("uid", "")
+        )
+    wanted = metadata.get("resourceVersion", "")
+    if wanted in ("", "0"):
+        if not resource.strategy.allows_unconditional_update:
+            error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise Invalid.of(GroupKind(resource.group, resource.resource), name, [error])
+    elif wanted != str(item.revision):
+        if not wanted.isascii() or not wanted.isdigit() or int(wanted) >= 1 << 64:
+            why = "value out of range" if wanted.isascii() and wanted.isdigit() else "invalid syntax"
+            raise BadRequest(f"strconv.ParseUint: parsing {quote(wanted)}: {why}")
+        if int(wanted) != item.revision:
+            raise Conflict.modified(resource.group_resource, name)
+    metadata["resourceVersion"] = stored["resourceVersion"]
+
+
+def _upstream_key(resource: Resource, key: str) -> str:
+    """The key as the real server would show it."""
+    place = key.removeprefix(resource.storage.prefix)
+    group = f"{resource.group}/" if resource.is_custom else ""
+    return f"/{group}{resource.resource}/{place}"
+
+
+async def _changed(
+    context: Context,
+    resource: Resource,
+    name: str,
+    new: Object,
+    old: Object,
+    options: WriteOptions,
+    subresource: str,
+    managed: bool,
+) -> Object:
+    """The object as it is to be stored: managed, admitted, prepared and found right."""
+    services = context.services
+    _remove_duplicate_owners(context, new["metadata"])
+    if not managed:
+        new = resource.field_manager(subresource, services.clock).update(old, new, options.field_manager)
+    operation = Operation("UPDATE", resource, context.info.namespace, name, subresource, new, old, options.dry_run)
+    await services.admission.mutate(context, operation)
+    new = operation.object or new
+    _remove_duplicate_owners(context, new["metadata"], after_admission=True)
+    prepare_for_update(resource, new, old, subresource)
+    _check_changed(context, resource, name, new, old, subresource)
+    operation.object = new
+    await services.admission.validate(context, operation)
+    return restore_times(old, new)
+
+
+def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str) -> None:
+    """Restores what this endpoint may not change, and counts what it did."""
+    strategy, metadata, stored = resource.strategy, new["metadata"], old["metadata"]
+    meta.restore_system_fields(metadata, stored)
+    if "status" in resource.subresources:
+        if subresource == "status":
+            _keep_all_but_status(resource, new, old)
+            metadata = new["metadata"]
+        else:
+            for field in strategy.status_fields:
+                _restore(new, old, field)
+    strategy.prepare_for_update(new, old, subresource)
+    metadata = new["metadata"]
+    if strategy.keeps_generation and subresource != "status" and strategy.bumps_generation(new, old):
+        metadata["generation"] = stored.get("generation", 0) + 1
+
+
+def _keep_all_but_status(resource: Resource, new: Object, old: Object) -> None:
+    strategy = resource.strategy
+    for field in {*new, *old}:
+        if field not in strategy.status_fields and field not in ("metadata", "apiVersion", "kind"):
+            _restore(new, old, field)
+    if not strategy.status_writes_metadata:
+        entries = new["metadata"].get("managedFields")
+        new["metadata"] = {**old["metadata"]}
+        meta.put(new["metadata"], "managedFields", entries)
+
+
+def _restore(new: Object, old: Object, field: str) -> None:
+    if field in old:
+        new[field] = old[field]
+    else:
+        new.pop(field, None)
+
+
+def _check_changed(
+    context: Context, resource: Resource, name: str, new: Object, old: Object, subresource: str
+) -> None:
+    strategy = resource.strategy
+    errors = _kind_errors(resource, new)
+    if not strategy.validates_metadata:
+        errors += metavalidation.validate_update(new["metadata"], old["metadata"], builtin=not resource.is_custom)
+    errors += strategy.validate_update(new, old, subresource)
+    errors, warnings = resource.shape.validate(new, old, errors)
+    if errors:
+        raise Invalid.of(GroupKind(resource.group, new["kind"]), name, errors)
+    _warn(context, resource, new, old, warnings)
+
+
+def _is_finished(resource: Resource, new: Object, old: Object) -> bool:
+    """Whether an update took away the last that kept a deleted object."""
+    metadata, stored = new["metadata"], old["metadata"]
+    return (
+        "deletionTimestamp" in stored
+        and not metadata.get("finalizers")
+        and not stored.get("deletionGracePeriodSeconds")
+        and not resource.strategy.own_finalizers(new)
+    )
+
+
+def refuse_name(found: str, wanted: str) -> None:
+    """An object must have the name that the request has."""
+    if not found:
+        raise BadRequest(f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided")
+    if found != wanted:
+        raise BadRequest(f"the name of the object ({found}) does not match the name on the URL ({wanted})")
+
+
