@@ -6,7 +6,8 @@ history and diff read its past, `why` walks its causes. Values are bytes; the st
 What every backend promises, and one test suite checks:
 
 * There is one revision for the whole store. A transaction that changes something makes exactly one new revision,
-  however many keys it writes; a write that changes nothing makes none.
+  however many keys it writes; a write that changes nothing makes none. Revisions only grow; where others share the
+  backend, numbers may be skipped.
 * A failed expectation changes nothing.
 * A commit that has returned is durable (as far as the backend was told to be) and visible to every later read.
 * A watcher sees each revision after the one it named exactly once, in order and whole, or is told it is too late.
