@@ -47,6 +47,10 @@ class _Uncertain(Exception):  # noqa: N818 - the walk starts again, counting
     """The budget may be used up, if every rule cost the most it could."""
 
 
+class _OverBudget(Exception):  # noqa: N818 - the end of the walk, once it is told
+    """One evaluation more than the budget of the object allows."""
+
+
 class _Run:
     """One validation: what it has found and what it has spent."""
 
@@ -56,6 +60,11 @@ class _Run:
         self.counting = counting
         self.trees = (tree, None if old is ABSENT else old)
         self.encoded = None if size is None else Largest(size, size, size).rounded()
+
+    def spend(self, cost: int) -> None:
+        if self.spent + cost > OBJECT_LIMIT:
+            raise _OverBudget if self.counting else _Uncertain
+        self.spent += cost
 
     @cached_property
     def measured(self) -> Largest:
@@ -207,14 +216,12 @@ class Rules:
         if not run.counting and program.fast is not None:
             bound = run.bound(program)
             if bound <= CALL_LIMIT:
-                if run.spent + bound > OBJECT_LIMIT:
-                    raise _Uncertain
                 try:
                     result = program.fast(tree, old)
                 except Exception:
                     result = None
                 if result is not None:
-                    run.spent += bound
+                    run.spend(bound)
                     return result
         return self._evaluate_exactly(run, program, tree, old, optional=optional)
 
@@ -226,12 +233,8 @@ class Rules:
         except RecursionError:
             raise EvaluationError("the expression is nested too deeply to be evaluated") from None
         finally:
-            if run.spent + state.cost > OBJECT_LIMIT:
-                if not run.counting:
-                    raise _Uncertain
-                if state.cost <= CALL_LIMIT:
-                    raise _OverBudget
-            run.spent += state.cost
+            # Also where it ended in an error: an error does not make it cheaper.
+            run.spend(state.cost)
 
     def _broken(
         self, run: _Run, path: str, compiled: CompiledRule, tree: Json, old: Json, correlation: Correlation
@@ -286,10 +289,6 @@ class Rules:
 
     def _report(self, run: _Run, path: str, text: str) -> None:
         run.errors.append(RuleError(invalid(path or ROOT, self._type, text)))
-
-
-class _OverBudget(Exception):  # noqa: N818
-    """One evaluation more than the budget of the object allows."""
 
 
 def compile_rules(schema: Schema, *, root: bool = True) -> Rules | None:
