@@ -29,8 +29,7 @@ def traversal_cost(value: Any, steps: Steps | None = None) -> int:
     if isinstance(value, bytes):
         return int(len(value) * STRING_FACTOR)
     if isinstance(value, list | Mapping):
-        steps = steps or Steps()
-        steps.take(len(value))
+        steps = Steps.into(value, steps)
         if isinstance(value, list):
             return sum(traversal_cost(item, steps) for item in value)
         return sum(traversal_cost(key) + traversal_cost(value.find(key), steps) for key in value.keys())  # noqa: SIM118

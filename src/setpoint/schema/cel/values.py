@@ -5,7 +5,7 @@ bool, str, bytes, float and None are themselves; int is CEL's int and `Uint` its
 (see `views`). Equality and order are CEL's, never Python's: `equal` and `compare`, not `==` and `<`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
 INT_MAX = 2**63 - 1
@@ -31,20 +31,30 @@ class CostExceeded(Exception):  # noqa: N818 - the end of a budget, which nothin
 # More than any budget lets an expression look at: growing beyond these ends it, before memory or time do.
 MAX_ITEMS = 1_000_000
 MAX_TEXT = 16 * 1024 * 1024
+_MAX_STEPS = 500_000
 
 
 class Steps:
-    """Counts the steps of an operation that goes into nested values, whose number no size tells."""
+    """Counts the steps of an operation that goes into nested values, whose number no size tells.
+
+    An expression can make a small value that holds another many times, and that one yet another: going into it would
+    take forever. What such an operation finds on its first level is paid for by its cost.
+    """
 
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self.left = MAX_ITEMS
+        self.left = _MAX_STEPS
 
-    def take(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
+    @staticmethod
+    def into(value: Sized, steps: "Steps | None") -> "Steps":
+        """The count to go into a value with: a new one at the first level, less its size below."""
+        if steps is None:
+            return Steps()
+        steps.left -= len(value)
+        if steps.left < 0:
             raise CostExceeded
+        return steps
 
 
 def no_such_overload() -> EvaluationError:
@@ -158,7 +168,6 @@ class Mapping:
     def equals(self, other: "Mapping", steps: Steps) -> bool:
         if len(self) != len(other):
             return False
-        steps.take(len(self))
         for key in self.keys():
             found = other.find(key)
             if found is ABSENT or not equal(self.find(key), found, steps):
@@ -233,11 +242,11 @@ def equal(a: Any, b: Any, steps: Steps | None = None) -> bool:
     if isinstance(a, list):
         if not isinstance(b, list):
             raise no_such_overload()
-        return _lists_equal(a, b, steps or Steps())
+        return _lists_equal(a, b, Steps.into(a, steps))
     if isinstance(a, Mapping):
         if not isinstance(b, Mapping):
             raise no_such_overload()
-        return a.equals(b, steps or Steps())
+        return a.equals(b, Steps.into(a, steps))
     if isinstance(a, Optional):
         if not isinstance(b, Optional) or a.present is not b.present:
             return False
@@ -248,7 +257,6 @@ def equal(a: Any, b: Any, steps: Steps | None = None) -> bool:
 def _lists_equal(a: list[Any], b: list[Any], steps: Steps) -> bool:
     if len(a) != len(b):
         return False
-    steps.take(len(a))
     if isinstance(a, SetList):
         return {_hashable(item) for item in a} == {_hashable(item) for item in b}
     if isinstance(a, MapList):

@@ -121,10 +121,10 @@ def _string(value: Any, _precision: int | None) -> str:
         return format_timestamp(value)
     if isinstance(value, Type):
         return runtime_name(value)
-    return _nested(value, Steps())
+    return _nested(value)
 
 
-def _nested(value: Any, steps: Steps) -> str:
+def _nested(value: Any, above: Steps | None = None) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -144,10 +144,10 @@ def _nested(value: Any, steps: Steps) -> str:
     if isinstance(value, Type):
         return runtime_name(value)
     if isinstance(value, list):
-        steps.take(len(value))
+        steps = Steps.into(value, above)
         return "[" + ", ".join(_nested(item, steps) for item in value) + "]"
     if isinstance(value, Mapping):
-        steps.take(len(value))
+        steps = Steps.into(value, above)
         pairs = sorted((_nested(key, steps), _nested(value.find(key), steps)) for key in value.keys())  # noqa: SIM118
         return "{" + ", ".join(f"{key}:{item}" for key, item in pairs) + "}"
     raise _wrong(RULES["s"], value)
