@@ -5,11 +5,10 @@ from functools import cache, cached_property
 from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
 from setpoint.objects.field import FieldError
-from setpoint.objects.objectmeta import coerce
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
-from setpoint.schema.compile import CompiledSchema, compile_schema
 from setpoint.schema.validation import Verdict
+from setpoint.server.kinds.normal import normalize
 
 
 class BuiltinShape:
@@ -19,19 +18,14 @@ class BuiltinShape:
         self._definition = definition
 
     @cached_property
-    def compiled(self) -> CompiledSchema:
-        return compile_schema(builtin.schema(self._definition), resolve=builtin.resolve_schema)
-
-    @cached_property
     def type(self) -> Type:
         return _types().definition(self._definition)
 
     def admit(self, tree: Object) -> list[str]:
-        tree["metadata"], unknown = coerce(tree.get("metadata"), within="metadata.")
-        return self.compiled.admit(tree) + unknown
+        return normalize(tree, self._definition)
 
     def readmit(self, tree: Object) -> None:
-        self.compiled.admit(tree)
+        normalize(tree, self._definition)
 
     def trim(self, tree: Object) -> None:
         """The conversions between versions of built-in kinds leave nothing over."""
