@@ -11,6 +11,10 @@ class Peer(NamedTuple):
     # The verified client certificate's common name and organizations; both empty without one.
     common_name: str = ""
     organizations: Sequence[str] = ()
+    # The SHA-256 of that certificate, in hexadecimal.
+    fingerprint: str = ""
+    # Code in our own process: it needs no credentials, and may bring some to be somebody else.
+    in_process: bool = False
 
 
 class Request(NamedTuple):
@@ -44,16 +48,25 @@ class Sink(Protocol):
         """Hands a frame over, at once. False: the other side is gone, or was too slow and has been cut off; the stream
         should end."""
 
+    async def drain(self) -> bool:
+        """Returns when the other side has taken most of what was written. A stream that has much to write at once (the
+        initial events of a watch) waits here now and then: what is written without waiting beyond some megabytes
+        makes the other side count as too slow. False: the stream should end."""
+
     @property
     def closed(self) -> bool:
-        """Whether nothing more can be written."""
+        """Whether the stream should end: the other side has gone, or the server is shutting down."""
 
     async def wait_closed(self) -> None:
         """Returns when the other side has gone, or the server is shutting down and the stream should end."""
 
 
 class Stream(Protocol):
-    """A body that is made while it is sent, such as a watch. Returning ends it cleanly."""
+    """A body that is made while it is sent, such as a watch.
+
+    What it holds it takes hold of in `run`, which may never be called (a HEAD request has no body), and lets go of when
+    `run` ends: by returning, which ends the body cleanly, or cancelled, when the other side is gone.
+    """
 
     async def run(self, sink: Sink) -> None: ...
 

@@ -1,8 +1,14 @@
 """Listens on sockets, makes a connection of each client, sweeps out the idle and the stuck, and shuts down in order."""
 
 import asyncio
+import errno
+import hashlib
+import os
+import socket
 import ssl
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from setpoint.objects.clock import Clock
@@ -11,8 +17,9 @@ from setpoint.server.http.connection import Connection
 from setpoint.server.http.limits import Limits
 from setpoint.server.http.message import DateHeader
 
-_SWEEP_SECONDS = 5.0
 _BACKLOG = 1024
+# A peer whose machine is gone, with a watch on, is found out by the system after a minute and a half.
+_KEEP_ALIVE = (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
 
 
 class Listener:
@@ -26,60 +33,138 @@ class Listener:
         self._clock = clock
         self._date = DateHeader()
         self._servers: list[asyncio.Server] = []
-        self._sweep: asyncio.TimerHandle | None = None
+        self._paths: list[str] = []
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._closing = False
+        self._empty = asyncio.Event()
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
         """Listens on an address; port 0 picks a free one. Returns where it listens."""
-        server = await self.loop.create_server(self._connect, host, port, ssl=tls, backlog=_BACKLOG)
-        self._add(server)
-        address: tuple[str, int] = server.sockets[0].getsockname()[:2]
-        return address
+        [(family, kind, protocol, _, address), *_] = await self.loop.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        sock = socket.socket(family, kind, protocol)
+        try:
+            # Connections inherit these from the socket they come in at.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _KEEP_ALIVE:
+                if hasattr(socket, option):
+                    sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+            sock.bind(address)
+            await self._serve(sock, tls)
+        except BaseException:
+            sock.close()
+            raise
+        found: tuple[str, int] = sock.getsockname()[:2]
+        return found
 
     async def listen_unix(self, path: str) -> None:
-        """Listens on a unix socket. Whoever may open the file may connect."""
-        self._add(await self.loop.create_unix_server(self._connect, path, backlog=_BACKLOG))
+        """Listens on a unix socket that only our own user may open. One that nobody listens on any more is replaced."""
+        _remove_abandoned(path)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            mask = os.umask(0o177)
+            try:
+                sock.bind(path)
+            finally:
+                os.umask(mask)
+            await self._serve(sock, None)
+        except BaseException:
+            sock.close()
+            raise
+        self._paths.append(path)
 
     async def close(self, grace: float = 5.0) -> None:
         """Takes no new connections, lets requests finish and streams end; after `grace` seconds cuts off the rest."""
-        if self._sweep:
-            self._sweep.cancel()
+        self._closing = True
+        if self._sweeping:
+            self._sweeping.cancel()
         for server in self._servers:
             server.close()
+        for path in self._paths:
+            with suppress(OSError):
+                os.unlink(path)
         for connection in tuple(self.connections):
-            connection.shut_down()
-        give_up = self.loop.time() + grace
-        while self.connections and self.loop.time() < give_up:
-            await self._clock.sleep(0.01)
+            connection.end()
+        if self.connections:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), grace)
         for connection in tuple(self.connections):
             connection.abort()
         self._servers.clear()
+        self._paths.clear()
 
-    def _add(self, server: asyncio.Server) -> None:
+    async def _serve(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
+        sock.setblocking(False)
+        if sock.family == socket.AF_UNIX:
+            server = await self.loop.create_unix_server(self._connect, sock=sock, backlog=_BACKLOG)
+        else:
+            server = await self.loop.create_server(
+                self._connect,
+                sock=sock,
+                ssl=tls,
+                backlog=_BACKLOG,
+                ssl_handshake_timeout=self.limits.handshake_seconds if tls else None,
+                ssl_shutdown_timeout=self.limits.farewell_seconds if tls else None,
+            )
         self._servers.append(server)
-        if self._sweep is None:
-            self._sweep = self.loop.call_later(_SWEEP_SECONDS, self._sweep_out)
+        if self._sweeping is None:
+            self._sweeping = self.loop.call_later(self.limits.sweep_seconds, self._sweep)
 
     def _connect(self) -> Connection:
         return Connection(self)
 
-    def _sweep_out(self) -> None:
+    def _sweep(self) -> None:
         now = self.loop.time()
         for connection in tuple(self.connections):
-            if connection.deadline < now:
-                connection.abort()
-        self._sweep = self.loop.call_later(_SWEEP_SECONDS, self._sweep_out)
+            connection.sweep(now)
+        self._sweeping = self.loop.call_later(self.limits.sweep_seconds, self._sweep)
 
-    def date_line(self) -> bytes:
+    # What connections ask.
+
+    def joined(self, connection: Connection) -> None:
+        self.connections.add(connection)
+        if self._closing:
+            connection.end()
+
+    def left(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        if self._closing and not self.connections:
+            self._empty.set()
+
+    def date_line(self) -> str:
         return self._date.line(self._clock.now())
 
     @staticmethod
     def peer(transport: asyncio.BaseTransport) -> Peer:
+        """Who is at the other end."""
         address = transport.get_extra_info("peername")
         text = f"{address[0]}:{address[1]}" if isinstance(address, tuple) else ""
-        certificate: dict[str, Any] = transport.get_extra_info("peercert") or {}
+        tls = transport.get_extra_info("ssl_object")
+        certificate: dict[str, Any] = (tls and tls.getpeercert()) or {}
+        if not certificate:
+            return Peer(text)
         subject = [pair for part in certificate.get("subject", ()) for pair in part]
-        return Peer(text, _first(subject, "commonName"), tuple(v for k, v in subject if k == "organizationName"))
+        return Peer(
+            text,
+            _first(subject, "commonName"),
+            tuple(value for name, value in subject if name == "organizationName"),
+            hashlib.sha256(tls.getpeercert(True)).hexdigest(),
+        )
 
 
 def _first(subject: Sequence[tuple[str, str]], name: str) -> str:
     return next((value for key, value in subject if key == name), "")
+
+
+def _remove_abandoned(path: str) -> None:
+    """Removes the socket that a server left behind which did not shut down in order."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise FileExistsError(errno.EEXIST, "there is a file that is no socket", path)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.settimeout(1.0)
+            if sock.connect_ex(path) == 0:
+                raise OSError(errno.EADDRINUSE, "another server listens there", path)
+        os.unlink(path)

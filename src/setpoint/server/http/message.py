@@ -7,13 +7,17 @@ from http import HTTPStatus
 import msgspec
 
 from setpoint.objects.errors import APIError
-from setpoint.objects.tree import Object
 from setpoint.server.exchange import Response
 
 LAST_CHUNK = b"0\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
-_STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus}
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
+# Answers that never have a body, and so no length of one either.
+_BODILESS = frozenset((204, 304))
+_NO_BREAKS = str.maketrans("\r\n\0", "   ")
+
+_encode = msgspec.json.Encoder().encode
 
 
 class DateHeader:
@@ -21,41 +25,44 @@ class DateHeader:
 
     def __init__(self) -> None:
         self._second = -1
-        self._line = b""
+        self._line = ""
 
-    def line(self, now: datetime) -> bytes:
+    def line(self, now: datetime) -> str:
         second = int(now.timestamp())
         if second != self._second:
             self._second = second
-            self._line = b"Date: %b\r\n" % format_datetime(now, usegmt=True).encode()
+            self._line = f"Date: {format_datetime(now, usegmt=True)}\r\n"
         return self._line
 
 
-def head(response: Response, date: bytes, length: int | None, keep_alive: bool) -> bytes:
-    """Status line and headers. Without a length the body follows in chunks."""
-    lines = [_STATUS_LINES.get(response.status) or b"HTTP/1.1 %d \r\n" % response.status, date]
+def head(response: Response, date: str, framing: str, connection: str = "") -> bytes:
+    """Status line and headers; `framing` and `connection` are the header lines that say how the body ends, and what
+    becomes of the connection."""
+    lines = [_STATUS_LINES.get(response.status) or f"HTTP/1.1 {response.status} \r\n", date]
     if response.content_type:
-        lines.append(b"Content-Type: %b\r\n" % response.content_type.encode("latin-1", "replace"))
-    lines += [
-        b"%b: %b\r\n" % (name.encode("latin-1", "replace"), _line(value).encode("utf-8"))
-        for name, value in response.headers
-    ]
-    lines.append(b"Transfer-Encoding: chunked\r\n" if length is None else b"Content-Length: %d\r\n" % length)
-    if not keep_alive:
-        lines.append(b"Connection: close\r\n")
-    lines.append(b"\r\n")
-    return b"".join(lines)
+        lines.append(f"Content-Type: {response.content_type}\r\n")
+    for name, value in response.headers:
+        # A header is one line: what would end it early is shown as a space.
+        safe = value if value.isprintable() else value.translate(_NO_BREAKS)
+        lines.append(f"{name}: {safe}\r\n")
+    lines += (framing, connection, "\r\n")
+    return "".join(lines).encode("utf-8", "replace")
 
 
-def _line(value: str) -> str:
-    # A header is one line: what would end it early is shown as a space.
-    return value.translate(_NO_BREAKS) if "\n" in value or "\r" in value else value
+def length(response: Response, size: int) -> str:
+    """The framing of a body whose size is known."""
+    return "" if response.status in _BODILESS else f"Content-Length: {size}\r\n"
 
 
-_NO_BREAKS = str.maketrans("\r\n", "  ")
+CHUNKED = "Transfer-Encoding: chunked\r\n"
+# A body that ends with the connection, for those who know no chunks.
+UNTIL_CLOSED = ""
+
+CLOSE = "Connection: close\r\n"
+# Who speaks HTTP/1.0 must be told that the connection stays.
+KEEP_ALIVE = "Connection: keep-alive\r\n"
 
 
 def refusal(error: APIError) -> Response:
     """The answer of the edge itself to a request that does not reach the handler."""
-    status: Object = error.to_status()
-    return Response(error.code, "application/json", msgspec.json.encode(status) + b"\n")
+    return Response(error.code, "application/json", _encode(error.to_status()) + b"\n")
