@@ -11,7 +11,7 @@ from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, 
 from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, RESULT_COSTS
 from setpoint.schema.cel.dispatch import dispatcher
 from setpoint.schema.cel.functions import Functions, Overload
-from setpoint.schema.cel.gathering import Gathering, ListGathering, MapGathering
+from setpoint.schema.cel.gathering import Gathering, gather_list, gather_map
 from setpoint.schema.cel.library.conversions import type_of_value
 from setpoint.schema.cel.state import Run, State
 from setpoint.schema.cel.values import (
@@ -361,9 +361,9 @@ class _Compiler:
         if not isinstance(step, Call):
             return None
         if isinstance(node.initial, ListExpr) and step.function == "_+_" and isinstance(step.args[1], ListExpr):
-            return ListGathering(predicate, [self.compile(step.args[1].elements[0]).run])
+            return gather_list(predicate, self.compile(step.args[1].elements[0]).run)
         if isinstance(node.initial, MapExpr) and step.function == "cel.@mapInsert":
-            return MapGathering(predicate, [self.compile(argument).run for argument in step.args[1:]])
+            return gather_map(predicate, [self.compile(argument).run for argument in step.args[1:]])
         return None
 
 

@@ -3,25 +3,20 @@
 The language defines them by adding to a copy, which would take quadratic time.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from setpoint.schema.cel.cost_runtime import LIST_COST
 from setpoint.schema.cel.state import Run, State
 from setpoint.schema.cel.values import Mapping, MapValue, no_such_overload
 
 
-class Gathering:
-    """One step of a macro that gathers: the predicate if there is one, then the parts of what is added."""
+class Gathering(NamedTuple):
+    """What a macro gathers: how it begins, what decides whether to add, and how it adds."""
 
-    def __init__(self, predicate: Run | None, parts: list[Run]) -> None:
-        self.predicate = predicate
-        self.parts = parts
-
-    def start(self) -> Any:
-        raise NotImplementedError
-
-    def add(self, state: State, gathered: Any) -> None:
-        raise NotImplementedError
+    start: Callable[[], Any]
+    add: Callable[[State, Any], None]
+    predicate: Run | None
 
     def step(self, state: State, gathered: Any) -> None:
         if self.predicate is not None:
@@ -34,22 +29,22 @@ class Gathering:
         self.add(state, gathered)
 
 
-class ListGathering(Gathering):
-    def start(self) -> list[Any]:
-        return []
+def gather_list(predicate: Run | None, element: Run) -> Gathering:
+    """Of `map`, `filter` and `transformList`."""
 
-    def add(self, state: State, gathered: list[Any]) -> None:
-        value = self.parts[0](state)
+    def add(state: State, gathered: list[Any]) -> None:
+        value = element(state)
         state.charge(LIST_COST + 2)
         gathered.append(value)
 
+    return Gathering(list, add, predicate)
 
-class MapGathering(Gathering):
-    def start(self) -> MapValue:
-        return MapValue()
 
-    def add(self, state: State, gathered: MapValue) -> None:
-        values = [part(state) for part in self.parts]
+def gather_map(predicate: Run | None, parts: list[Run]) -> Gathering:
+    """Of `transformMap`, which adds a key and a value, and `transformMapEntry`, which adds all entries of a map."""
+
+    def add(state: State, gathered: MapValue) -> None:
+        values = [part(state) for part in parts]
         state.charge(2)
         if len(values) == 2:
             gathered.insert(values[0], values[1])
@@ -57,5 +52,7 @@ class MapGathering(Gathering):
         more = values[0]
         if not isinstance(more, Mapping):
             raise no_such_overload()
-        for key in more.keys():  # noqa: SIM118
+        for key in more.keys():  # noqa: SIM118 - a map of CEL does not iterate by itself
             gathered.insert(key, more.find(key))
+
+    return Gathering(MapValue, add, predicate)
