@@ -201,6 +201,9 @@ class _Generator:
         if node.function == "value":
             return self.load(f"_nn({inner.source})", inner.shape)
         default = self.value(node.args[0])
+        if isinstance(node.args[0], ListExpr) and not node.args[0].elements:
+            # An empty list is one of any kind.
+            return _Value(f"_or({inner.source}, [])", inner.shape, "_nn")
         if default.shape is not inner.shape and inner.shape.type.kind in ("list", "map", "struct"):
             raise _Unsupported
         return _Value(f"_or({inner.source}, {default.source})", inner.shape if default.shape else None)
@@ -318,6 +321,8 @@ class _Generator:
         return _Value(f"{self.bind(implementation)}({arguments})")
 
     def list_literal(self, node: ListExpr) -> _Value:
+        if not node.elements:
+            return _Value("[]")
         if node.optional or node.type.params[0].kind not in _EXACT_KINDS:
             raise _Unsupported
         return _Value("[" + ", ".join(self.finished(element) for element in node.elements) + "]")
