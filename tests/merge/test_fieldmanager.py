@@ -167,7 +167,7 @@ def test_updaters_of_different_versions_do_not_become_one(clock: ManualClock) ->
         body = {**thing({**live["spec"], f"k{number:02}": "1"}), "apiVersion": version}
         live = managers[version].update({**live, "apiVersion": version}, body, f"u{number:02}")
     ancient = [entry for entry in entries(live) if entry["manager"] == "ancient-changes"]
-    assert [(entry["apiVersion"], list(entry["fieldsV1"]["f:spec"])) for entry in ancient] == [
+    assert [(entry["apiVersion"], sorted(entry["fieldsV1"]["f:spec"])) for entry in ancient] == [
         (V1, [".", "f:first", "f:k00", "f:k02"])
     ]
     assert len(entries(live)) == 10

@@ -129,7 +129,7 @@ class FieldManager:
         if fields:
             before = managers[me].fields if me in managers else EMPTY
             if not fieldset.is_subset(fields, before):
-                before = fieldset.ordered(fieldset.union(fields, before), before)
+                before = fieldset.union(fields, before)
             managers[me] = Managed(before, self._version, applied=False, time=self._now())
         return managers
 
@@ -141,7 +141,8 @@ class FieldManager:
         new, managers = self._updater.apply(live, config, fields, self._version, managers, me, force)
         owned = fieldset.difference(managers[me].fields, _STRIPPED) if me in managers else EMPTY
         if owned:
-            owned = last.fields if owned == last.fields else fieldset.ordered(owned, last.fields)
+            if owned == last.fields:
+                owned = last.fields
             time = last.time if new is live else self._now()
             managers[me] = Managed(owned, self._version, applied=True, time=time)
         else:
@@ -230,7 +231,7 @@ def _capped(managers: Managers) -> Managers:
             continue
         if bucket not in managers:
             managers[bucket] = managers.pop(first)
-        fields = fieldset.ordered(fieldset.union(managed.fields, managers[bucket].fields))
+        fields = fieldset.union(managed.fields, managers[bucket].fields)
         del managers[identifier]
         # The time of the younger one is the truer.
         managers[bucket] = Managed(fields, managed.api_version, applied=False, time=managed.time)

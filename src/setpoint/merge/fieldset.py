@@ -5,7 +5,8 @@ operations are walks over dicts. In a node, `{}` means that the path is a member
 path that is a member and has members below it; a node with children and no mark is only on the way. No node is empty
 and not a member. The empty set is the empty dict.
 
-Sets are never changed once made: every operation returns a set that may share nodes with its operands.
+Sets are never changed once made: every operation returns a set that may share nodes with its operands. The order of
+elements in a dict says nothing; whoever encodes a set sorts it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -202,31 +203,6 @@ def _paths(fields: FieldSet, prefix: Path) -> Iterator[Path]:
 def path_text(path: Sequence[str]) -> str:
     """A path as messages show it: `.spec.ports[port=80,protocol="TCP"].name`."""
     return "".join(map(pathelement.element_text, path))
-
-
-def ordered(fields: FieldSet, known: FieldSet = EMPTY) -> FieldSet:
-    """The same set with its elements in the order FieldsV1 lists them; the set itself when they are so already.
-
-    Where a part equals that of the `known` set, which is in order, it is taken from there.
-    """
-    in_order = sorted(fields)
-    # Texts sort like elements, except that keys and values compare as JSON and that indexes come last.
-    if len(in_order) > 1 and in_order[-2] > "g":
-        in_order.sort(key=pathelement.sort_key)
-    moved = list(fields) != in_order
-    if not any(fields.values()):
-        return dict.fromkeys(in_order, LEAF) if moved else fields
-    found = {}
-    for element in in_order:
-        node = fields[element]
-        if node:
-            twin = known.get(element, EMPTY)
-            sorted_node = twin if twin == node else ordered(node, twin)
-            moved = moved or sorted_node is not node
-            found[element] = sorted_node
-        else:
-            found[element] = node
-    return found if moved else fields
 
 
 def parse(fields: Json) -> FieldSet:

@@ -131,7 +131,7 @@ def parse(entries: Json) -> Managers:
         if fields_type != "FieldsV1":
             raise ManagedFieldsError(f"invalid fieldsType {quote(fields_type)} in managed fields entry {index}")
         try:
-            fields = fieldset.ordered(fieldset.parse(entry.get("fieldsV1")))
+            fields = fieldset.parse(entry.get("fieldsV1"))
         except FieldSetError as error:
             raise ManagedFieldsError(f"error decoding set of managed fields entry {index}: {error}") from None
         applied = operation == APPLY
