@@ -41,6 +41,12 @@ def changed(number: int) -> bytes:
     )
 
 
+# Made beforehand, so that no side is charged for it; 512 keys, and 509 values so that every write changes its key.
+KEYS = [f"/registry/data.example.com/databases/shop/orders-{n}" for n in range(512)]
+VALUES = [changed(n) for n in range(509)]
+CAUSES = [Cause.reconcile("database", "shop/orders", f"{n:032x}") for n in range(1000)]
+
+
 # Rates
 
 
@@ -61,10 +67,9 @@ def _rates() -> Iterator[Figure]:
     disk, bare = max(rounds["disk"]), max(rounds["bare"])
     # A disk is slow when syncing takes much longer than the work of a commit.
     aim = 3 if disk > 5000 else 8
-    best = max(ours / theirs for ours, theirs in zip(rounds["32"], rounds["bare"], strict=True))
     yield Figure(
         f"sqlite: durable commits of 2 KB, {WRITERS} writers", max(rounds["32"]), "commits/s",
-        "a bare loop that syncs each", bare, f"at least {aim}x in one round (best {best:.1f}x)", best >= aim,
+        "a bare loop that syncs each", bare, f"at least {aim}x", max(rounds["32"]) / bare >= aim,
     )  # fmt: skip
     yield Figure("sqlite: the same", max(rounds["32"]), "commits/s", "appends + fdatasync of the disk", disk)
     yield Figure("sqlite: durable commits, 1 writer", max(rounds["1"]), "commits/s", "the bare loop", bare)
@@ -97,7 +102,7 @@ def _bare_loop(path: Path) -> float:
     count = 0
     start = time.perf_counter()
     while time.perf_counter() - start < SECONDS:
-        key, value = f"/registry/databases/{count % WRITERS}/{count % 500}", changed(count)
+        key, value = KEYS[count % len(KEYS)], VALUES[count % len(VALUES)]
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("INSERT INTO log (key, value) VALUES (?, ?)", (key, value))
         connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", (key, count, value))
@@ -114,11 +119,11 @@ async def _commits(path: Path, writers: int, durability: Durability) -> float:
 
     async def write(number: int) -> None:
         nonlocal count
-        turn = 0
+        turn = number
         while time.perf_counter() < end:
-            turn += 1
-            key = f"/registry/databases/{number}/{turn % 16}"
-            await store.commit(key, changed(turn), ANY, ACTOR, Cause.reconcile("db", f"{number}/x", f"{turn:032x}"))
+            turn += writers
+            cause = CAUSES[turn % len(CAUSES)]
+            await store.commit(KEYS[turn % len(KEYS)], VALUES[turn % len(VALUES)], ANY, ACTOR, cause)
             count += 1
 
     await asyncio.gather(*(write(number) for number in range(writers)))
@@ -206,6 +211,7 @@ def _fill(path: Path, keys: list[str]) -> float:
         connection.execute("BEGIN IMMEDIATE")
         for key in keys:
             journal.transact([Write(key, value)], ACTOR, cause, float(n))
+        journal.flush()
         connection.execute("COMMIT")
         if n % 20 == 0:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")

@@ -410,6 +410,7 @@ def test_what_is_forgotten_but_not_yet_swept_is_not_told(tmp_path: Path) -> None
     for n, key in enumerate(["a", "gone", "a", "b", "gone", "a"], 1):
         value = None if key == "gone" and n == 5 else b"%d" % n
         assert journal.transact([Write(key, value)], ACTOR, None, 0.0)[0] == n
+    journal.flush()
     journal.compact(5)
     told = [[(3, "a"), (4, "b"), (6, "a")], [6, 3], []]
 

@@ -109,6 +109,10 @@ def _shared_end(old: bytes, new: bytes) -> int:
 
 def _number(value: int) -> bytes:
     """A number in seven bits a byte, the last one with its high bit clear."""
+    if value < 0x80:
+        return bytes((value,))
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     digits = bytearray()
     while value > 0x7F:
         digits.append(value & 0x7F | 0x80)

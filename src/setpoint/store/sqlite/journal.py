@@ -1,7 +1,8 @@
 """Writing the file: what a commit, an expiry, a compaction and a restoring do to its rows.
 
-All of it runs inside a transaction that the writer begins and ends. What is remembered here between transactions is
-read again after one was rolled back.
+All of it runs inside a transaction that the writer begins and ends. The commits that share one work on the rows in
+memory; `flush` writes them all at its end, a key that was written ten times once. Nobody else writes, so rows may be
+remembered from one transaction to the next; after one was rolled back, `refresh` forgets them.
 """
 
 from collections.abc import Sequence
@@ -32,8 +33,19 @@ _OVERHEAD = 90
 _SIZES = f"count(*) * {_OVERHEAD} + coalesce(sum(length(value)), 0) + coalesce(sum(length(cause)), 0)"
 
 _INSERT_ENTRY = f"INSERT INTO entry ({ENTRY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_UPDATE_META = "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?, checksum = ?"
 _INSERT_ITEM = f"INSERT INTO item ({ITEM_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# A column that is not named does not make SQLite write the indexes that contain it; most changes need only these.
+_UPDATE_VALUE = "UPDATE item SET revision = ?, depth = ?, value = ?, checksum = ? WHERE id = ?"
+_UPDATE_ITEM = (
+    "UPDATE item SET revision = ?, created = ?, expires = ?, depth = ?, live = ?, value = ?, checksum = ? WHERE id = ?"
+)
+_UPDATE_META = "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?, checksum = ?"
+
+# How many bytes of values are remembered, so that who writes a key again need not read it.
+_REMEMBERED = 16 * 1024 * 1024
+
+
+_new = tuple.__new__  # makes a named tuple in half the time
 
 
 class Value(NamedTuple):
@@ -67,6 +79,13 @@ class Journal:
         _, self.swept, self._restored, *_ = self._reader.meta()
         self._actors: dict[Actor, int] = {}
         self._size: int | None = None
+        # Rows as this transaction leaves them, but for their checksums, and what their values occupy.
+        self._items: dict[str, ItemRow] = {}
+        self._remembered = 0
+        # What `flush` has to write: new rows of the log, and keys with their row in the file (None: it has none).
+        self._entries: list[tuple[object, ...]] = []
+        self._changed: dict[str, ItemRow | None] = {}
+        self._next_item: int = self._execute("SELECT coalesce(max(id), 0) + 1 FROM item").fetchone()[0]
 
     @property
     def size(self) -> int:
@@ -93,10 +112,12 @@ class Journal:
         changes: list[tuple[Write, ItemRow | None]] = []
         row = None
         for write in writes:
-            row = self._reader.item(write.key)
+            row = self._item(write.key)
             live = row is not None and row.live
             if write.expect is not None and write.expect != (row.revision if row is not None and live else 0):
-                actual = _item(row) if row is not None and live else None
+                actual = (
+                    Item(row.key, row.value or b"", row.revision, row.created) if row is not None and live else None
+                )
                 raise ExpectationFailed(write.key, write.expect, actual)
             if write.value != (row.value if row is not None else None):
                 changes.append((write, row))
@@ -129,52 +150,29 @@ class Journal:
         else:
             previous, created, old, depth = 0, revision, None, 0
         kept = encode(value, old, depth)
-        checksum = item_checksum(key, revision, created, expires, kept.depth, value)
         if row is None:
-            item: int = self._insert_item(None, key, revision, created, expires, kept.depth, value, checksum)
+            item = self._next_item
+            self._next_item += 1
         else:
             item = row.id
-            # Only what changes is named, so that the indexes that do not change are not written.
-            names = "revision = ?, depth = ?, value = ?, checksum = ?"
-            values: list[object] = [revision, kept.depth, value, checksum]
-            if row.created != created:
-                names, values = f"{names}, created = ?", [*values, created]
-            if row.expires != expires:
-                names, values = f"{names}, expires = ?", [*values, expires]
-            if bool(row.live) != (value is not None):
-                names, values = f"{names}, live = ?", [*values, value is not None]
-            self._execute(f"UPDATE item SET {names} WHERE id = ?", (*values, item))
-        self._insert_entry(id, item, previous, created, time, who, why, kept)
-        return Event(Entry(revision, key, value, previous, created, time, actor, cause), old)
+        self._changed.setdefault(key, row)
+        self._remembered += len(value or b"") - len(old or b"")
+        self._items[key] = _new(
+            ItemRow, (item, key, revision, created, expires, kept.depth, value is not None, value, 0)
+        )
+        self._add_entry(id, item, previous, created, time, who, why, kept)
+        return _new(Event, (_new(Entry, (revision, key, value, previous, created, time, actor, cause)), old))
 
-    def expire(self, now: float, limit: int) -> tuple[list[Event], bool]:
-        """Deletes what is due, each in its own revision; says whether there was more than the limit."""
-        keys = self._execute(
-            "SELECT key FROM item WHERE expires <= ? ORDER BY expires, key LIMIT ?", (now, limit)
-        ).fetchall()
-        events: list[Event] = []
-        for (key,) in keys:
-            events += self.transact([Write(key, None)], EXPIRY, None, now)[1]
-        return events, len(keys) == limit
+    def _item(self, key: str) -> ItemRow | None:
+        row = self._items.get(key)
+        if row is None:
+            row = self._reader.item(key)
+            if row is not None:
+                self._items[key] = row
+                self._remembered += len(row.value or b"")
+        return row
 
-    def _insert_item(
-        self,
-        id: int | None,  # noqa: A002 - the column's own name
-        key: str,
-        revision: int,
-        created: int,
-        expires: float | None,
-        depth: int,
-        value: bytes | None,
-        checksum: int,
-    ) -> int:
-        live = value is not None
-        row = (id, key, revision, created, expires, depth, live, value, checksum)
-        made = self._execute(_INSERT_ITEM, row).lastrowid
-        assert made is not None
-        return made
-
-    def _insert_entry(
+    def _add_entry(
         self,
         id: int,  # noqa: A002 - the column's own name
         item: int,
@@ -185,10 +183,47 @@ class Journal:
         why: bytes | None,
         kept: Value,
     ) -> None:
-        row = (id, item, previous, created, time, who, why, kept.form, kept.data)
-        self._execute(_INSERT_ENTRY, (*row, entry_checksum(*row)))
+        form, data, _ = kept
+        checksum = entry_checksum(id, item, previous, created, time, who, why, form, data)
+        self._entries.append((id, item, previous, created, time, who, why, form, data, checksum))
         if self._size is not None:
-            self._size += _OVERHEAD + len(kept.data or b"") + len(why or b"")
+            self._size += _OVERHEAD + len(data or b"") + len(why or b"")
+
+    def flush(self) -> None:
+        """Writes what the transaction has changed."""
+        many = self._reader.connection.executemany
+        if self._entries:
+            many(_INSERT_ENTRY, self._entries)
+            self._entries = []
+        new, values, whole = [], [], []
+        for key, before in self._changed.items():
+            id, _, revision, created, expires, depth, live, value, _ = self._items[key]  # noqa: A001 - the column's name
+            checksum = item_checksum(key, revision, created, expires, depth, value)
+            if before is None:
+                new.append((id, key, revision, created, expires, depth, live, value, checksum))
+            elif (before.created, before.expires, bool(before.live)) == (created, expires, live):
+                values.append((revision, depth, value, checksum, id))
+            else:
+                whole.append((revision, created, expires, depth, live, value, checksum, id))
+            if not live:  # a sweep may take its row away, so it is read again
+                del self._items[key]
+        for statement, rows in ((_INSERT_ITEM, new), (_UPDATE_VALUE, values), (_UPDATE_ITEM, whole)):
+            if rows:
+                many(statement, rows)
+        self._changed = {}
+        while self._remembered > _REMEMBERED:
+            oldest = next(iter(self._items))
+            self._remembered -= len(self._items.pop(oldest).value or b"")
+
+    def expire(self, now: float, limit: int) -> tuple[list[Event], bool]:
+        """Deletes what is due, each in its own revision; says whether there was more than the limit."""
+        keys = self._execute(
+            "SELECT key FROM item WHERE expires <= ? ORDER BY expires, key LIMIT ?", (now, limit)
+        ).fetchall()
+        events: list[Event] = []
+        for (key,) in keys:
+            events += self.transact([Write(key, None)], EXPIRY, None, now)[1]
+        return events, len(keys) == limit
 
     def _actor(self, actor: Actor) -> int:
         """The id of an actor's row, which is made if there is none."""
@@ -283,6 +318,8 @@ class Journal:
         for table in ("entry", "item", "actor"):
             self._execute(f"DELETE FROM {table}")
         self._actors.clear()
+        self._items.clear()
+        self._remembered = 0
         self._size = None
         items: dict[str, int] = {}
         newest: dict[str, tuple[Entry, int]] = {}
@@ -296,7 +333,7 @@ class Journal:
             follows = before is not None and before[0].revision == entry.previous
             kept = encode(entry.value, before[0].value if before and follows else None, before[1] if before else 0)
             why = None if entry.cause is None else entry.cause.encode()
-            self._insert_entry(
+            self._add_entry(
                 entry_id(entry.revision, place),
                 item,
                 entry.previous,
@@ -307,10 +344,15 @@ class Journal:
                 kept,
             )
             newest[entry.key] = entry, kept.depth
+            if len(self._entries) >= 1000:
+                self.flush()
         for key, (entry, depth) in newest.items():
             expires = contents.deadlines.get(key)
             checksum = item_checksum(key, entry.revision, entry.created, expires, depth, entry.value)
-            self._insert_item(items[key], key, entry.revision, entry.created, expires, depth, entry.value, checksum)
+            live = entry.value is not None
+            row = (items[key], key, entry.revision, entry.created, expires, depth, live, entry.value, checksum)
+            self._execute(_INSERT_ITEM, row)
+        self._next_item = len(items) + 1
         self.bounds = self.bounds.restored(contents.bounds)
         self.swept = self.bounds.oldest
         self._restored = self.bounds.current
@@ -318,8 +360,3 @@ class Journal:
 
     def _write_meta(self) -> None:
         self._execute(_UPDATE_META, MetaRow.of(self.bounds, self.swept, self._restored))
-
-
-def _item(row: ItemRow) -> Item:
-    assert row.value is not None
-    return Item(row.key, row.value, row.revision, row.created)

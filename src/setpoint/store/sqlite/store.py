@@ -114,7 +114,7 @@ class SqliteStore:
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix=f"reader of {path.name}")
         self._followers = Followers()
         self._upkeep = Upkeep(clock, self._due, self.maintain)
-        self._jobs: list[Job[Any]] = []
+        self._jobs: list[Job] = []
         # The bounds as the event loop knows them: the file may be a commit ahead.
         self.bounds: Bounds = self._writer.bounds
         self.current = self.bounds.current
@@ -230,40 +230,36 @@ class SqliteStore:
     ) -> int:
         self._open()
         check_key(key)
-        return await self._commit([Write(key, value, expect, ttl)], actor, cause, alone=True)
+        revision: int = await self._commit([Write(key, value, expect, ttl)], actor, cause, alone=True)
+        return revision
 
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
         self._open()
         check_writes(writes)
         if len(writes) > PLACES:
             raise ValueError(f"a transaction writes at most {PLACES} keys; this one writes {len(writes)}")
-        return await self._commit(writes, actor, cause, alone=False)
+        revision: int = await self._commit(writes, actor, cause, alone=False)
+        return revision
 
-    async def _commit(self, writes: Sequence[Write], actor: Actor, cause: Cause | None, *, alone: bool) -> int:
+    def _commit(
+        self, writes: Sequence[Write], actor: Actor, cause: Cause | None, *, alone: bool
+    ) -> asyncio.Future[Any]:
         time = self._clock.now().timestamp()
         for write in writes:
             if write.ttl is not None:
                 self._upkeep.expect(time + write.ttl)
-        revision: int = await self._ask(lambda done: Commit(done, writes, actor, cause, time, alone))
-        return revision
+        return self._ask(Commit(self._loop.create_future(), writes, actor, cause, time, alone))
 
-    async def _ask(self, job: Callable[[Callable[[Any, Exception | None], None]], Job[Any]]) -> Any:
-        """Gives the writer a job and waits for it. What tasks ask for in one turn of the loop goes there together."""
-        self._open()
-        future: asyncio.Future[Any] = self._loop.create_future()
-
-        def done(result: Any, error: Exception | None) -> None:
-            if future.done():  # whoever asked was cancelled
-                return
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
-
+    def _ask(self, job: Job) -> asyncio.Future[Any]:
+        """Gives the writer a job. What is asked for in one turn of the event loop goes there together."""
         if not self._jobs:
             self._loop.call_soon(self._send)
-        self._jobs.append(job(done))
-        return await future
+        self._jobs.append(job)
+        return job.future
+
+    def _future(self) -> asyncio.Future[Any]:
+        self._open()
+        return self._loop.create_future()
 
     def _send(self) -> None:
         jobs, self._jobs = self._jobs, []
@@ -294,8 +290,13 @@ class SqliteStore:
                     self._followers.publish(event.entry.revision, (event.entry.key,))
             if self._retention.age is not None:
                 self._upkeep.expect(events[0].entry.time + self._retention.age * (1 + 1 / _SLACK))
-        for tell in published.tell:
-            tell()
+        for future, result, error in published.outcomes:
+            if future.done():  # whoever asked was cancelled
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
 
     # Following
 
@@ -312,7 +313,7 @@ class SqliteStore:
 
     def _remember(self, events: list[Event]) -> None:
         self._recent += events
-        self._recent_size += sum(len(event.entry.value or b"") for event in events)
+        self._recent_size += _size(events)
         if len(self._recent) > 2 * _RECENT_EVENTS or self._recent_size > 2 * _RECENT_SIZE:
             size, cut = 0, len(self._recent)
             while cut > 0 and len(self._recent) - cut < _RECENT_EVENTS and size < _RECENT_SIZE:
@@ -322,7 +323,7 @@ class SqliteStore:
             # To the end of a revision.
             self._recent_from = self._recent[cut - 1].entry.revision
             self._recent = self._recent[first_after(self._recent, self._recent_from) :]
-            self._recent_size = sum(len(event.entry.value or b"") for event in self._recent)
+            self._recent_size = _size(self._recent)
 
     # Forgetting
 
@@ -330,12 +331,12 @@ class SqliteStore:
         current = self._read(Reader.bounds).current
         if to > current:
             raise TooEarly(to, current)
-        await self._ask(lambda done: Compact(done, to))
+        await self._ask(Compact(self._future(), to))
 
     async def maintain(self) -> None:
         now = self._clock.now().timestamp()
-        await self._ask(lambda done: Expire(done, now))
-        await self._ask(lambda done: Retain(done, now))
+        await self._ask(Expire(self._future(), now))
+        await self._ask(Retain(self._future(), now))
 
     def _due(self) -> float | None:
         """When there is next something to expire, or to forget for its age."""
@@ -363,7 +364,7 @@ class SqliteStore:
         self._open()
         data = snapshot if isinstance(snapshot, bytes) else snapshot.dump()
         contents = await self._loop.run_in_executor(self._readers, load, data)
-        revision: int = await self._ask(lambda done: Restore(done, contents))
+        revision: int = await self._ask(Restore(self._future(), contents))
         return revision
 
     async def close(self) -> None:
@@ -391,3 +392,8 @@ class SqliteStore:
             raise Closed("the store is closed")
         if self._damage is not None:
             raise self._damage
+
+
+def _size(events: list[Event]) -> int:
+    """How many bytes the values of events have."""
+    return sum([len(entry[2]) for entry, _ in events if entry[2]])

@@ -5,11 +5,12 @@ whoever writes at the same time, and nobody is told of a commit before it is dur
 sweeps away what compaction has forgotten, a little at a time.
 """
 
+import asyncio
 import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
@@ -31,15 +32,15 @@ _SLACK = 4
 _T = TypeVar("_T")
 
 
-@dataclass
-class Job(Generic[_T]):
-    """Something for the writer to do. `done` takes the result or the error, on the event loop."""
+@dataclass(slots=True)
+class Job:
+    """Something for the writer to do. It only hands `future` back, with the outcome, to the event loop it is of."""
 
-    done: Callable[[_T | None, Exception | None], None]
+    future: asyncio.Future[Any]
 
 
-@dataclass
-class Commit(Job[int]):
+@dataclass(slots=True)
+class Commit(Job):
     writes: Sequence[Write]
     actor: Actor
     cause: Cause | None
@@ -47,34 +48,42 @@ class Commit(Job[int]):
     alone: bool
 
 
-@dataclass
-class Expire(Job[None]):
+@dataclass(slots=True)
+class Expire(Job):
     now: float
 
 
-@dataclass
-class Compact(Job[None]):
+@dataclass(slots=True)
+class Compact(Job):
     to: int
 
 
-@dataclass
-class Retain(Job[None]):
+@dataclass(slots=True)
+class Retain(Job):
     now: float
 
 
-@dataclass
-class Restore(Job[int]):
+@dataclass(slots=True)
+class Restore(Job):
     contents: Contents
 
 
-@dataclass
+class Outcome(NamedTuple):
+    """What became of a job: its result, or an error."""
+
+    future: asyncio.Future[Any]
+    result: object = None
+    error: Exception | None = None
+
+
+@dataclass(slots=True)
 class Published:
-    """What a transaction did: its events, the bounds after it, and whom to tell."""
+    """What a transaction did: its events, the bounds after it, and the outcomes of those who asked for it."""
 
     events: list[Event]
     bounds: Bounds
+    outcomes: list[Outcome] = field(default_factory=list)
     restored: bool = False
-    tell: list[Callable[[], None]] = field(default_factory=list)
 
 
 class Writer:
@@ -95,8 +104,9 @@ class Writer:
         self._checkpointer = checkpointer
         self._retention = retention
         self._publish = publish
-        self._jobs: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
-        self._sweeping: list[tuple[int, Callable[[None, Exception | None], None]]] = []
+        self._jobs: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
+        # Who waits for a sweep to reach a revision.
+        self._sweeping: list[tuple[int, asyncio.Future[Any]]] = []
         self._closing = False
         self._thread = threading.Thread(target=self._run, name=f"writer of {self._path.name}", daemon=True)
 
@@ -107,7 +117,7 @@ class Writer:
     def start(self) -> None:
         self._thread.start()
 
-    def put(self, jobs: list[Job[Any]]) -> None:
+    def put(self, jobs: list[Job]) -> None:
         self._jobs.put(jobs)
 
     def close(self) -> None:
@@ -137,9 +147,9 @@ class Writer:
                     self._do(self._take(wait=True))
             self._checkpointer.finish_if_asked(self._connection)
 
-    def _take(self, *, wait: bool) -> list[Job[Any]]:
+    def _take(self, *, wait: bool) -> list[Job]:
         """All that is waiting, up to a group."""
-        taken: list[Job[Any]] = []
+        taken: list[Job] = []
         while len(taken) < GROUP:
             try:
                 jobs = self._jobs.get(block=wait and not taken)
@@ -151,7 +161,7 @@ class Writer:
             taken += jobs
         return taken
 
-    def _do(self, jobs: list[Job[Any]]) -> None:
+    def _do(self, jobs: list[Job]) -> None:
         """Commits that follow each other share a transaction; everything else has its own."""
         commits: list[Commit] = []
         for job in jobs:
@@ -166,26 +176,26 @@ class Writer:
                 self._fail([job], error)
         self._commit(commits)
 
-    def _do_one(self, job: Job[Any]) -> None:
+    def _do_one(self, job: Job) -> None:
         match job:
-            case Expire(done, now):
+            case Expire(future, now):
                 if self._expire(now):
                     self._jobs.put([job])  # the rest after those who wait
                 else:
-                    self._publish(Published([], self._journal.bounds, tell=[lambda: done(None, None)]))
-            case Compact(done, to):
+                    self._publish(Published([], self._journal.bounds, [Outcome(future)]))
+            case Compact(future, to):
                 self._compact(to)
-                self._sweeping.append((to, done))
-            case Retain(done, now):
+                self._sweeping.append((to, future))
+            case Retain(future, now):
                 if self._retain(now):
                     self._jobs.put([job])
                 else:
-                    self._sweeping.append((self._journal.bounds.oldest, done))
-            case Restore(done, contents):
+                    self._sweeping.append((self._journal.bounds.oldest, future))
+            case Restore(future, contents):
                 self._in_transaction(lambda: self._journal.restore(contents))
                 bounds = self._journal.bounds
                 self._acknowledge(bounds.current)
-                self._publish(Published([], bounds, restored=True, tell=[lambda: done(bounds.current, None)]))
+                self._publish(Published([], bounds, [Outcome(future, bounds.current)], restored=True))
 
     def _commit(self, commits: list[Commit]) -> None:
         """One transaction for all of them: each changes all it wants or nothing, and all are durable or none."""
@@ -193,7 +203,7 @@ class Writer:
             return
         journal = self._journal
         events: list[Event] = []
-        tell: list[Callable[[], None]] = []
+        outcomes: list[Outcome] = []
 
         def each() -> None:
             for commit in commits:
@@ -202,10 +212,10 @@ class Writer:
                         commit.writes, commit.actor, commit.cause, commit.time, alone=commit.alone
                     )
                 except ExpectationFailed as error:
-                    tell.append(lambda done=commit.done, error=error: done(None, error))  # type: ignore[misc]
+                    outcomes.append(Outcome(commit.future, error=error))
                 else:
                     events.extend(happened)
-                    tell.append(lambda done=commit.done, revision=revision: done(revision, None))  # type: ignore[misc]
+                    outcomes.append(Outcome(commit.future, revision))
 
         try:
             self._in_transaction(each)
@@ -219,7 +229,7 @@ class Writer:
             return
         if events:
             self._acknowledge(journal.bounds.current)
-        self._publish(Published(events, journal.bounds, tell=tell))
+        self._publish(Published(events, journal.bounds, outcomes))
 
     def _in_transaction(self, change: Callable[[], _T]) -> _T:
         """Does it all, durably, or nothing."""
@@ -227,6 +237,7 @@ class Writer:
         try:
             execute("BEGIN IMMEDIATE")
             result = change()
+            self._journal.flush()
             execute("COMMIT")
         except BaseException as error:
             try:
@@ -284,17 +295,13 @@ class Writer:
     def _told_swept(self, error: Exception | None = None) -> None:
         swept = self._journal.swept
         waiting, self._sweeping = self._sweeping, []
-        tell: list[Callable[[], None]] = []
-        for to, done in waiting:
-            if error is not None or to <= swept:
-                tell.append(lambda done=done: done(None, error))  # type: ignore[misc]
-            else:
-                self._sweeping.append((to, done))
-        if tell:
-            self._publish(Published([], self._journal.bounds, tell=tell))
+        outcomes = [Outcome(future, error=error) for to, future in waiting if error is not None or to <= swept]
+        if error is None:
+            self._sweeping = [(to, future) for to, future in waiting if to > swept]
+        if outcomes:
+            self._publish(Published([], self._journal.bounds, outcomes))
 
-    def _fail(self, jobs: Sequence[Job[Any]], error: Exception) -> None:
+    def _fail(self, jobs: Sequence[Job], error: Exception) -> None:
         """Tells those who asked that it was not done."""
         known = error if isinstance(error, StoreError) else StoreError(f"{self._path}: the write failed: {error!r}")
-        tell: list[Callable[[], None]] = [lambda done=job.done: done(None, known) for job in jobs]  # type: ignore[misc]
-        self._publish(Published([], self._journal.bounds, tell=tell))
+        self._publish(Published([], self._journal.bounds, [Outcome(job.future, error=known) for job in jobs]))
