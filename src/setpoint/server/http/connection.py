@@ -31,8 +31,20 @@ if TYPE_CHECKING:
     from setpoint.server.http.listener import Listener
 
 _NEVER = float("inf")
+_WHOLE = (bytes, list)
+_MAX_REPEATS = 256
 _CRASHED = "the server failed at this request; its log says why"
 _LATE = "request did not complete within the allotted timeout"
+
+# The names that come with most requests, as clients write them: to find one here is quicker than to make it.
+_NAMES = {
+    name.encode(): name.lower()
+    for name in (
+        *("Host", "User-Agent", "Accept", "Accept-Encoding", "Authorization", "Content-Type", "Content-Length"),
+        *("Connection", "Kubectl-Command", "Kubectl-Session", "Audit-Id", "Transfer-Encoding", "If-None-Match"),
+    )
+}
+_METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 
 _log = logging.getLogger(__name__)
 
@@ -53,9 +65,8 @@ class Connection(asyncio.Protocol):
         self._in_head = False
         self._url = b""
         self._headers: dict[str, str] = {}
-        self._head_size = 0
-        self._body: list[bytes] = []
-        self._body_size = 0
+        self._repeats = 0
+        self._body: bytes | bytearray = b""
         self._expecting = False
         self._untold = 0
         # What is still to be answered: a request, or the fault of one that could not be read; and whether the client
@@ -63,8 +74,11 @@ class Connection(asyncio.Protocol):
         self._turns: deque[tuple[Request | APIError, bool, bool]] = deque()
         self._turns_bytes = 0
         self._held_back = False
-        # Answers the turns, one after the other; None while there are none.
+        # Answers the turns, one after the other, from the first request to the end of the connection; what it waits for
+        # while there are none; whether it is at one.
         self._task: asyncio.Task[None] | None = None
+        self._wake: asyncio.Future[None] | None = None
+        self._busy = False
         self._streaming = False
         self._chunked = True
         # Nothing more is read from a deaf connection; an ending one answers what it has read.
@@ -88,7 +102,7 @@ class Connection(asyncio.Protocol):
         self._turns.clear()
         self._gone.set()
         self._writable.set()
-        if self._task is not None and self._streaming:
+        if self._task is not None and (self._streaming or not self._busy):
             self._task.cancel()
         self._listener.left(self)
 
@@ -108,16 +122,17 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._refuse(BadRequest(f"malformed HTTP request: {error}"))
         else:
-            # The parser keeps half a header to itself.
+            # So long a head; or half a header, which the parser keeps to itself, or a chunk of a body full of comments.
             if self._untold > self._limits.head_bytes:
-                self._refuse(self._too_long())
+                limit = self._limits.head_bytes
+                self._refuse(BadRequest(f"the request line and headers are larger than {limit} bytes"))
 
     def eof_received(self) -> bool:
         """The client sends no more. What it has asked for is still answered, but for a stream: nobody watches with half
         a connection, and this is how a client that went away looks at first."""
         self.end()
         over_tls = self._transport.get_extra_info("sslcontext") is not None
-        return self._task is not None and not self._streaming and not over_tls
+        return self._busy and not self._streaming and not over_tls
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -126,39 +141,34 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
-        if self._task is None:
-            self._rest()
-        else:
+        if self._busy:
             self.deadline = _NEVER
+        else:
+            self._rest()
 
     # What the parser calls.
 
     def on_message_begin(self) -> None:
-        self._url, self._headers, self._head_size = b"", {}, 0
-        self._body, self._body_size = [], 0
+        self._url, self._headers, self._repeats, self._body = b"", {}, 0, b""
         self._reading = self._in_head = True
-        if self._task is None:
+        if not self._busy:
             self.deadline = self._loop.time() + self._limits.request_seconds
 
     def on_url(self, url: bytes) -> None:
         self._url += url
-        self._grow(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._grow(len(name) + len(value))
         if not self._in_head:
             return  # a trailer: it comes too late to mean anything
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        key = _NAMES.get(name) or name.decode("latin-1").lower()
+        text = value.decode("latin-1")
         headers = self._headers
-        headers[key] = f"{headers[key]}, {text}" if key in headers else text
-
-    def _grow(self, size: int) -> None:
-        self._head_size += size
-        if self._head_size > self._limits.head_bytes:
-            raise self._too_long()
-
-    def _too_long(self) -> BadRequest:
-        return BadRequest(f"the request line and headers are larger than {self._limits.head_bytes} bytes")
+        if key in headers:
+            self._repeats += 1
+            if self._repeats > _MAX_REPEATS:  # joining them takes ever longer
+                raise BadRequest(f"more than {_MAX_REPEATS} headers are there more than once")
+            text = f"{headers[key]}, {text}"
+        headers[key] = text
 
     def on_headers_complete(self) -> None:
         self._untold = 0
@@ -166,19 +176,23 @@ class Connection(asyncio.Protocol):
         headers = self._headers
         if "host" not in headers and self._parser.get_http_version() == "1.1":
             raise BadRequest("missing required Host header")
-        if int(headers.get("content-length", 0)) > self._limits.body_bytes:
+        if "content-length" in headers and int(headers["content-length"]) > self._limits.body_bytes:
             raise RequestEntityTooLarge.body(self._limits.body_bytes)
         if "expect" in headers and headers["expect"].lower() == "100-continue":
             self._expecting = True
-            if self._task is None:
+            if not self._busy:
                 self._transport.write(CONTINUE)
 
     def on_body(self, body: bytes) -> None:
         self._untold = 0
-        self._body_size += len(body)
-        if self._body_size > self._limits.body_bytes:
+        if not self._body:
+            self._body = body
+        elif isinstance(self._body, bytes):
+            self._body = bytearray(self._body + body)
+        else:
+            self._body += body
+        if len(self._body) > self._limits.body_bytes:
             raise RequestEntityTooLarge.body(self._limits.body_bytes)
-        self._body.append(body)
 
     def on_message_complete(self) -> None:
         self._untold = 0
@@ -186,79 +200,88 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         url = self._url.decode("latin-1")
         path, _, query = (url if url.startswith("/") else _origin_form(url)).partition("?")
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        request = Request(parser.get_method().decode("ascii"), path, query, self._headers, body, self._peer)
-        self._turns.append((request, parser.should_keep_alive(), parser.get_http_version() == "1.1"))
+        body = bytes(self._body)
+        method = parser.get_method()
+        request = Request(_METHODS.get(method) or method.decode("ascii"), path, query, self._headers, body, self._peer)
         self._turns_bytes += len(body)
-        if self._task is None:
-            self._task = self._loop.create_task(self._answer_all())
-        elif len(self._turns) >= self._limits.pipelined or self._turns_bytes > self._limits.pipelined_bytes:
+        was_busy = self._busy
+        self._take_turn(request, parser.should_keep_alive(), parser.get_http_version() == "1.1")
+        if was_busy and (
+            len(self._turns) >= self._limits.pipelined or self._turns_bytes > self._limits.pipelined_bytes
+        ):
             self._held_back = True
             self._transport.pause_reading()
 
     # Answering.
 
+    def _take_turn(self, asked: Request | APIError, keep_alive: bool, modern: bool) -> None:
+        self._turns.append((asked, keep_alive, modern))
+        if self._busy:
+            return
+        self._busy = True
+        if self._wake is not None:
+            self._wake.set_result(None)
+        else:
+            self._task = self._loop.create_task(self._answer_all())
+
     async def _answer_all(self) -> None:
-        """Answers what waits, in order; ends when nothing does."""
-        turns = self._turns
-        try:
-            while turns:
-                asked, keep_alive, modern = turns.popleft()
-                self.deadline = self._loop.time() + self._limits.answer_seconds
-                if isinstance(asked, APIError):
-                    response, method = refusal(asked), ""
-                else:
-                    self._turns_bytes -= len(asked.body)
-                    response, method = await self._response(asked), asked.method
-                if self._lost or self._transport.is_closing():
-                    return
-                keep_alive = keep_alive and not (self._ending and not turns)
-                if await self._send(method, response, keep_alive, modern):
-                    self._finish(linger=isinstance(asked, APIError))
-                    return
-                if self._held_back:
-                    self._held_back = False
-                    self._transport.resume_reading()
-        finally:
-            self._task = None
-        if self._ending:
-            self._finish()
-        else:
-            self._rest()
+        """Answers what waits, in order, and then waits for more. One task for a whole connection, for one a request
+        would cost as much as parsing it."""
+        turns, handler = self._turns, self._listener.handler
+        while not self._lost:
+            if not turns:
+                self._busy = False
+                if self._ending:
+                    return self._finish()
+                self._rest()
+                self._wake = self._loop.create_future()
+                await self._wake
+                continue
+            asked, keep_alive, modern = turns.popleft()
+            self.deadline = self._loop.time() + self._limits.answer_seconds
+            if isinstance(asked, APIError):
+                self._write_whole("", refusal(asked), CLOSE)
+                return self._finish(linger=True)
+            self._turns_bytes -= len(asked.body)
+            try:
+                response = await handler(asked)
+            except Exception:
+                _log.exception("%s %s failed", asked.method, asked.path)
+                response = refusal(InternalError.of(_CRASHED))
+            if self._transport.is_closing():
+                return None
+            keep_alive = keep_alive and not (self._ending and not turns)
+            if not isinstance(response.body, _WHOLE):
+                keep_alive = keep_alive and modern
+                await self._stream(asked.method, response, response.body, CLOSE if not keep_alive else "", modern)
+            else:
+                self._write_whole(asked.method, response, CLOSE if not keep_alive else "" if modern else KEEP_ALIVE)
+            if not self._writable.is_set():
+                await self._writable.wait()
+            if not keep_alive or self._lost:
+                return self._finish()
+            if self._held_back:
+                self._held_back = False
+                self._transport.resume_reading()
+        return None
 
-    async def _response(self, request: Request) -> Response:
-        try:
-            return await self._listener.handler(request)
-        except Exception:
-            _log.exception("%s %s failed", request.method, request.path)
-            return refusal(InternalError.of(_CRASHED))
-
-    async def _send(self, method: str, response: Response, keep_alive: bool, modern: bool) -> bool:
-        """Writes an answer, and waits until the client has taken most of it. True: it was the last one."""
-        transport, body, date = self._transport, response.body, self._listener.date_line()
-        connection = CLOSE if not keep_alive else "" if modern else KEEP_ALIVE
+    def _write_whole(self, method: str, response: Response, connection: str) -> None:
+        body = response.body
         if isinstance(body, bytes):
-            top = head(response, date, length(response, len(body)), connection)
-            transport.write(top if method == "HEAD" else top + body)
+            top = head(response, self._listener.date_line(), length(response, len(body)), connection)
+            self._transport.write(top if method == "HEAD" else top + body)
         elif isinstance(body, list):
-            transport.write(head(response, date, length(response, sum(map(len, body))), connection))
+            framing = length(response, sum(map(len, body)))
+            self._transport.write(head(response, self._listener.date_line(), framing, connection))
             if method != "HEAD":
-                transport.writelines(body)
-        elif modern:
-            transport.write(head(response, date, CHUNKED, connection))
-            if method != "HEAD":
-                await self._stream(body, chunked=True)
-        else:
-            keep_alive = False
-            transport.write(head(response, date, UNTIL_CLOSED, CLOSE))
-            if method != "HEAD":
-                await self._stream(body, chunked=False)
-        if not self._writable.is_set():
-            await self._writable.wait()
-        return not keep_alive
+                self._transport.writelines(body)
 
-    async def _stream(self, stream: Stream, *, chunked: bool) -> None:
-        self._streaming, self._chunked = True, chunked
+    async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:
+        framing = CHUNKED if modern else UNTIL_CLOSED
+        self._transport.write(head(response, self._listener.date_line(), framing, connection))
+        if method == "HEAD":
+            return
+        self._streaming, self._chunked = True, modern
         if self._writable.is_set():
             self.deadline = _NEVER
         try:
@@ -268,13 +291,11 @@ class Connection(asyncio.Protocol):
             self._transport.abort()  # lest the client takes what it has for the whole
         finally:
             self._streaming = False
-        if chunked and not self._transport.is_closing():
+        if modern and not self._transport.is_closing():
             self._transport.write(LAST_CHUNK)
 
     def _rest(self) -> None:
         """Waits for the next request, or the rest of it."""
-        if self._lost:
-            return
         seconds = self._limits.request_seconds if self._reading else self._limits.idle_seconds
         self.deadline = self._loop.time() + seconds
         if self._expecting:
@@ -309,19 +330,18 @@ class Connection(asyncio.Protocol):
     def _refuse(self, error: APIError) -> None:
         """Answers a request that cannot be read, in its turn. Where the next one would begin is not known."""
         self._deaf = self._ending = True
-        self._turns.append((error, False, True))
-        if self._task is None:
-            self._task = self._loop.create_task(self._answer_all())
+        self._take_turn(error, False, True)
 
     def end(self) -> None:
         """Answers what has been read, or begun to be; tells a stream to end; then closes."""
         self._ending = True
         self._gone.set()
-        if self._task is None and not (self._reading and not self._deaf):
+        if not self._busy and not (self._reading and not self._deaf):
             self._transport.close()
 
     def _finish(self, *, linger: bool = False) -> None:
         self._deaf = True
+        self._busy = False
         self._turns.clear()
         if not linger:
             self._transport.close()
@@ -342,11 +362,8 @@ class Connection(asyncio.Protocol):
                 self._unsent = unsent
                 self.deadline = now + self._limits.stalled_seconds
                 return
-        elif self._task is not None and not self._streaming and not self._lost:
-            response = refusal(Timeout.of(_LATE))
-            assert isinstance(response.body, bytes)
-            date = self._listener.date_line()
-            self._transport.write(head(response, date, length(response, len(response.body)), CLOSE) + response.body)
+        elif self._busy and not self._streaming:
+            self._write_whole("", refusal(Timeout.of(_LATE)), CLOSE)
             self._finish()
             return
         self._transport.abort()

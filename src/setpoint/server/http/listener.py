@@ -15,9 +15,10 @@ from setpoint.objects.clock import Clock
 from setpoint.server.exchange import Handler, Peer
 from setpoint.server.http.connection import Connection
 from setpoint.server.http.limits import Limits
-from setpoint.server.http.message import DateHeader
+from setpoint.server.http.message import date_line
 
 _BACKLOG = 1024
+_DATE_SECONDS = 0.25
 # A peer whose machine is gone, with a watch on, is found out by the system after a minute and a half.
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
 
@@ -31,7 +32,8 @@ class Listener:
         self.connections: set[Connection] = set()
         self.loop = asyncio.get_running_loop()
         self._clock = clock
-        self._date = DateHeader()
+        self._date_line = ""
+        self._date_until = 0.0
         self._servers: list[asyncio.Server] = []
         self._paths: list[str] = []
         self._sweeping: asyncio.TimerHandle | None = None
@@ -92,6 +94,8 @@ class Listener:
                 await asyncio.wait_for(self._empty.wait(), grace)
         for connection in tuple(self.connections):
             connection.abort()
+        if self.connections:
+            await self._empty.wait()
         self._servers.clear()
         self._paths.clear()
 
@@ -134,7 +138,12 @@ class Listener:
             self._empty.set()
 
     def date_line(self) -> str:
-        return self._date.line(self._clock.now())
+        """The `Date` header; the clock is asked for it a few times a second at most."""
+        now = self.loop.time()
+        if now >= self._date_until:
+            self._date_until = now + _DATE_SECONDS
+            self._date_line = date_line(self._clock.now())
+        return self._date_line
 
     @staticmethod
     def peer(transport: asyncio.BaseTransport) -> Peer:

@@ -20,19 +20,9 @@ _NO_BREAKS = str.maketrans("\r\n\0", "   ")
 _encode = msgspec.json.Encoder().encode
 
 
-class DateHeader:
-    """The `Date` header line, made anew only when the second changes."""
-
-    def __init__(self) -> None:
-        self._second = -1
-        self._line = ""
-
-    def line(self, now: datetime) -> str:
-        second = int(now.timestamp())
-        if second != self._second:
-            self._second = second
-            self._line = f"Date: {format_datetime(now, usegmt=True)}\r\n"
-        return self._line
+def date_line(now: datetime) -> str:
+    """The `Date` header."""
+    return f"Date: {format_datetime(now, usegmt=True)}\r\n"
 
 
 def head(response: Response, date: str, framing: str, connection: str = "") -> bytes:
