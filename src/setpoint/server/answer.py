@@ -1,32 +1,120 @@
-"""Answers with one object, a list, or a Status, in the form that the client accepts."""
+"""Answers with one object, a list, or a Status, in the form that the client accepts.
+
+Objects come here as finished JSON. Who wants just that gets just that; what is decoded here is decoded for YAML and for
+tables.
+"""
 
 import msgspec
 
-from setpoint.objects.tree import Object
+from setpoint.objects import yamltext
+from setpoint.objects.errors import APIError, NotAcceptable
+from setpoint.objects.tree import Json, Object
+from setpoint.server import negotiate, table
 from setpoint.server.context import Context
-from setpoint.server.exchange import Response
+from setpoint.server.exchange import Request, Response
+from setpoint.server.negotiate import JSON, PARTIAL, PARTIAL_LIST, TABLE, YAML, Accepted
+from setpoint.server.partial import partial, partial_list
 from setpoint.server.resource import Resource
 from setpoint.server.selection import Selected
 
 _encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode
+_INDENT = 2
 
 
 def object_answer(context: Context, resource: Resource, body: bytes, status: int = 200) -> Response:
     """The answer with an object of the resource, given as finished JSON."""
-    return Response(status, "application/json", body + b"\n")
-
-
-def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
-    """The answer with an object of another kind."""
-    return Response(status, "application/json", _encode(tree) + b"\n")
+    accepted = negotiate.negotiate(context, resource)
+    if accepted.form == PARTIAL:
+        body = partial(body, accepted.api_version)
+    elif accepted.form == TABLE:
+        maker = table.TableMaker(resource, accepted.api_version, table.included(context))
+        body = _encode(maker.of_object(_decode(body), context.services.clock.now()))
+    elif accepted.form == PARTIAL_LIST:
+        what = f"you requested {PARTIAL_LIST}, but the requested object is not a list ({_go_type(resource)})"
+        raise NotAcceptable(what)
+    return _written(context, accepted, body, status)
 
 
 def list_answer(context: Context, resource: Resource, selected: Selected) -> Response:
     """The answer with the list of what was selected."""
-    items = b",".join(resource.render_list_item(item.value, item.revision) for item in selected.items)
-    head = _encode({"kind": resource.list_kind, "apiVersion": resource.api_version})
-    metadata = {"resourceVersion": str(selected.revision)}
+    accepted = negotiate.negotiate(context, resource)
+    metadata = list_metadata(selected)
+    if accepted.form == TABLE:
+        maker = table.TableMaker(resource, accepted.api_version, table.included(context))
+        body = _encode(maker.table(selected.trees, metadata, context.services.clock.now()))
+    elif accepted.form == PARTIAL_LIST:
+        bodies = (resource.render(item.value, item.revision) for item in selected.items)
+        body = partial_list(bodies, _encode(metadata), accepted.api_version)
+    elif accepted.form == PARTIAL:
+        what = f"you requested {PARTIAL}, but the requested object is a list ({_go_type(resource, is_list=True)})"
+        raise NotAcceptable(what)
+    else:
+        body = _list_body(resource, selected, metadata)
+    return _written(context, accepted, body, 200)
+
+
+def list_metadata(selected: Selected) -> Object:
+    """The metadata of a list, as those of built-in kinds show it."""
+    metadata: Object = {"resourceVersion": str(selected.revision)}
+    if selected.continue_token:
+        metadata["continue"] = selected.continue_token
+    if selected.remaining is not None:
+        metadata["remainingItemCount"] = selected.remaining
+    return metadata
+
+
+def _list_body(resource: Resource, selected: Selected, metadata: Object) -> bytes:
+    render = resource.render_list_item
+    items = b",".join([render(value, revision) for _, value, revision, _ in selected.items])
+    kind, api_version = _encode(resource.list_kind), _encode(resource.api_version)
     if resource.is_custom:
-        metadata["continue"] = ""
-    body = b'%b,"metadata":%b,"items":[%b]}\n' % (head[:-1], _encode(metadata), items)
-    return Response(200, "application/json", body)
+        # The lists of custom resources have their fields in order, and always say where to go on.
+        shown = _encode_sorted({"continue": "", **metadata})
+        return b'{"apiVersion":%b,"items":[%b],"kind":%b,"metadata":%b}' % (api_version, items, kind, shown)
+    return b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[%b]}' % (kind, api_version, _encode(metadata), items)
+
+
+def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
+    """The answer with an object of another kind, which has no other form."""
+    return _written(context, Accepted(_plain_media_type(context.request)), _encode(tree), status)
+
+
+def error_answer(request: Request, error: APIError) -> Response:
+    """An error as the API answers it."""
+    headers = (("Retry-After", str(error.retry_after_seconds)),) if error.retry_after_seconds else ()
+    status = error.to_status()
+    if _plain_media_type(request) == YAML:
+        return Response(error.code, YAML, _yaml(status), headers)
+    return Response(error.code, JSON, _encode(status) + b"\n", headers)
+
+
+def _plain_media_type(request: Request) -> str:
+    """The media type of an answer that there is only one form of."""
+    header = request.headers.get("accept", "")
+    return YAML if "yaml" in header and negotiate.prefers_yaml(header) else JSON
+
+
+def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> Response:
+    if accepted.media_type == YAML:
+        return Response(status, YAML, _yaml(_decode(body)))
+    request = context.request
+    query_value = context.parameter("pretty") if "pretty" in request.query else ""
+    if accepted.pretty or negotiate.wants_indents(request, query_value):
+        return Response(status, JSON, msgspec.json.format(body, indent=_INDENT))
+    return Response(status, JSON, body + b"\n")
+
+
+def _yaml(tree: Json) -> bytes:
+    return yamltext.dump(tree).encode()
+
+
+def _go_type(resource: Resource, *, is_list: bool = False) -> str:
+    """The name of the type that the real server keeps such objects in."""
+    if resource.is_custom:
+        return "*unstructured.UnstructuredList" if is_list else "*unstructured.Unstructured"
+    # Both groups of events share the older one's type.
+    group = "" if resource.group == "events.k8s.io" else resource.group
+    package = group.partition(".")[0] or "core"
+    return f"*{package}.{resource.kind}{'List' if is_list else ''}"

@@ -10,17 +10,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import parse_qs
 
-import msgspec
-
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import APIError, InternalError, MethodNotAllowed, NotFound, Unauthorized
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server import bootstrap, builtin
 from setpoint.server.admission import Admission, Chain, NamespaceLifecycle
+from setpoint.server.answer import error_answer
 from setpoint.server.authorize import MASTERS, Authorizer, Masters, refusal
+from setpoint.server.compress import compressed
 from setpoint.server.context import Context, Services, User
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
+from setpoint.server.history import history, is_history
+from setpoint.server.negotiate import negotiate
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo, request_info
 from setpoint.server.resource import Resource
@@ -51,7 +53,6 @@ try:
 except ImportError:
     pass
 _log = logging.getLogger(__name__)
-_encode = msgspec.json.Encoder().encode
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _NO_CACHE = ("Cache-Control", "no-cache, private")
 
@@ -115,11 +116,11 @@ class Server:
             context = await self._admit(request)
             response = await self._answer(context)
         except APIError as error:
-            response = error_response(error)
+            response = error_answer(request, error)
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
-            response = error_response(InternalError.of(f"{type(error).__name__}: {error}"))
-        return _finished(response, request, context)
+            response = error_answer(request, InternalError.of(f"{type(error).__name__}: {error}"))
+        return await compressed(request, _finished(response, request, context))
 
     async def _admit(self, request: Request) -> Context:
         """Authenticate and authorize."""
@@ -142,12 +143,18 @@ class Server:
                 if response is not None:
                     return response
             return _NO_PAGE
+        if is_history(info):
+            return await history(context)
         found = _route(context.registry, info)
         if found is None:
             return _NO_PAGE
         resource, verb = found
         if resource.deprecation_warning:
             context.warn(resource.deprecation_warning)
+        if context.request.method == "HEAD" and not resource.is_custom:
+            raise MethodNotAllowed.method()
+        # Who could not read the answer is told before anything is done.
+        negotiate(context, resource)
         return await verb(context, resource)
 
 
@@ -192,12 +199,6 @@ def _watch_parameter(request: Request) -> str | None:
         return None
     values = parse_qs(request.query, keep_blank_values=True).get("watch")
     return values[0] if values else None
-
-
-def error_response(error: APIError) -> Response:
-    """An error as the API answers it."""
-    headers = (("Retry-After", str(error.retry_after_seconds)),) if error.retry_after_seconds else ()
-    return Response(error.code, "application/json", _encode(error.to_status()) + b"\n", headers)
 
 
 def _finished(response: Response, request: Request, context: Context | None) -> Response:

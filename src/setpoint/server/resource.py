@@ -16,6 +16,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.server.changes import Changes
 from setpoint.server.shape import Shape
 from setpoint.server.storage import Encoding, Storage
 from setpoint.server.strategy import Strategy
@@ -70,6 +71,8 @@ class Resource:
     deprecation_warning: str = ""
     # The field managers of the endpoints, by subresource, as far as they were needed. A server has resources of its own.
     field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
+    # What the watches of the resource share.
+    changes: Changes = field(default_factory=Changes, repr=False)
 
     @cached_property
     def gvk(self) -> GroupVersionKind:
@@ -110,9 +113,13 @@ class Resource:
 
     def render(self, value: bytes, revision: int) -> bytes:
         """The finished JSON of a stored value, in this version."""
-        if self.shows(value, revision):
-            return self.encoding.render(value, revision)
-        return self.encoding.render(self.encoding.encode(self.decode(value, revision)), revision)
+        return self.render_replaced(value, revision, revision)
+
+    def render_replaced(self, value: bytes, revision: int, end: int) -> bytes:
+        """The same of a value of some revision that is there no more: it shows the revision that ended it."""
+        if not self.shows(value, revision):
+            value = self.encoding.encode(self.decode(value, revision))
+        return self.encoding.render(value, end)
 
     def render_list_item(self, value: bytes, revision: int) -> bytes:
         """The same as an item of a list: those of built-in kinds do not repeat their kind."""

@@ -1,0 +1,45 @@
+"""Changes as watchers see them: one event of the log, and the frames that tell it, each made once for all of them."""
+
+from collections.abc import Callable
+
+from setpoint.server.exchange import Frame
+from setpoint.store.contract import Entry, Event
+
+ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+
+# What is remembered: watchers follow the log closely, so they want the same few changes at about the same time.
+_REMEMBERED = 256
+_REMEMBERED_BYTES = 4 << 20
+
+
+def event_frame(kind: str, body: bytes) -> Frame:
+    """The line of a watch that tells an event of some type."""
+    return Frame(b'{"type":"%b","object":%b}\n' % (kind.encode(), body))
+
+
+def kind_of(entry: Entry) -> str:
+    """What an entry of the log is to who watches everything."""
+    if entry.value is None:
+        return DELETED
+    return MODIFIED if entry.previous else ADDED
+
+
+class Changes:
+    """The frames of the latest changes of a resource, by form, type, revision and key."""
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[str, str, int, str], Frame] = {}
+        self._bytes = 0
+
+    def frame(self, form: str, kind: str, event: Event, make: Callable[[str, Event], bytes]) -> Frame:
+        """The frame that tells an event; `make` makes its object where nobody has asked for it yet."""
+        entry = event.entry
+        key = (form, kind, entry.revision, entry.key)
+        found = self._frames.get(key)
+        if found is None:
+            found = self._frames[key] = event_frame(kind, make(kind, event))
+            self._bytes += len(found.payload)
+            while len(self._frames) > _REMEMBERED or (self._bytes > _REMEMBERED_BYTES and len(self._frames) > 1):
+                oldest = next(iter(self._frames))
+                self._bytes -= len(self._frames.pop(oldest).payload)
+        return found

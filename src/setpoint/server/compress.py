@@ -1,0 +1,36 @@
+"""Large answers, made small for clients that ask for it."""
+
+import asyncio
+import zlib
+
+from setpoint.server.exchange import Request, Response
+
+# Smaller answers are sent sooner than compressed.
+LEAST = 128 * 1024
+# What takes longer to compress than the event loop should wait goes to a thread: zlib works without the interpreter.
+_LONG = 512 * 1024
+# As fast as it goes: the gain of higher levels is small for JSON.
+_LEVEL = 1
+_GZIP = 31
+
+
+async def compressed(request: Request, response: Response) -> Response:
+    """The answer, with a compressed body if it is large and the client takes gzip."""
+    body = response.body
+    if not isinstance(body, bytes) or len(body) <= LEAST or not _takes_gzip(request):
+        return response
+    if any(name == "Content-Encoding" for name, _ in response.headers):
+        return response
+    small = _gzip(body) if len(body) <= _LONG else await asyncio.to_thread(_gzip, body)
+    headers = (*response.headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+    return response._replace(body=small, headers=headers)
+
+
+def _takes_gzip(request: Request) -> bool:
+    header = request.headers.get("accept-encoding", "")
+    return bool(header) and any(part.strip() == "gzip" for part in header.split(","))
+
+
+def _gzip(body: bytes) -> bytes:
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    return packer.compress(body) + packer.flush()

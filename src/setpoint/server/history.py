@@ -1,0 +1,142 @@
+"""The past of one object: every revision of it that is kept, who made it, out of what, and what it changed.
+
+    GET /apis/setpoint.dev/v1/[namespaces/{namespace}/]{plural}[.{group}]/{name}/history[?limit=N&continue=REVISION]
+
+The resource is named as in `kubectl` and in error messages: `configmaps`, `deployments.apps`. So a rule that allows to
+read the past names what it is the past of: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`. An
+object need not be there any more, and all the lives of its name are told. The answer is an `ObjectHistory`, newest
+revision first:
+
+    {"kind": "ObjectHistory", "apiVersion": "setpoint.dev/v1",
+     "metadata": {"resourceVersion": "41", "continue": "17"},
+     "items": [{"revision": "40", "previous": "17", "type": "MODIFIED", "time": "2026-01-31T12:00:00.000000Z",
+                "actor": {"user": "system:admin", "groups": ["system:masters"], "fieldManager": "kubectl"},
+                "cause": {"id": "…"},
+                "patch": [{"op": "replace", "path": "/data/k", "value": "v"}]}]}
+
+`patch` is the JSON Patch that makes the revision out of the one before it: a new object is added whole, and so is one
+whose predecessor is no longer kept; a deleted one is removed. `managedFields` and `resourceVersion` take no part, for
+the actor and the revision say it better. A cause is the request's audit id, or the reconcile of a controller with its key.
+The whole object at a revision is at its own path, with `?at=REVISION`.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from setpoint.merge import jsonpatch
+from setpoint.objects.errors import BadRequest, NotFound
+from setpoint.objects.gotext import parse_uint
+from setpoint.objects.gvk import GroupResource
+from setpoint.objects.times import format_micro_time
+from setpoint.objects.tree import Json, Object
+from setpoint.server.answer import json_answer
+from setpoint.server.changes import kind_of
+from setpoint.server.context import Context
+from setpoint.server.exchange import Response
+from setpoint.server.registry import Registry
+from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.resource import Resource
+from setpoint.store.contract import Entry
+
+GROUP, VERSION, SUBRESOURCE = "setpoint.dev", "v1", "history"
+# How many revisions an answer has, unless it was asked for less.
+_PAGE = 100
+
+
+def is_history(info: RequestInfo) -> bool:
+    """Whether a request asks for the past of an object."""
+    return info.subresource == SUBRESOURCE and info.group == GROUP and info.version == VERSION and info.verb == "get"
+
+
+async def history(context: Context) -> Response:
+    """Answers with the past of an object. Raises NotFound where there is none."""
+    info, store = context.info, context.services.store
+    asked = GroupResource.parse(info.resource)
+    resource = _find(context.registry, asked, bool(info.namespace))
+    if resource is None:
+        raise NotFound.resource()
+    limit, before = _number(context, "limit"), _number(context, "continue")
+    limit = min(limit, _PAGE) if limit else _PAGE
+    revision = await store.revision()
+    # One more than is shown: the oldest one shown is compared with it.
+    entries = await store.history(resource.storage.key(info.namespace, info.name), before, limit + 1)
+    if not entries and before is None:
+        raise NotFound.of(asked, info.name)
+    metadata: Object = {"resourceVersion": str(revision)}
+    if len(entries) > limit:
+        metadata["continue"] = str(entries[limit - 1].revision)
+    return json_answer(
+        context,
+        {
+            "kind": "ObjectHistory",
+            "apiVersion": f"{GROUP}/{VERSION}",
+            "metadata": metadata,
+            "items": _items(resource, entries, limit),
+        },
+    )
+
+
+def _find(registry: Registry, asked: GroupResource, in_namespace: bool) -> Resource | None:
+    """The resource that is meant, in the version it is stored in if that is served."""
+    for resource in registry:
+        if resource.group_resource == asked and resource.namespaced == in_namespace:
+            return resource.family.get(resource.storage.api_version, resource)
+    return None
+
+
+def _number(context: Context, name: str) -> int | None:
+    text = context.parameter(name)
+    if not text:
+        return None
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise BadRequest(f"{name} must be a number: {error}") from None
+
+
+def _items(resource: Resource, entries: Sequence[Entry], limit: int) -> list[Object]:
+    """The newest entries, each with what it changed. Every object is decoded once."""
+    found: list[Object] = []
+    trees = [_tree(resource, entry) for entry in entries]
+    for place, entry in enumerate(entries[:limit]):
+        before = entries[place + 1] if place + 1 < len(entries) else None
+        known = before is not None and before.revision == entry.previous
+        found.append(_item(entry, _patch(trees[place], trees[place + 1] if known else None)))
+    return found
+
+
+def _tree(resource: Resource, entry: Entry) -> Object | None:
+    if entry.value is None:
+        return None
+    tree = resource.decode(entry.value, entry.revision)
+    for name in ("managedFields", "resourceVersion"):
+        tree["metadata"].pop(name, None)
+    return tree
+
+
+def _patch(tree: Object | None, before: Object | None) -> Json:
+    if tree is None:
+        return [{"op": "remove", "path": ""}]
+    if before is None:
+        return [{"op": "add", "path": "", "value": tree}]
+    return jsonpatch.diff(before, tree)
+
+
+def _item(entry: Entry, patch: Json) -> Object:
+    actor, cause = entry.actor, entry.cause
+    item: Object = {"revision": str(entry.revision)}
+    if entry.previous:
+        item["previous"] = str(entry.previous)
+    item["type"] = kind_of(entry)
+    item["time"] = format_micro_time(datetime.fromtimestamp(entry.time, UTC))
+    item["actor"] = _without_empty(
+        user=actor.user, groups=list(actor.groups), uid=actor.uid, fieldManager=actor.field_manager
+    )
+    if cause is not None:
+        item["cause"] = _without_empty(id=cause.id, controller=cause.controller, key=cause.key)
+    item["patch"] = patch
+    return item
+
+
+def _without_empty(**fields: Json) -> Object:
+    return {name: value for name, value in fields.items() if value}

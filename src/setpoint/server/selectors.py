@@ -1,0 +1,102 @@
+"""Selectors against stored objects: labels and fields, compiled for one resource.
+
+Most objects that a selector looks at do not match, so looking must be cheap. Names and namespaces are read off the key.
+For labels alone the bytes are scanned once, and nothing of them but the labels is built. Only the fields that some
+kinds can be selected by beyond their names need the whole object.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from setpoint.objects import fields, labels
+from setpoint.objects.errors import BadRequest
+from setpoint.objects.tree import Object
+from setpoint.server.resource import Resource
+
+NAME, NAMESPACE = "metadata.name", "metadata.namespace"
+
+
+class _Labels(msgspec.Struct):
+    labels: dict[str, str] | None = None
+
+
+class _Labelled(msgspec.Struct):
+    metadata: _Labels
+
+
+_decode = msgspec.json.Decoder(_Labelled).decode
+
+
+class ObjectSelector:
+    """Which objects of a collection are meant: those of a namespace, if there is one, that both selectors match."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        namespace: str,
+        label_selector: labels.Selector = labels.EVERYTHING,
+        field_selector: fields.Selector = fields.EVERYTHING,
+    ) -> None:
+        """Raises BadRequest for a field that the kind cannot be selected by."""
+        check_fields(resource, field_selector)
+        self._resource = resource
+        self._start = len(resource.storage.prefix)
+        self._labels = None if label_selector.is_everything else label_selector.matches
+        requirements = field_selector.requirements
+        self._by_key = [found for found in requirements if found.field in (NAME, NAMESPACE)]
+        selectable = resource.strategy.selectable_fields
+        self._by_field: list[tuple[Callable[[Object], str], str, bool]] = [
+            (selectable[field], value, equals)
+            for field, value, equals in requirements
+            if field not in (NAME, NAMESPACE)
+        ]
+        name = field_selector.exact(NAME)
+        namespace = namespace or field_selector.exact(NAMESPACE) or ""
+        # The one key that can match, if there is only one; and the prefix of all that can.
+        self.key: str | None = None
+        self.prefix = resource.storage.scope(namespace)
+        if name and (namespace or not resource.namespaced):
+            self.key = self.prefix = resource.storage.key(namespace, name)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether all objects of the collection match."""
+        return self._labels is None and not self._by_key and not self._by_field
+
+    def matches(self, key: str, value: bytes, revision: int) -> bool:
+        """Whether a stored object is meant."""
+        if self._by_key and not self._matches_key(key):
+            return False
+        if self._labels is None and not self._by_field:
+            return True
+        resource = self._resource
+        if not self._by_field and resource.shows(value, revision):
+            return self._labels is None or self._labels(_decode(value).metadata.labels)
+        tree = resource.decode(value, revision)
+        if self._labels is not None and not self._labels(tree["metadata"].get("labels")):
+            return False
+        return all((read(tree) == wanted) is equals for read, wanted, equals in self._by_field)
+
+    def _matches_key(self, key: str) -> bool:
+        namespace, _, name = key[self._start :].rpartition("/")
+        return all(
+            ((name if field == NAME else namespace) == wanted) is equals for field, wanted, equals in self._by_key
+        )
+
+
+def check_fields(resource: Resource, selector: fields.Selector) -> None:
+    """Refuses what the kind cannot be selected by."""
+    selectable = resource.strategy.selectable_fields
+    own_words = resource.is_custom or bool(selectable)
+    for requirement in selector.requirements:
+        field = requirement.field
+        if field == NAME or field in selectable:
+            continue
+        if field == NAMESPACE and (resource.namespaced or not own_words):
+            continue
+        if resource.kind == "Job" and resource.group == "batch":
+            raise BadRequest(f'field label "{field}" not supported for Job')
+        if own_words:
+            raise BadRequest(f"field label not supported: {field}")
+        raise fields.unknown_field(field)

@@ -1,0 +1,34 @@
+"""GET of one object, as it is or, with `at=REVISION`, as it was."""
+
+from setpoint.objects.errors import Expired, NotFound
+from setpoint.server import freshness
+from setpoint.server.answer import object_answer
+from setpoint.server.context import Context
+from setpoint.server.exchange import Response
+from setpoint.server.listoptions import at_revision, parse_revision
+from setpoint.server.resource import Resource
+from setpoint.store.contract import Item, TooEarly, TooLate
+
+
+async def get(context: Context, resource: Resource) -> Response:
+    item = await read(context, resource)
+    return object_answer(context, resource, resource.render(item.value, item.revision))
+
+
+async def read(context: Context, resource: Resource) -> Item:
+    """The stored object that a request names, as of when it asks for it. Raises NotFound, Expired or Timeout."""
+    info, services = context.info, context.services
+    at: int | None = None
+    if context.request.query:
+        at = at_revision(context)
+        if at is None and (revision := parse_revision(context.parameter("resourceVersion"))):
+            await freshness.wait_for(services.store, services.clock, revision)
+    try:
+        item = await services.store.get(resource.storage.key(info.namespace, info.name), at)
+    except TooLate as late:
+        raise Expired(str(late)) from None
+    except TooEarly as early:
+        raise freshness.too_large(early.revision, early.current) from None
+    if item is None:
+        raise NotFound.of(resource.group_resource, info.name)
+    return item
