@@ -152,6 +152,18 @@ async def test_many_keys_expire_without_holding_up_a_commit(tmp_path: Path) -> N
     await store.close()
 
 
+async def test_a_key_whose_row_was_swept_away_can_come_back(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db", durability="off", retention=Retention())
+    await store.commit("a", b"1", ANY, ACTOR)
+    await store.commit("a", None, ANY, ACTOR)
+    await store.commit("a", None, ANY, ACTOR)  # nothing changes, but the writer has seen the row
+    await store.compact(2)
+    await store.commit("a", b"2", ANY, ACTOR)
+    assert await store.get("a") == Item("a", b"2", 3, 3)
+    assert [entry.revision for entry in await store.history("a")] == [3]
+    await store.close()
+
+
 async def test_a_durability_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="full, normal, off"):
         await SqliteStore.open(tmp_path / "store.db", durability="sometimes")  # type: ignore[arg-type]
@@ -169,7 +181,7 @@ def make_layout_1(path: Path) -> None:
         INSERT INTO meta VALUES (1, 0, 0);
         CREATE TABLE actor (id INTEGER PRIMARY KEY, data BLOB NOT NULL UNIQUE);
         CREATE TABLE item (
-            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL, created INTEGER NOT NULL,
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, entry INTEGER NOT NULL, created INTEGER NOT NULL,
             expires REAL, depth INTEGER NOT NULL, value BLOB
         );
         CREATE INDEX item_live ON item (key) WHERE value IS NOT NULL;
@@ -194,10 +206,10 @@ def make_layout_1(path: Path) -> None:
         (3, 1, 1, 1, difference),
         (4, 2, 2, 2, (DELETED, None)),
     ]:
-        row = (entry_id(revision), key, previous, created, 1000.0 + revision, 1, cause, form, value)
+        row = (entry_id(revision), key, entry_id(previous), created, 1000.0 + revision, 1, cause, form, value)
         connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, entry_checksum(*row)))
-    connection.execute("INSERT INTO item VALUES (1, 'a', 3, 1, NULL, 1, ?)", (second,))
-    connection.execute("INSERT INTO item VALUES (2, 'b', 4, 2, NULL, 0, NULL)")
+    connection.execute("INSERT INTO item VALUES (1, 'a', ?, 1, NULL, 1, ?)", (entry_id(3), second))
+    connection.execute("INSERT INTO item VALUES (2, 'b', ?, 2, NULL, 0, NULL)", (entry_id(4),))
     connection.close()
 
 

@@ -8,9 +8,10 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from setpoint.store.sqlite.delta import is_difference
 from setpoint.store.sqlite.errors import FAILURES, Damaged, translate
 from setpoint.store.sqlite.reader import Reader
-from setpoint.store.sqlite.rows import ENTRY_COLUMNS, ITEM_COLUMNS, EntryRow, ItemRow, entry_id, revision_of
+from setpoint.store.sqlite.rows import ENTRY_COLUMNS, ITEM_COLUMNS, EntryRow, ItemRow, revision_of
 
 # Files up to this many bytes are checked before they are opened, which takes well under a second.
 SMALL = 16 * 1024 * 1024
@@ -34,6 +35,7 @@ def check(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool] 
 def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool]) -> None:
     bounds = Reader(path, connection).bounds()
     expected = bounds.oldest + 1
+    newest: dict[int, int] = {}  # the newest entry of each key so far
     after = -1
     while True:
         rows = connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id > ? ORDER BY id LIMIT {_STEP}", (after,))
@@ -50,6 +52,11 @@ def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], 
                     raise Damaged(path, f"revision {expected} is missing from the log")
             if revision >= expected:
                 expected = revision + 1
+            known = newest.get(entry.key, 0)
+            forgotten = not is_difference(entry.form) and revision_of(entry.previous) <= bounds.oldest
+            if entry.previous != known and entry.previous and not forgotten:
+                raise Damaged(path, f"what revision {revision} replaced is missing")
+            newest[entry.key] = entry.id
         after = entries[-1].id
         if not pause():
             return
@@ -62,8 +69,7 @@ def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], 
         for item in items:
             if not item.is_sound():
                 raise Damaged(path, f"the checksum of the key {item.key!r} does not match")
-            newest = connection.execute("SELECT max(id) FROM entry WHERE key = ?", (item.id,)).fetchone()[0]
-            if newest is None or not entry_id(item.revision) <= newest < entry_id(item.revision + 1):
+            if newest.get(item.id) != item.entry:
                 raise Damaged(path, f"the log does not know the key {item.key!r} as of revision {item.revision}")
         last = items[-1].key
         if not pause():

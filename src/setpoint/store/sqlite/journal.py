@@ -13,6 +13,7 @@ from setpoint.store.bounds import Bounds
 from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Item, Write
 from setpoint.store.dump import Contents
 from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_whole, is_difference
+from setpoint.store.sqlite.errors import Damaged
 from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.rows import (
     ENTRY_COLUMNS,
@@ -35,9 +36,9 @@ _SIZES = f"count(*) * {_OVERHEAD} + coalesce(sum(length(value)), 0) + coalesce(s
 _INSERT_ENTRY = f"INSERT INTO entry ({ENTRY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_ITEM = f"INSERT INTO item ({ITEM_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # A column that is not named does not make SQLite write the indexes that contain it; most changes need only these.
-_UPDATE_VALUE = "UPDATE item SET revision = ?, depth = ?, value = ?, checksum = ? WHERE id = ?"
+_UPDATE_VALUE = "UPDATE item SET entry = ?, depth = ?, value = ?, checksum = ? WHERE id = ?"
 _UPDATE_ITEM = (
-    "UPDATE item SET revision = ?, created = ?, expires = ?, depth = ?, live = ?, value = ?, checksum = ? WHERE id = ?"
+    "UPDATE item SET entry = ?, created = ?, expires = ?, depth = ?, live = ?, value = ?, checksum = ? WHERE id = ?"
 )
 _UPDATE_META = "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?, checksum = ?"
 
@@ -146,7 +147,7 @@ class Journal:
         revision, key, value = revision_of(id), write.key, write.value
         expires = None if write.ttl is None or value is None else time + write.ttl
         if row is not None and row.live:
-            previous, created, old, depth = row.revision, row.created, row.value, row.depth
+            previous, created, old, depth = row.entry, row.created, row.value, row.depth
         else:
             previous, created, old, depth = 0, revision, None, 0
         kept = encode(value, old, depth)
@@ -157,17 +158,16 @@ class Journal:
             item = row.id
         self._changed.setdefault(key, row)
         self._remembered += len(value or b"") - len(old or b"")
-        self._items[key] = _new(
-            ItemRow, (item, key, revision, created, expires, kept.depth, value is not None, value, 0)
-        )
+        self._items[key] = _new(ItemRow, (item, key, id, created, expires, kept.depth, value is not None, value, 0))
         self._add_entry(id, item, previous, created, time, who, why, kept)
-        return _new(Event, (_new(Entry, (revision, key, value, previous, created, time, actor, cause)), old))
+        entry = _new(Entry, (revision, key, value, revision_of(previous), created, time, actor, cause))
+        return _new(Event, (entry, old))
 
     def _item(self, key: str) -> ItemRow | None:
         row = self._items.get(key)
         if row is None:
             row = self._reader.item(key)
-            if row is not None:
+            if row is not None and row.live:  # a sweep may take away the row of one that is not
                 self._items[key] = row
                 self._remembered += len(row.value or b"")
         return row
@@ -197,19 +197,19 @@ class Journal:
             self._entries = []
         new, values, whole = [], [], []
         for key, before in self._changed.items():
-            id, _, revision, created, expires, depth, live, value, _ = self._items[key]  # noqa: A001 - the column's name
-            checksum = item_checksum(key, revision, created, expires, depth, value)
+            id, _, entry, created, expires, depth, live, value, _ = self._items[key]  # noqa: A001 - the column's name
+            checksum = item_checksum(key, entry, created, expires, depth, value)
             if before is None:
-                new.append((id, key, revision, created, expires, depth, live, value, checksum))
+                new.append((id, key, entry, created, expires, depth, live, value, checksum))
             elif (before.created, before.expires, bool(before.live)) == (created, expires, live):
-                values.append((revision, depth, value, checksum, id))
+                values.append((entry, depth, value, checksum, id))
             else:
-                whole.append((revision, created, expires, depth, live, value, checksum, id))
-            if not live:  # a sweep may take its row away, so it is read again
+                whole.append((entry, created, expires, depth, live, value, checksum, id))
+            if not live:
                 del self._items[key]
         for statement, rows in ((_INSERT_ITEM, new), (_UPDATE_VALUE, values), (_UPDATE_ITEM, whole)):
-            if rows:
-                many(statement, rows)
+            if rows and many(statement, rows).rowcount != len(rows):
+                raise Damaged(self._reader.path, "the row of a key that was there is missing")
         self._changed = {}
         while self._remembered > _REMEMBERED:
             oldest = next(iter(self._items))
@@ -277,39 +277,37 @@ class Journal:
             rows += self._execute(
                 "SELECT id, key FROM entry WHERE id > ? AND id < ?", (rows[-1][0], entry_id(reached + 1))
             ).fetchall()
-        for key in {key for _, key in rows}:
-            self._sweep_key(key, reached)
+        for key, newest in {key: id for id, key in rows}.items():  # noqa: A001 - the column's own name
+            self._sweep_key(key, newest)
         self.swept = reached
         self._write_meta()
 
-    def _sweep_key(self, key: int, to: int) -> None:
-        """Forgets all entries of a key before the newest one up to a revision, and that one too if it is a deletion."""
-        newest, form = self._execute(
-            "SELECT id, form FROM entry WHERE key = ? AND id < ? ORDER BY id DESC LIMIT 1", (key, entry_id(to + 1))
-        ).fetchone()
-        if is_difference(form):
-            value = self._reader.value_at(key, revision_of(newest))
-            self._keep_whole(newest, value)
-        end = newest + 1 if form == DELETED else newest
+    def _sweep_key(self, key: int, newest: int) -> None:
+        """Forgets all entries of a key before one, and that one too if it is a deletion."""
+        entry = self._reader.entry(newest)
+        if entry is None:
+            raise Damaged(self._reader.path, f"an entry of revision {revision_of(newest)} is missing")
+        gone = [entry] if entry.form == DELETED else []
+        before = self._reader.before(entry)
+        while before is not None:
+            gone.append(before)
+            before = self._reader.before(before)
+        if is_difference(entry.form):
+            self._keep_whole(entry)
+        self._reader.connection.executemany("DELETE FROM entry WHERE id = ?", [(row.id,) for row in gone])
         if self._size is not None:
-            self._size -= self._execute(f"SELECT {_SIZES} FROM entry WHERE key = ? AND id < ?", (key, end)).fetchone()[
-                0
-            ]
-        self._execute("DELETE FROM entry WHERE key = ? AND id < ?", (key, end))
-        if form == DELETED:
-            self._execute(
-                "DELETE FROM item WHERE id = ? AND NOT live AND NOT EXISTS (SELECT 1 FROM entry WHERE key = ?)",
-                (key, key),
-            )
+            self._size -= sum(_OVERHEAD + len(row.value or b"") + len(row.cause or b"") for row in gone)
+        if entry.form == DELETED:
+            self._execute("DELETE FROM item WHERE id = ? AND entry = ?", (key, newest))
 
-    def _keep_whole(self, id: int, value: bytes | None) -> None:  # noqa: A002 - the column's own name
-        row = EntryRow._make(self._execute(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id = ?", (id,)).fetchone())
-        form, data = encode_whole(value)
-        _, key, previous, created, time, who, why, *_ = row
+    def _keep_whole(self, entry: EntryRow) -> None:
+        """Makes a difference stand for itself, before what it rests on goes."""
+        id, key, previous, created, time, who, why, *_ = entry  # noqa: A001 - the column's own name
+        form, data = encode_whole(self._reader.value(entry))
         checksum = entry_checksum(id, key, previous, created, time, who, why, form, data)
         self._execute("UPDATE entry SET form = ?, value = ?, checksum = ? WHERE id = ?", (form, data, checksum, id))
         if self._size is not None:
-            self._size += len(data or b"") - len(row.value or b"")
+            self._size += len(data or b"") - len(entry.value or b"")
 
     # The whole
 
@@ -322,35 +320,29 @@ class Journal:
         self._remembered = 0
         self._size = None
         items: dict[str, int] = {}
-        newest: dict[str, tuple[Entry, int]] = {}
+        newest: dict[str, tuple[Entry, int, int]] = {}  # with its depth and its id
         place = last = 0
         for entry in contents.entries:
             place = place + 1 if entry.revision == last else 0
             last = entry.revision
+            id = entry_id(entry.revision, place)  # noqa: A001 - the column's own name
             item = items.setdefault(entry.key, len(items) + 1)
-            before = newest.get(entry.key)
-            # The first entry that is kept may follow one that is not: then it is whole.
-            follows = before is not None and before[0].revision == entry.previous
-            kept = encode(entry.value, before[0].value if before and follows else None, before[1] if before else 0)
+            before, depth, previous = newest.get(entry.key, (None, 0, 0))
+            if before is None or before.revision != entry.previous:
+                # It began a life, or what it replaced is not kept: then it is whole.
+                before, previous = None, entry_id(entry.previous)
+            kept = encode(entry.value, before.value if before else None, depth)
             why = None if entry.cause is None else entry.cause.encode()
-            self._add_entry(
-                entry_id(entry.revision, place),
-                item,
-                entry.previous,
-                entry.created,
-                entry.time,
-                self._actor(entry.actor),
-                why,
-                kept,
-            )
-            newest[entry.key] = entry, kept.depth
+            who = self._actor(entry.actor)
+            self._add_entry(id, item, previous, entry.created, entry.time, who, why, kept)
+            newest[entry.key] = entry, kept.depth, id
             if len(self._entries) >= 1000:
                 self.flush()
-        for key, (entry, depth) in newest.items():
+        for key, (entry, depth, id) in newest.items():  # noqa: A001 - the column's own name
             expires = contents.deadlines.get(key)
-            checksum = item_checksum(key, entry.revision, entry.created, expires, depth, entry.value)
+            checksum = item_checksum(key, id, entry.created, expires, depth, entry.value)
             live = entry.value is not None
-            row = (items[key], key, entry.revision, entry.created, expires, depth, live, entry.value, checksum)
+            row = (items[key], key, id, entry.created, expires, depth, live, entry.value, checksum)
             self._execute(_INSERT_ITEM, row)
         self._next_item = len(items) + 1
         self.bounds = self.bounds.restored(contents.bounds)

@@ -1,7 +1,9 @@
 """The layout of the file, and how a file of an older one becomes one of today's.
 
 `item` is the state: a row a key, also for a key that is absent but has a past. `entry` is the log: append-only except
-for compaction, a value mostly as its difference from the one before it. `actor` is every actor once. `meta` is one row.
+for compaction, a value mostly as its difference from the one before it, which it refers to. Only those that stand for
+themselves (whole values and deletions, forms below 3) are in the index by key, so that most commits need not write it.
+`actor` is every actor once. `meta` is one row.
 
 A new file is made aside and renamed, so that a file is a whole store or not there at all.
 """
@@ -35,7 +37,7 @@ CREATE TABLE actor (id INTEGER PRIMARY KEY, data BLOB NOT NULL UNIQUE);
 CREATE TABLE item (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
-    revision INTEGER NOT NULL,
+    entry INTEGER NOT NULL,
     created INTEGER NOT NULL,
     expires REAL,
     depth INTEGER NOT NULL,
@@ -57,7 +59,7 @@ CREATE TABLE entry (
     value BLOB,
     checksum INTEGER NOT NULL
 );
-CREATE INDEX entry_key ON entry (key);
+CREATE INDEX entry_key ON entry (key) WHERE form < 3;
 """
 
 
@@ -150,7 +152,8 @@ def _migrate(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
-    """Layout 1 had checksums on entries alone, told the live ones by their value alone, and knew no restoring."""
+    """Layout 1 had checksums on entries alone, told the live items by their value, had every entry in the index by key,
+    and knew no restoring."""
     connection.execute("ALTER TABLE meta ADD COLUMN restored INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE meta ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'")
     connection.execute("ALTER TABLE meta ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
@@ -159,11 +162,13 @@ def _from_1(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE item ADD COLUMN live INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE item ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
     connection.execute("UPDATE item SET live = value IS NOT NULL")
+    connection.execute("DROP INDEX entry_key")
+    connection.execute("CREATE INDEX entry_key ON entry (key) WHERE form < 3")
     connection.execute("DROP INDEX item_live")
     connection.execute("CREATE INDEX item_live ON item (key) WHERE live")
     for (id,) in connection.execute("SELECT id FROM item").fetchall():  # noqa: A001 - the column's own name
         row = ItemRow._make(connection.execute(f"SELECT {ITEM_COLUMNS} FROM item WHERE id = ?", (id,)).fetchone())
-        checksum = item_checksum(row.key, row.revision, row.created, row.expires, row.depth, row.value)
+        checksum = item_checksum(row.key, row.entry, row.created, row.expires, row.depth, row.value)
         connection.execute("UPDATE item SET checksum = ? WHERE id = ?", (checksum, row.id))
 
 

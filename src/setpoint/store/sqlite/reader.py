@@ -5,7 +5,6 @@ began. Every row is checked against its checksum on the way.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from setpoint.objects.provenance import Actor, Cause
@@ -26,8 +25,12 @@ from setpoint.store.sqlite.rows import (
     revision_of,
 )
 
-# The form of the newest entry of an item at a revision; NULL if it had none. 0 is a deletion.
-_FORM_AT = "(SELECT form FROM entry WHERE entry.key = item.id AND entry.id < ? ORDER BY entry.id DESC LIMIT 1)"
+# The entries that stand for themselves, by key; this very condition is that of their index.
+_BY_KEY = "FROM entry WHERE key = ? AND form < 3"
+# The form of the newest of them at a revision; NULL if there was none. 0 is a deletion.
+_FORM_AT = (
+    "(SELECT form FROM entry WHERE entry.key = item.id AND form < 3 AND entry.id < ? ORDER BY entry.id DESC LIMIT 1)"
+)
 
 
 class Reader:
@@ -106,40 +109,48 @@ class Reader:
     def _item_at(self, row: ItemRow, at: int | None) -> Item | None:
         if at is None or row.revision <= at:
             return None if row.value is None else Item(row.key, row.value, row.revision, row.created)
-        rows = self._execute(
-            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ? AND id < ? ORDER BY id DESC", (row.id, entry_id(at + 1))
-        )
-        newest = next(rows, None)
-        if newest is None:
-            return None
-        entry = self._sound_entry(EntryRow._make(newest))
-        value = self._value(entry, rows)
-        rows.close()
-        return None if value is None else Item(row.key, value, revision_of(entry.id), entry.created)
+        entry = self._newest(row, at)
+        value = None if entry is None else self.value(entry)
+        return None if entry is None or value is None else Item(row.key, value, entry.revision, entry.created)
 
     # The past
 
-    def value_at(self, key: int, revision: int) -> bytes | None:
-        """The value that an item (by its id) was given at exactly this revision."""
-        rows = self._execute(
-            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ? AND id < ? ORDER BY id DESC",
-            (key, entry_id(revision + 1)),
-        )
-        newest = next(rows, None)
-        if newest is None or revision_of(newest[0]) != revision:
-            raise Damaged(self.path, f"revision {revision}, on which a later one rests, is missing")
-        value = self._value(self._sound_entry(EntryRow._make(newest)), rows)
-        rows.close()
-        return value
+    def entry(self, id: int) -> EntryRow | None:  # noqa: A002 - the column's own name
+        row = self._execute(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id = ?", (id,)).fetchone()
+        return None if row is None else self._sound_entry(EntryRow._make(row))
 
-    def _value(self, entry: EntryRow, older: Iterator[Sequence[object]]) -> bytes | None:
-        """The value of an entry; `older` gives the rows before it, newest first, down to a whole value."""
+    def before(self, entry: EntryRow) -> EntryRow | None:
+        """The entry of the same key before this one, if it is still kept."""
+        if entry.previous:
+            return self.entry(entry.previous)
+        row = self._execute(
+            f"SELECT {ENTRY_COLUMNS} {_BY_KEY} AND id < ? ORDER BY id DESC LIMIT 1", (entry.key, entry.id)
+        ).fetchone()
+        return None if row is None else self._sound_entry(EntryRow._make(row))
+
+    def _newest(self, row: ItemRow, at: int) -> EntryRow | None:
+        """The newest entry of an item up to a revision: back from the first after it that stands for itself, or from
+        the newest of all. That is never further than from one whole value to the next."""
+        end = entry_id(at + 1)
+        start = row.entry
+        if start >= end:
+            query = f"SELECT id {_BY_KEY} AND id >= ? ORDER BY id LIMIT 1"
+            start = (self._execute(query, (row.id, end)).fetchone() or (start,))[0]
+        entry = self.entry(start)
+        if entry is None:
+            raise Damaged(self.path, f"revision {revision_of(start)} of the key {row.key!r} is missing")
+        while entry is not None and entry.id >= end:
+            entry = self.before(entry)
+        return entry
+
+    def value(self, entry: EntryRow) -> bytes | None:
+        """The value of an entry, from the whole one before it on."""
         chain = [entry]
         while is_difference(chain[-1].form):
-            row = next(older, None)
-            if row is None:
-                break
-            chain.append(self._sound_entry(EntryRow._make(row)))
+            link = self.before(chain[-1])
+            if link is None:
+                raise Damaged(self.path, f"an entry on which revision {chain[-1].revision} rests is missing")
+            chain.append(link)
         value: bytes | None = None
         for link in reversed(chain):
             value = self._decode(link, value)
@@ -150,16 +161,13 @@ class Reader:
         if row is None:
             return []
         oldest = self.bounds().oldest
-        rows = self._execute(
-            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ? AND id < ? ORDER BY id DESC LIMIT ?",
-            (row.id, entry_id(before) if before is not None else 2**62, limit or -1),
-        )
+        entry = self._newest(row, row.revision if before is None else before - 1)
         kept: list[EntryRow] = []
-        for found in map(EntryRow._make, rows):
-            kept.append(found)
-            if revision_of(found.id) <= oldest:
-                break
-        return [event.entry for event in self._events(_state_of_oldest(kept[::-1], oldest))][::-1]
+        while entry is not None and not (limit and len(kept) == limit):
+            if entry.revision > oldest or entry.form:
+                kept.append(entry)
+            entry = self.before(entry) if entry.revision > oldest else None
+        return [event.entry for event in self._events(kept[::-1])][::-1]
 
     def log(self, after: int, limit: int) -> list[Entry]:
         bounds = self.bounds()
@@ -200,7 +208,7 @@ class Reader:
             after = oldest
         cursor = self._execute(query, (entry_id(after + 1),))
         for row in map(EntryRow._make, cursor):
-            if limit and len(rows) >= limit and revision_of(row.id) != revision_of(rows[-1].id):
+            if limit and len(rows) >= limit and row.revision != rows[-1].revision:
                 break
             rows.append(row)
         cursor.close()
@@ -209,12 +217,14 @@ class Reader:
     def _state_rows(self, after: int, oldest: int) -> list[EntryRow]:
         """The entries after a revision that make up the state of the oldest one."""
         rows = self._execute(
-            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id >= ? AND id < ? AND form > 0 AND NOT EXISTS ("
-            "SELECT 1 FROM entry AS later WHERE later.key = entry.key AND later.id > entry.id AND later.id < ?"
-            ") ORDER BY id",
-            (entry_id(after + 1), entry_id(oldest + 1), entry_id(oldest + 1)),
+            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id >= ? AND id < ? ORDER BY id",
+            (entry_id(after + 1), entry_id(oldest + 1)),
         )
-        return [EntryRow._make(row) for row in rows]
+        newest: dict[int, EntryRow] = {}
+        for row in map(EntryRow._make, rows):
+            newest.pop(row.key, None)
+            newest[row.key] = row
+        return [row for row in newest.values() if row.form]
 
     # From rows to entries
 
@@ -225,18 +235,16 @@ class Reader:
         events = []
         for row in rows:
             self._sound_entry(row)
-            revision = revision_of(row.id)
             known, previous_value = values.get(row.key, (0, None))
             if row.previous != known:
                 previous_value = self._previous_value(row)
             value = self._decode(row, previous_value)
-            values[row.key] = (0, None) if value is None else (revision, value)
+            values[row.key] = (0, None) if value is None else (row.id, value)
             if row.key not in keys:
                 keys[row.key] = self._key(row.key)
             cause = None if row.cause is None else Cause.decode(row.cause)
-            entry = Entry(
-                revision, keys[row.key], value, row.previous, row.created, row.time, self._actor(row.actor), cause
-            )
+            who, replaced = self._actor(row.actor), revision_of(row.previous)
+            entry = Entry(row.revision, keys[row.key], value, replaced, row.created, row.time, who, cause)
             events.append(Event(entry, previous_value))
         return events
 
@@ -244,13 +252,12 @@ class Reader:
         """The value that an entry replaced; None if compaction has forgotten it, which is never one that is needed."""
         if not row.previous:
             return None
-        exists = self._execute(
-            "SELECT 1 FROM entry WHERE key = ? AND id >= ? AND id < ?",
-            (row.key, entry_id(row.previous), entry_id(row.previous + 1)),
-        ).fetchone()
-        if exists is None and not is_difference(row.form) and revision_of(row.id) <= self.bounds().oldest:
-            return None
-        return self.value_at(row.key, row.previous)
+        replaced = self.entry(row.previous)
+        if replaced is not None:
+            return self.value(replaced)
+        if is_difference(row.form) or row.revision > self.bounds().oldest:
+            raise Damaged(self.path, f"revision {revision_of(row.previous)}, on which a later one rests, is missing")
+        return None
 
     def _key(self, id: int) -> str:  # noqa: A002 - the column's own name
         row = self._execute("SELECT key FROM item WHERE id = ?", (id,)).fetchone()
@@ -274,11 +281,11 @@ class Reader:
         try:
             return decode(row.form, row.value, previous)
         except ValueError as error:
-            raise Damaged(self.path, f"the value of revision {revision_of(row.id)} cannot be read: {error}") from None
+            raise Damaged(self.path, f"the value of revision {row.revision} cannot be read: {error}") from None
 
     def _sound_entry(self, row: EntryRow) -> EntryRow:
         if not row.is_sound():
-            raise Damaged(self.path, f"the checksum of an entry of revision {revision_of(row.id)} does not match")
+            raise Damaged(self.path, f"the checksum of an entry of revision {row.revision} does not match")
         return row
 
     def _sound_item(self, row: ItemRow) -> ItemRow:
@@ -299,13 +306,6 @@ def _within(prefix: str, after: str) -> tuple[str, tuple[object, ...]]:
 def _cut(rows: list[EntryRow], limit: int) -> list[EntryRow]:
     """At least `limit` rows, to the end of a revision."""
     end = limit
-    while 0 < end < len(rows) and revision_of(rows[end].id) == revision_of(rows[end - 1].id):
+    while 0 < end < len(rows) and rows[end].revision == rows[end - 1].revision:
         end += 1
     return rows[:end]
-
-
-def _state_of_oldest(rows: list[EntryRow], oldest: int) -> list[EntryRow]:
-    """Rows of one key, oldest first, without a deletion at or before the oldest revision."""
-    if rows and revision_of(rows[0].id) <= oldest and rows[0].form == 0:
-        return rows[1:]
-    return rows

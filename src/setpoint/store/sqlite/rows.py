@@ -28,7 +28,7 @@ def revision_of(id: int) -> int:  # noqa: A002 - the column's own name
 
 
 class EntryRow(NamedTuple):
-    """A row of `entry`; the key and the actor are the ids of their rows."""
+    """A row of `entry`; the key, the entry it replaced (0: none) and the actor are the ids of their rows."""
 
     id: int
     key: int
@@ -40,6 +40,10 @@ class EntryRow(NamedTuple):
     form: int
     value: bytes | None
     checksum: int
+
+    @property
+    def revision(self) -> int:
+        return revision_of(self.id)
 
     def is_sound(self) -> bool:
         try:
@@ -53,7 +57,7 @@ class ItemRow(NamedTuple):
 
     id: int
     key: str
-    revision: int
+    entry: int  # the id of its newest entry
     created: int
     expires: float | None
     depth: int  # how many differences lie between this value and the whole one before it
@@ -61,9 +65,13 @@ class ItemRow(NamedTuple):
     value: bytes | None
     checksum: int
 
+    @property
+    def revision(self) -> int:
+        return revision_of(self.entry)
+
     def is_sound(self) -> bool:
         try:
-            checksum = item_checksum(self.key, self.revision, self.created, self.expires, self.depth, self.value)
+            checksum = item_checksum(self.key, self.entry, self.created, self.expires, self.depth, self.value)
         except (TypeError, AttributeError, struct.error):
             return False
         return checksum == self.checksum and bool(self.live) == (self.value is not None)
@@ -116,6 +124,6 @@ def entry_checksum(
     return zlib.crc32(value or b"", zlib.crc32(cause or b"", zlib.crc32(head)))
 
 
-def item_checksum(key: str, revision: int, created: int, expires: float | None, depth: int, value: bytes | None) -> int:
-    head = _ITEM.pack(revision, created, depth, _NEVER if expires is None else expires)
+def item_checksum(key: str, entry: int, created: int, expires: float | None, depth: int, value: bytes | None) -> int:
+    head = _ITEM.pack(entry, created, depth, _NEVER if expires is None else expires)
     return zlib.crc32(value or b"", zlib.crc32(key.encode(), zlib.crc32(head)))
