@@ -154,3 +154,16 @@ def test_a_rule_too_deep_to_be_generated_is_still_applied() -> None:
 def test_a_constant_that_can_never_be_converted_is_found_at_once() -> None:
     with pytest.raises(ProgramError, match="type conversion error from 'string' to 'int'"):
         _compile("true || int('x') == 1")
+
+
+def test_finding_the_old_items_of_a_long_list_takes_time_by_its_length() -> None:
+    """Looking through the old list for each item would take minutes, which the suite's own limit does not allow."""
+    value = {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf"}]}
+    item = {"type": "object", "properties": {"k": {"type": "string", "maxLength": 10}, "v": value}}
+    items = {"type": "array", "maxItems": 20000, "items": item}
+    keyed = {**items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    rules = compile_rules(Schema.parse({"type": "object", "properties": {"list": keyed}}))
+    assert rules is not None
+    old = {"list": [{"k": str(number), "v": number} for number in range(20000)]}
+    new = {"list": [*old["list"][:0:-1], {"k": "0", "v": -1}]}
+    assert [error.error.field for error in rules.validate(new, old)] == ["list[19999].v"]

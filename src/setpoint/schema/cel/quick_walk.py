@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from setpoint.schema.cel.codegen import Fast
-from setpoint.schema.cel.correlation import find_item
+from setpoint.schema.cel.correlation import old_items
 from setpoint.schema.cel.program import CALL_LIMIT, Program
 from setpoint.schema.cel.sizes import Largest
-from setpoint.schema.cel.values import ABSENT
 from setpoint.schema.openapi import Schema
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class _Unsupported(Exception):  # noqa: N818 - not an error: the full walk takes
 class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = ["def walk(t, o, costs):", " cost = 0"]
-        self.namespace: dict[str, Any] = {"find": _find, "dict": dict, "list": list, "type": type}
+        self.namespace: dict[str, Any] = {"old_items": old_items, "dict": dict, "list": list, "type": type}
         self.programs: list[Program] = []
         self.depth = 1
         self.names = 0
@@ -117,18 +116,18 @@ class _Writer:
         is_list = isinstance(rules.schema.items, Schema)
         self.line(f"if type({value}) is {'list' if is_list else 'dict'}:")
         self.depth += 1
+        uses_old = _uses_old(elements)
+        find = self.fresh()
+        if uses_old and is_list:
+            self.namespace[f"schema{self.names}"] = rules.schema
+            self.line(f"{find} = old_items(schema{self.names}, {old})")
         self.line(f"for {below} in {value}:" if is_list else f"for {key}, {below} in {value}.items():")
         self.depth += 1
         self.line(f"if {below} is not None:")
         self.depth += 1
-        if _uses_old(elements):
+        if uses_old:
             old_below = self.fresh()
-            self.namespace[f"schema{self.names}"] = rules.schema
-            matching = (
-                f"find(schema{self.names}, {old}, {below})"
-                if is_list
-                else f"{old}.get({key}) if type({old}) is dict else None"
-            )
+            matching = f"{find}({below})" if is_list else f"{old}.get({key}) if type({old}) is dict else None"
             self.line(f"{old_below} = {matching}")
         self.node(elements, below, old_below)
         self.depth -= 3
@@ -148,8 +147,3 @@ def _uses_old(rules: "Rules") -> bool:
     return any(compiled.uses_old_self for compiled in rules.compiled) or any(
         _uses_old(below) for below in (*rules.properties.values(), rules.elements) if below is not None
     )
-
-
-def _find(schema: Schema, old: Any, value: Any) -> Any:
-    found = find_item(schema, old, value)
-    return None if found is ABSENT else found

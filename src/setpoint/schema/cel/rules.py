@@ -17,13 +17,14 @@ from setpoint.objects.field import key as key_path
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Json
 from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, compile_rule
-from setpoint.schema.cel.correlation import Correlation, Pair, find_item
+from setpoint.schema.cel.correlation import Correlation, old_items
 from setpoint.schema.cel.declarations import Declaration, declare, escape
 from setpoint.schema.cel.program import CALL_LIMIT, Program, measure, rule_variables
 from setpoint.schema.cel.quick_walk import QuickWalk
 from setpoint.schema.cel.sizes import UNBOUNDED, Largest
 from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError
 from setpoint.schema.openapi import Schema
+from setpoint.schema.ratchet import correlate
 
 OBJECT_LIMIT = 10_000_000
 # What errors about the whole object call its path.
@@ -120,7 +121,7 @@ class Rules:
         """What the object breaks, on an update with its old form. `size` is that of both as JSON, if it is known."""
         if self._holds(tree, old, size):
             return []
-        correlation = Correlation() if old is ABSENT or not ratchet else Correlation(Pair(tree, old, self.schema))
+        correlation = Correlation() if old is ABSENT or not ratchet else Correlation(correlate(self.schema, tree, old))
         old_value = None if old is ABSENT else old
         for counting in (False, True):
             run = _Run(tree, old, size, counting=counting)
@@ -169,10 +170,10 @@ class Rules:
                 for name, value in tree.items():
                     self.elements._walk(run, key_path(path, name), value, known.get(name), correlation.child(name))
         elif isinstance(tree, list) and self.elements is not None:
+            old_item = old_items(self.schema, old)
             for position, value in enumerate(tree):
-                found = None if old is None else find_item(self.schema, old, value)
-                matching = None if found is ABSENT else found
-                self.elements._walk(run, index_path(path, position), value, matching, correlation.item(value))
+                at = index_path(path, position)
+                self.elements._walk(run, at, value, old_item(value), correlation.item(position))
 
     def _apply(self, run: _Run, path: str, tree: Json, old: Json, correlation: Correlation) -> None:
         if run.spent >= OBJECT_LIMIT:

@@ -10,7 +10,6 @@ from typing import Any
 
 from setpoint.objects import duration as go_duration
 from setpoint.objects.tree import Json
-from setpoint.schema.cel.correlation import identical
 from setpoint.schema.cel.declarations import Declaration, escape
 from setpoint.schema.cel.timestamps import parse_date, parse_date_time
 from setpoint.schema.cel.values import (
@@ -24,6 +23,7 @@ from setpoint.schema.cel.values import (
     equal,
     no_such_overload,
 )
+from setpoint.schema.ratchet import same
 
 
 class ObjectView(Mapping):
@@ -68,7 +68,7 @@ class ObjectView(Mapping):
             else:
                 if not isinstance(other, ObjectView):
                     raise no_such_overload()
-                if name in other.tree and not identical(value, other.tree[name]):
+                if name in other.tree and not same(value, other.tree[name]):
                     return False
         return True
 
