@@ -12,8 +12,9 @@ from setpoint.objects.tree import Json, Object
 from setpoint.server import negotiate, table
 from setpoint.server.context import Context
 from setpoint.server.exchange import Request, Response
-from setpoint.server.negotiate import JSON, PARTIAL, PARTIAL_LIST, TABLE, YAML, Accepted
+from setpoint.server.negotiate import JSON, PARTIAL, PARTIAL_LIST, PROTOBUF, TABLE, YAML, Accepted
 from setpoint.server.partial import partial, partial_list
+from setpoint.server.protobuf_status import encode_status
 from setpoint.server.resource import Resource
 from setpoint.server.selection import Selected
 
@@ -78,22 +79,28 @@ def _list_body(resource: Resource, selected: Selected, metadata: Object) -> byte
 
 def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
     """The answer with an object of another kind, which has no other form."""
-    return _written(context, Accepted(_plain_media_type(context.request)), _encode(tree), status)
+    yaml = _plain_media_type(context.request) == YAML
+    return _written(context, Accepted(YAML if yaml else JSON), _encode(tree), status)
 
 
 def error_answer(request: Request, error: APIError) -> Response:
     """An error as the API answers it."""
     headers = (("Retry-After", str(error.retry_after_seconds)),) if error.retry_after_seconds else ()
     status = error.to_status()
-    if _plain_media_type(request) == YAML:
-        return Response(error.code, YAML, _yaml(status), headers)
-    return Response(error.code, JSON, _encode(status) + b"\n", headers)
+    media_type = _plain_media_type(request)
+    if media_type == YAML:
+        body = _yaml(status)
+    elif media_type == PROTOBUF:
+        body = encode_status(status)
+    else:
+        body = _encode(status) + b"\n"
+    return Response(error.code, media_type, body, headers)
 
 
 def _plain_media_type(request: Request) -> str:
     """The media type of an answer that there is only one form of."""
     header = request.headers.get("accept", "")
-    return YAML if "yaml" in header and negotiate.prefers_yaml(header) else JSON
+    return negotiate.plain_media_type(header) if "yaml" in header or "protobuf" in header else JSON
 
 
 def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> Response:

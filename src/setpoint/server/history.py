@@ -16,8 +16,8 @@ revision first:
 
 `patch` is the JSON Patch that makes the revision out of the one before it: a new object is added whole, and so is one
 whose predecessor is no longer kept; a deleted one is removed. `managedFields` and `resourceVersion` take no part, for
-the actor and the revision say it better. A cause is the request's audit id, or the reconcile of a controller with its key.
-The whole object at a revision is at its own path, with `?at=REVISION`.
+the actor and the revision say it better. A cause is the request's audit id, or the reconcile of a controller with its
+key. The whole object at a revision is at its own path, with `?at=REVISION`.
 """
 
 from collections.abc import Sequence

@@ -170,13 +170,12 @@ def _weight(text: str) -> float:
         return 0.0
 
 
-def prefers_yaml(header: str) -> bool:
-    """Whether YAML is the best that an Accept header names, for answers whose form cannot be chosen."""
-    for clause in clauses(header):
-        for media_type in MEDIA_TYPES:
-            if clause.covers(media_type):
-                return media_type == YAML
-    return False
+def plain_media_type(header: str) -> str:
+    """The best media type that an Accept header names, for answers whose form cannot be chosen: protobuf only where it
+    names no other, and JSON if there is none."""
+    found = [kind for clause in clauses(header) for kind in MEDIA_TYPES if clause.covers(kind)]
+    best = next((media_type for media_type in found if media_type != PROTOBUF), "")
+    return best or (PROTOBUF if found else JSON)
 
 
 def wants_indents(request: Request, query_value: str) -> bool:
