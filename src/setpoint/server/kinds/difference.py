@@ -1,0 +1,49 @@
+"""How the API shows a change that it does not allow: as a diff of the structs it holds the object in.
+
+The real server keeps pods and claims in structs of its own, whose fields have other names and another order than in
+JSON, and are all written. `tools/internal_fields.py` makes the table of them; nothing is read before the first call.
+"""
+
+import difflib
+import importlib.resources
+import json
+import zlib
+from functools import cache
+
+import msgspec
+
+from setpoint.objects.tree import Json, Object
+
+
+@cache
+def _table() -> dict[str, list[tuple[str, str, str]]]:
+    data = importlib.resources.files(__package__).joinpath("internal_fields.json.z").read_bytes()
+    return msgspec.json.decode(zlib.decompress(data), type=dict[str, list[tuple[str, str, str]]])
+
+
+def difference(struct: str, old: Object, new: Object) -> str:
+    """The lines that differ between two values of a struct, with three lines around them."""
+    lines = difflib.unified_diff(_lines(struct, old), _lines(struct, new), n=3)
+    return "".join(line for line in lines if not line.startswith(("--- \n", "+++ \n")))
+
+
+def _lines(struct: str, tree: Object) -> list[str]:
+    text = json.dumps(_shown(struct, tree), indent=1, ensure_ascii=False)
+    for char, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(char, escaped)
+    return [line + "\n" for line in text.split("\n")]
+
+
+def _shown(kind: str, value: Json) -> Json:
+    """A value as Go writes it in a struct without names for JSON."""
+    if kind.startswith("*"):
+        return None if value is None else _shown(kind[1:], value)
+    if kind.startswith("[]"):
+        return None if value is None else [_shown(kind[2:], item) for item in value]
+    if kind == "{}":
+        return None if value is None else dict(sorted(value.items()))
+    rows = _table().get(kind)
+    if rows is not None:
+        tree = value or {}
+        return {name: _shown(inner, tree.get(json_name)) for name, json_name, inner in rows}
+    return json.loads(kind) if value is None else value
