@@ -25,10 +25,11 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 
-# The schemas of the built-in kinds, made anew from the published data package.
+# The schemas and protobuf messages of the built-in kinds, made anew from what is published of them; this needs Go.
 data: $(READY)
 	$(BIN)/python -m pip install --quiet --group data
 	$(BIN)/python -m tools.builtin_schemas
+	$(BIN)/python -m tools.protobuf_tables
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Setpoint needs Python 3.11 or newer; run: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
