@@ -4,8 +4,8 @@ Where an update changes what it must not, the real server shows the difference a
 no published module has. This reads them as text from the sources of Kubernetes, `pkg/apis/core/types.go`, and the names
 their fields have in JSON from `k8s.io/api/core/v1`.
 
-For each struct the table has its fields in order: the name in Go, the name in JSON, and the kind of the value: that of a
-struct in the table, `*` before it for a pointer, `[]` for a list, `{}` for a map, or the JSON of its zero value.
+For each struct the table has its fields in order: the name in Go, the name in JSON, and the kind of the value: a struct
+of the table, `*` before it for a pointer, `[]` for a list, `{}` for a map, or the JSON of its zero value.
 
 Run `python -m tools.internal_fields SOURCES DIR`, where SOURCES is a checkout of Kubernetes and DIR the folder `k8s.io`
 of Go's module cache.

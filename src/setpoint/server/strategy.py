@@ -5,19 +5,22 @@ special about it, and every custom resource shares one class. Trees are changed 
 here reads the store. What a rule needs beside the object (the clock, ids, other objects) it is given.
 
 What the write path does by itself, and no strategy needs to: it drops `status_fields` on create and restores them on
-every update but through /status (where the kind has that subresource), and restores everything else on an update through
-/status; it keeps `generation`; it restores immutable metadata, fills in uid, name and creationTimestamp (all there when
+every update but through /status (where the kind has that subresource), and restores everything else on an update
+through /status; it keeps `generation`; it restores immutable metadata, fills in uid, name and creationTimestamp (all there when
 `prepare_for_create` runs) and validates metadata.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.field import FieldError
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Json, Object
+
+if TYPE_CHECKING:
+    from setpoint.server.kinds.allocation import Pool
 
 
 class Column(NamedTuple):
@@ -53,6 +56,8 @@ class Strategy:
     status_writes_metadata: ClassVar[bool] = True
     # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never comes to own.
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
+    # Whether `allocate` must be asked.
+    allocates: ClassVar[bool] = False
     # Whether `validate` and `validate_update` judge the metadata too.
     validates_metadata: ClassVar[bool] = False
     # Field selectors beyond metadata.name and metadata.namespace.
@@ -89,6 +94,15 @@ class Strategy:
         apart = ("metadata", *self.status_fields)
         names = {*tree, *old}
         return any(tree.get(name) != old.get(name) for name in names if name not in apart)
+
+    def allocate(self, tree: Object, old: Object | None, pool: "Pool") -> list[FieldError]:
+        """Gives the object, in place, what no two objects may have both; asked between `prepare_...` and `validate...`
+        where `allocates` says so. `old` is what it was, None for a new one; the pool knows what is in use."""
+        return []
+
+    def row_conditions(self, tree: Object) -> list[Object]:
+        """What a Table says of the row of the object as a whole."""
+        return []
 
     def ttl(self, tree: Object) -> float | None:
         """After how many seconds the log forgets the object by itself; None: never."""

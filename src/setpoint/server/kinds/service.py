@@ -1,6 +1,6 @@
 """The rules of Services: their types, their ports, and the addresses and node ports they are given."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, key, not_supported, required
@@ -109,9 +109,9 @@ class ServiceStrategy(Strategy):
             new_class = tree["spec"].get("loadBalancerClass")
             if new_class != old["spec"].get("loadBalancerClass"):
                 found.append(invalid("spec.loadBalancerClass", new_class, _UNCHANGED))
-        if _needs_health_check(tree["spec"]) and _needs_health_check(old["spec"]):
-            if tree["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
-                found.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
+        both = _needs_health_check(tree["spec"]) and _needs_health_check(old["spec"])
+        if both and tree["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
+            found.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
         return found + _validate(tree, old)
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
@@ -225,8 +225,7 @@ def _is_balanced(spec: Object) -> bool:
     return spec.get("type") == "LoadBalancer"
 
 
-def _drop_unless(applies: object, name: str, spec: Object, stored: Object) -> None:
-    assert callable(applies)
+def _drop_unless(applies: Callable[[Object], bool], name: str, spec: Object, stored: Object) -> None:
     if applies(stored) and not applies(spec) and spec.get(name) == stored.get(name):
         spec.pop(name, None)
 
@@ -242,7 +241,7 @@ def _put(spec: Object, name: str, value: object) -> None:
 
 
 def _choose_families(spec: Object, stored: Object | None, pool: Pool) -> list[FieldError]:
-    """Fills in the IP families and their policy. There is one family here, so that two can only be had without addresses."""
+    """Fills in the IP families and their policy. There is one family here: two can be had without addresses only."""
     if spec.get("type") == "ExternalName":
         return []
     bare = spec.get("clusterIP") == "None" and not spec.get("selector")
@@ -416,28 +415,13 @@ def _validate_unique_ports(ports: list[Object]) -> list[FieldError]:
         node_ports.add(node_port)
         number = (protocol, entry.get("port", 0))
         if number in numbers:
-            shown = {
-                "name": "",
-                "protocol": protocol,
-                "appProtocol": None,
-                "port": number[1],
-                "targetPort": 0,
-                "nodePort": 0,
-            }
-            found.append(duplicate(place, {_GO_NAMES[name]: value for name, value in shown.items()}))
+            found.append(duplicate(place, {**_NO_PORT, "Protocol": protocol, "Port": number[1]}))
         numbers.add(number)
     return found
 
 
 # What the API shows of a repeated port is a struct of its own.
-_GO_NAMES = {
-    "name": "Name",
-    "protocol": "Protocol",
-    "appProtocol": "AppProtocol",
-    "port": "Port",
-    "targetPort": "TargetPort",
-    "nodePort": "NodePort",
-}
+_NO_PORT = {"Name": "", "Protocol": "", "AppProtocol": None, "Port": 0, "TargetPort": 0, "NodePort": 0}
 
 
 def _validate_affinity(spec: Object) -> list[FieldError]:
