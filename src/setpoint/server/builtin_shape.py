@@ -1,4 +1,4 @@
-"""The shape of the built-in kinds, from their published definitions."""
+"""The shape of the built-in kinds: that of the Go structs which the real server decodes a body into."""
 
 from functools import cache, cached_property
 

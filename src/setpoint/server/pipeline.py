@@ -28,9 +28,12 @@ from setpoint.server.requestinfo import RequestInfo, request_info
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.create import create
 from setpoint.server.verbs.delete import delete, delete_collection
+from setpoint.server.verbs.get import get
+from setpoint.server.verbs.list import list_objects
 from setpoint.server.verbs.patch import patch
 from setpoint.server.verbs.subresources import SUBRESOURCES
 from setpoint.server.verbs.update import update
+from setpoint.server.verbs.watch import watch
 from setpoint.server.warnings import warning_headers
 from setpoint.store.contract import Store
 
@@ -38,20 +41,15 @@ Verb = Callable[[Context, Resource], Awaitable[Response]]
 
 VERBS: Mapping[str, Verb] = {
     "create": create,
+    "get": get,
+    "list": list_objects,
+    "watch": watch,
     "update": update,
     "patch": patch,
     "delete": delete,
     "deletecollection": delete_collection,
 }
 
-try:
-    from setpoint.server.verbs.get import get
-    from setpoint.server.verbs.list import list_objects
-    from setpoint.server.verbs.watch import watch
-
-    VERBS = {**VERBS, "get": get, "list": list_objects, "watch": watch}
-except ImportError:
-    pass
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _NO_CACHE = ("Cache-Control", "no-cache, private")

@@ -13,7 +13,9 @@ from typing import Final, cast
 from setpoint.server.strategy import Strategy
 
 # Group and kind, and where the strategy is: module (below this package) and class.
-_STRATEGIES: Final[Mapping[tuple[str, str], str]] = {}
+_STRATEGIES: Final[Mapping[tuple[str, str], str]] = {
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "definition:DefinitionStrategy",
+}
 
 
 @cache
