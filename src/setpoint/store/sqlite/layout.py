@@ -45,7 +45,7 @@ CREATE TABLE item (
     value BLOB,
     checksum INTEGER NOT NULL
 );
-CREATE INDEX item_live ON item (key) WHERE live;
+CREATE INDEX item_live ON item (key, live) WHERE live;
 CREATE INDEX item_expires ON item (expires) WHERE expires IS NOT NULL;
 CREATE TABLE entry (
     id INTEGER PRIMARY KEY,
@@ -165,7 +165,7 @@ def _from_1(connection: sqlite3.Connection) -> None:
     connection.execute("DROP INDEX entry_key")
     connection.execute("CREATE INDEX entry_key ON entry (key) WHERE form < 3")
     connection.execute("DROP INDEX item_live")
-    connection.execute("CREATE INDEX item_live ON item (key) WHERE live")
+    connection.execute("CREATE INDEX item_live ON item (key, live) WHERE live")
     for (id,) in connection.execute("SELECT id FROM item").fetchall():  # noqa: A001 - the column's own name
         row = ItemRow._make(connection.execute(f"SELECT {ITEM_COLUMNS} FROM item WHERE id = ?", (id,)).fetchone())
         checksum = item_checksum(row.key, row.entry, row.created, row.expires, row.depth, row.value)
