@@ -1,10 +1,12 @@
 """An edge with a handler of the test's own behind it, and a client that sends and reads bytes as they are."""
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import uvloop
 
@@ -121,6 +123,15 @@ class Client:
 
     def close(self) -> None:
         self.writer.close()
+
+    def stop_reading(self) -> None:
+        cast(asyncio.Transport, self.writer.transport).pause_reading()
+
+    def vanish(self) -> None:
+        """Goes without a farewell: the other side sees a reset."""
+        sock = self.writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
 
 
 class Edge:

@@ -102,8 +102,10 @@ class Connection(asyncio.Protocol):
         self._turns.clear()
         self._gone.set()
         self._writable.set()
-        if self._task is not None and (self._streaming or not self._busy):
+        if self._streaming and self._task is not None:
             self._task.cancel()
+        elif self._wake is not None:
+            self._wake.cancel()
         self._listener.left(self)
 
     def data_received(self, data: bytes) -> None:
@@ -258,7 +260,7 @@ class Connection(asyncio.Protocol):
                 self._write_whole(asked.method, response, CLOSE if not keep_alive else "" if modern else KEEP_ALIVE)
             if not self._writable.is_set():
                 await self._writable.wait()
-            if not keep_alive or self._lost:
+            if not keep_alive or self._transport.is_closing():
                 return self._finish()
             if self._held_back:
                 self._held_back = False
@@ -337,36 +339,45 @@ class Connection(asyncio.Protocol):
         self._ending = True
         self._gone.set()
         if not self._busy and not (self._reading and not self._deaf):
-            self._transport.close()
+            self._close()
 
     def _finish(self, *, linger: bool = False) -> None:
         self._deaf = True
         self._busy = False
         self._turns.clear()
-        if not linger:
-            self._transport.close()
+        if not linger or self._transport.is_closing():
+            self._close()
             return
         # To close while the client still sends would make its side drop the answer unread.
         self.deadline = _NEVER
         if self._transport.can_write_eof():
             self._transport.write_eof()
-        self._loop.call_later(self._limits.linger_seconds, self._transport.close)
+        self._loop.call_later(self._limits.linger_seconds, self._close)
+
+    def _close(self) -> None:
+        """Closes once the client has taken what was written; the sweep sees to it that this comes to pass."""
+        if not self._lost:
+            self.deadline = self._loop.time() + self._limits.stalled_seconds
+            self._transport.close()
 
     def sweep(self, now: float) -> None:
         """Ends what takes too long."""
         if now < self.deadline:
             return
-        if not self._writable.is_set():
+        if self._transport.is_closing():
+            self._transport.abort()
+        elif not self._writable.is_set():
             unsent = self._transport.get_write_buffer_size()
             if unsent < self._unsent:  # slow, but it reads
                 self._unsent = unsent
                 self.deadline = now + self._limits.stalled_seconds
-                return
+            else:
+                self._transport.abort()
         elif self._busy and not self._streaming:
             self._write_whole("", refusal(Timeout.of(_LATE)), CLOSE)
             self._finish()
-            return
-        self._transport.abort()
+        else:
+            self._transport.abort()
 
     def abort(self) -> None:
         self._transport.abort()
