@@ -40,7 +40,11 @@ def validate_object(
     `before` are errors found already (of metadata, of the scale subresource): they come first, and count when it is
     decided whether rules can be asked.
     """
-    errors = [*before, *compiled.validate(tree, old)]
+    return ask_rules(compiled, tree, old, [*before, *compiled.validate(tree, old)])
+
+
+def ask_rules(compiled: CompiledSchema, tree: Json, old: Json, errors: list[FieldError]) -> Verdict:
+    """What the rules of a schema add to the errors that were found without them."""
     if compiled.rules is None:
         return Verdict(errors, [])
     if any(error.type in _BLOCKING for error in errors):

@@ -7,7 +7,7 @@ from setpoint.server.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-APISERVER = Actor("system:apiserver", ("system:masters",))
+APISERVER = Actor("system:apiserver", ("system:masters",), field_manager="kube-apiserver")
 
 
 async def fill(services: Services) -> None:

@@ -30,7 +30,9 @@ class BuiltinShape:
     def trim(self, tree: Object) -> None:
         """The conversions between versions of built-in kinds leave nothing over."""
 
-    def validate(self, tree: Object, old: Object | None, before: list[FieldError]) -> Verdict:
+    def validate(
+        self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = ""
+    ) -> Verdict:
         return Verdict(before, [])
 
 

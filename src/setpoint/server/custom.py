@@ -16,7 +16,7 @@ from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Vers
 from setpoint.schema.crd.scale import read_scale
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.openapi import Schema
-from setpoint.schema.validation import Verdict, validate_object
+from setpoint.schema.validation import Verdict, ask_rules, validate_object
 from setpoint.server.resource import Resource, Subresource
 from setpoint.server.storage import Storage
 from setpoint.server.strategy import Strategy
@@ -53,8 +53,21 @@ class CustomShape:
     def trim(self, tree: Object) -> None:
         self.compiled.prune(tree)
 
-    def validate(self, tree: Object, old: Object | None, before: list[FieldError]) -> Verdict:
-        return validate_object(self.compiled, tree, old, before=before)
+    @cached_property
+    def _status(self) -> CompiledSchema | None:
+        schema = self.compiled.schema.properties.get("status")
+        return None if schema is None else compile_schema(schema, root=False)
+
+    def validate(
+        self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = ""
+    ) -> Verdict:
+        if subresource != "status" or old is None:
+            return validate_object(self.compiled, tree, old, before=before)
+        # What cannot be written through this endpoint is not judged again.
+        found = before
+        if self._status is not None and "status" in tree:
+            found = [*before, *self._status.validate(tree["status"], old.get("status"), path="status")]
+        return ask_rules(self.compiled, tree, old, found)
 
 
 class CustomStrategy(Strategy):

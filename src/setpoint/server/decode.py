@@ -14,6 +14,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
+from setpoint.schema.pruning import META_FIELDS
 from setpoint.server.context import Context
 from setpoint.server.options import IGNORE, STRICT
 from setpoint.server.resource import Resource
@@ -79,7 +80,8 @@ def read_object(context: Context, resource: Resource, validation: str) -> Object
 def admit(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
     """Gives a tree the shape and the defaults of its kind."""
     try:
-        unknown = resource.shape.admit(tree)
+        unknown = _drop_all(tree) if tree["kind"] != resource.kind else []
+        unknown += resource.shape.admit(tree)
     except ValueError as error:
         raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
     if (unknown or body.repeated) and validation != IGNORE:
@@ -133,6 +135,14 @@ def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
         raise BadRequest.unrecognized(resource.kind, f"Object 'apiVersion' is missing in '{text}'", data)
     if tree["apiVersion"] != resource.api_version:
         raise _other_version(str(tree["apiVersion"]), resource)
+
+
+def _drop_all(tree: Object) -> list[str]:
+    """Of a custom resource of another kind nothing is known but that it is one."""
+    unknown = sorted(name for name in tree if name not in META_FIELDS)
+    for name in unknown:
+        del tree[name]
+    return unknown
 
 
 def _other_version(found: str, resource: Resource) -> BadRequest:

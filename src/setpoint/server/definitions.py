@@ -139,7 +139,9 @@ class Definitions:
             await delete_object(context, resource, metadata.get("namespace", ""), metadata["name"], options)
 
     async def _put(self, item: Item, tree: Object) -> bool:
-        """Stores a definition; False where somebody else has written it meanwhile."""
+        """Stores what became of a definition; False where somebody else has written it meanwhile."""
+        manager = self._resource.field_manager("status", self._services.clock)
+        tree = manager.update(self._resource.item(item), tree, APISERVER.field_manager)
         try:
             await self._services.store.commit(item.key, self._resource.encode(tree), item.revision, APISERVER)
         except ExpectationFailed:

@@ -30,6 +30,8 @@ class Shape(Protocol):
     def trim(self, tree: Object) -> None:
         """Drops what the kind does not have, after a conversion from another version."""
 
-    def validate(self, tree: Object, old: Object | None, before: list[FieldError]) -> Verdict:
-        """What the schema says against an object; on an update, with the old one. `before` are the errors found
-        already, which come first in the verdict."""
+    def validate(
+        self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = ""
+    ) -> Verdict:
+        """What the schema says against an object; on an update, with the old one, and of what the subresource writes.
+        `before` are the errors found already, which come first in the verdict."""

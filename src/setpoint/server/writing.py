@@ -315,7 +315,7 @@ def _check_changed(
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"], builtin=not resource.is_custom)
     errors += strategy.validate_update(new, old, subresource)
-    errors, warnings = resource.shape.validate(new, old, errors)
+    errors, warnings = resource.shape.validate(new, old, errors, subresource)
     if errors:
         raise Invalid.of(GroupKind(resource.group, new["kind"]), name, errors)
     _warn(context, resource, new, old, warnings)
