@@ -67,14 +67,23 @@ def list_metadata(selected: Selected) -> Object:
 
 
 def _list_body(resource: Resource, selected: Selected, metadata: Object) -> bytes:
-    render = resource.render_list_item
-    items = b",".join([render(value, revision) for _, value, revision, _ in selected.items])
     kind, api_version = _encode(resource.list_kind), _encode(resource.api_version)
     if resource.is_custom:
         # The lists of custom resources have their fields in order, and always say where to go on.
         shown = _encode_sorted({"continue": "", **metadata})
-        return b'{"apiVersion":%b,"items":[%b],"kind":%b,"metadata":%b}' % (api_version, items, kind, shown)
-    return b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[%b]}' % (kind, api_version, _encode(metadata), items)
+        head = b'{"apiVersion":%b,"items":[' % api_version
+        tail = b'],"kind":%b,"metadata":%b}' % (kind, shown)
+    else:
+        head = b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, api_version, _encode(metadata))
+        tail = b"]}"
+    render = resource.render_list_item
+    items = [render(value, revision) for _, value, revision, _ in selected.items]
+    if not items:
+        return head + tail
+    # Such a body may be large: it is put together once, and never copied.
+    items[0] = head + items[0]
+    items[-1] += tail + b"\n"
+    return b",".join(items)
 
 
 def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
@@ -110,7 +119,7 @@ def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> 
     query_value = context.parameter("pretty") if "pretty" in request.query else ""
     if accepted.pretty or negotiate.wants_indents(request, query_value):
         return Response(status, JSON, msgspec.json.format(body, indent=_INDENT))
-    return Response(status, JSON, body + b"\n")
+    return Response(status, JSON, body if body.endswith(b"\n") else body + b"\n")
 
 
 def _yaml(tree: Json) -> bytes:
