@@ -27,7 +27,7 @@ from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 
-SCENARIOS = Path(__file__).parents[2].parent / "shared" / "golden" / "scenarios"
+SCENARIOS = Path(__file__).parents[1] / "golden" / "scenarios"
 APPLY_TYPES = ("application/apply-patch+yaml", "application/apply-patch+json")
 USER_AGENT = "golden/1.0"
 

@@ -16,8 +16,6 @@ BEYOND = {
     "ssa-multi-version-hpa": "autoscalers are converted between versions",
 }
 
-pytestmark = pytest.mark.skipif(not SCENARIOS.exists(), reason="the recorded scenarios are not beside this checkout")
-
 
 @pytest.mark.parametrize("area", AREAS)
 def test_ownership_comes_out_as_the_real_server_recorded_it(area: str) -> None:

@@ -14,7 +14,7 @@ import yaml
 
 from setpoint.objects.tree import copy
 
-SCENARIOS = Path(__file__).parents[3] / "shared" / "golden" / "scenarios"
+SCENARIOS = Path(__file__).parents[1] / "golden" / "scenarios"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.schema.golden_crd import SCENARIOS, Definition, Write, read, scenarios
+from tests.schema.golden_crd import Definition, Write, read, scenarios
 
 from setpoint.objects.field import FieldError
 from setpoint.objects.tree import copy
@@ -12,8 +12,6 @@ from setpoint.schema.compile import EmbeddedResourceError, compile_schema
 from setpoint.schema.openapi import Schema
 from setpoint.schema.structural import validate_schema
 from setpoint.schema.validation import validate_object
-
-pytestmark = pytest.mark.skipif(not SCENARIOS.is_dir(), reason=f"no recorded scenarios at {SCENARIOS}")
 
 STEPS = [step for name, scenario in scenarios("crd", "cel") for step in read(name, scenario)]
 DEFINITIONS = [step for step in STEPS if isinstance(step, Definition)]

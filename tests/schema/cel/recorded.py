@@ -11,7 +11,7 @@ import yaml
 from setpoint.objects.field import FieldError
 from setpoint.objects.tree import Json, copy
 
-SCENARIOS = Path(__file__).parents[4] / "shared" / "golden" / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "golden" / "scenarios"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Causes that come from the schema itself, not from a rule.
 _NOT_RULES = (
