@@ -1,12 +1,12 @@
 """The backends that the contract suite runs on. Adding one is adding a line to `BACKENDS`."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import Any, Protocol
 
 from setpoint.objects.clock import Clock
 from setpoint.store.contract import Retention, Store
@@ -32,6 +32,8 @@ class Backend:
     takes_clock: bool = True  # expiry follows the clock it is given, not the backend's own
     restores_past: bool = True  # `restore` brings back the past with its revisions, not the state alone
     examples: int = 60  # of the state machine, in a default run
+    # Closes a store and opens it again, where it outlives being closed.
+    reopen: Callable[[Store, Clock], Coroutine[Any, Any, Store]] | None = None
     # Skips the test when what the backend needs is not on this machine.
     require: Callable[[], None] = lambda: None
 
@@ -68,8 +70,14 @@ async def _etcd(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
         await store.close()
 
 
+async def _reopen_sqlite(store: Store, clock: Clock) -> Store:
+    assert isinstance(store, SqliteStore)
+    await store.close()
+    return await SqliteStore.open(store.path, clock=clock, retention=Retention(), durability="off")
+
+
 BACKENDS: list[Backend] = [
     Backend("memory", _memory, examples=100),
-    Backend("sqlite", _sqlite),
+    Backend("sqlite", _sqlite, reopen=_reopen_sqlite),
     Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd),
 ]

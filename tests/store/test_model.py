@@ -22,6 +22,7 @@ from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import (
     ABSENT,
     ANY,
+    Closed,
     Entry,
     ExpectationFailed,
     Item,
@@ -310,6 +311,17 @@ class StoreMachine(RuleBasedStateMachine):
             follower.restored = True
         if self.backend.takes_clock:
             self._expire()
+
+    @precondition(lambda self: self.backend.reopen is not None)
+    @rule()
+    def close_and_open(self) -> None:
+        assert self.backend.reopen is not None
+        self.store = self.runner.run(self.backend.reopen(self.store, self.clock))
+        self.exit.push_async_callback(self.store.close)
+        for follower in self.followers:
+            with pytest.raises(Closed):
+                self.runner.run(follower.watch.next())
+        self.followers = []
 
     @invariant()
     def both_agree(self) -> None:

@@ -89,6 +89,25 @@ async def test_a_store_survives_being_closed_and_opened(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_a_store_that_was_restored_again_and_again_can_be_opened(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await SqliteStore.open(path, durability="off")
+    await store.commit("a", b"1", ANY, ACTOR)
+    first = await store.snapshot()
+    await store.commit("a", b"2", ANY, ACTOR)
+    for snapshot in (first, first, None, None, first):
+        await store.restore(snapshot or await store.snapshot())
+    await store.commit("a", b"3", ANY, ACTOR)
+    await store.restore(await store.snapshot())
+    revision, log = await store.revision(), await store.log()
+    await store.close()
+    store = await SqliteStore.open(path, durability="off")
+    assert (await store.revision(), await store.log()) == (revision, log)
+    assert await store.commit("a", b"4", ANY, ACTOR) == revision + 1
+    await store.close()
+    await (await SqliteStore.open(path)).close()
+
+
 async def test_an_expiry_survives_being_closed_and_opened(tmp_path: Path) -> None:
     clock = ManualClock(START)
     store = await SqliteStore.open(tmp_path / "store.db", clock=clock)

@@ -34,7 +34,8 @@ def check(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool] 
 
 def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool]) -> None:
     bounds = Reader(path, connection).bounds()
-    expected = bounds.oldest + 1
+    restored = dict(bounds.gaps)
+    expected = bounds.oldest + 1  # the revision that the next entry after the oldest has to be of
     newest: dict[int, int] = {}  # the newest entry of each key so far
     after = -1
     while True:
@@ -44,14 +45,14 @@ def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], 
             break
         for entry in entries:
             if not entry.is_sound():
-                raise Damaged(path, f"the checksum of an entry of revision {revision_of(entry.id)} does not match")
-            revision = revision_of(entry.id)
+                raise Damaged(path, f"the checksum of an entry of revision {entry.revision} does not match")
+            revision = entry.revision
+            while revision > expected and expected - 1 in restored:
+                expected = restored[expected - 1] + 1
             if revision > expected:
-                restored = dict(bounds.gaps).get(expected - 1)
-                if revision != (restored or 0) + 1:
-                    raise Damaged(path, f"revision {expected} is missing from the log")
-            if revision >= expected:
-                expected = revision + 1
+                raise Damaged(path, f"revision {expected} is missing from the log")
+            if revision == expected:
+                expected += 1
             known = newest.get(entry.key, 0)
             forgotten = not is_difference(entry.form) and revision_of(entry.previous) <= bounds.oldest
             if entry.previous != known and entry.previous and not forgotten:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Item, Write
+from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Write
 from setpoint.store.dump import Contents
 from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_whole, is_difference
 from setpoint.store.sqlite.errors import Damaged
@@ -44,7 +44,6 @@ _UPDATE_META = "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?, c
 
 # How many bytes of values are remembered, so that who writes a key again need not read it.
 _REMEMBERED = 16 * 1024 * 1024
-
 
 _new = tuple.__new__  # makes a named tuple in half the time
 
@@ -114,13 +113,9 @@ class Journal:
         row = None
         for write in writes:
             row = self._item(write.key)
-            live = row is not None and row.live
-            if write.expect is not None and write.expect != (row.revision if row is not None and live else 0):
-                actual = (
-                    Item(row.key, row.value or b"", row.revision, row.created) if row is not None and live else None
-                )
-                raise ExpectationFailed(write.key, write.expect, actual)
-            if write.value != (row.value if row is not None else None):
+            if write.expect is not None and write.expect != (row.revision if row is not None and row.live else 0):
+                raise ExpectationFailed(write.key, write.expect, None if row is None else row.item())
+            if write.value != (None if row is None else row.value):
                 changes.append((write, row))
         if not changes:
             return row.revision if alone and row is not None and row.live else self.bounds.current, []

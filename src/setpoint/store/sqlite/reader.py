@@ -108,7 +108,7 @@ class Reader:
 
     def _item_at(self, row: ItemRow, at: int | None) -> Item | None:
         if at is None or row.revision <= at:
-            return None if row.value is None else Item(row.key, row.value, row.revision, row.created)
+            return row.item()
         entry = self._newest(row, at)
         value = None if entry is None else self.value(entry)
         return None if entry is None or value is None else Item(row.key, value, entry.revision, entry.created)

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from setpoint.store.bounds import Bounds
+from setpoint.store.contract import Item
 
 PLACES = 1 << 16  # how many entries one revision may have
 
@@ -68,6 +69,9 @@ class ItemRow(NamedTuple):
     @property
     def revision(self) -> int:
         return revision_of(self.entry)
+
+    def item(self) -> Item | None:
+        return None if self.value is None else Item(self.key, self.value, self.revision, self.created)
 
     def is_sound(self) -> bool:
         try:
