@@ -8,6 +8,10 @@ from setpoint.server.requestinfo import RequestInfo
 
 MASTERS = "system:masters"
 
+_AUTHENTICATED = "system:authenticated"
+_PUBLIC = frozenset(("version", "healthz", "livez", "readyz"))
+_DISCOVERY = frozenset(("api", "apis", "openapi"))
+
 
 class Decision(NamedTuple):
     """The answer, with the reason that a refused client is told."""
@@ -23,10 +27,19 @@ class Authorizer(Protocol):
 
 
 class Masters:
-    """The authorizer of a server without rules: who belongs to `system:masters` may do everything, nobody else much."""
+    """The authorizer of a server without rules: who belongs to `system:masters` may do everything.
+
+    Everybody else may do what the real server's default roles let them: ask for the version and whether the server is
+    well, and, once authenticated, what there is to ask for.
+    """
 
     async def authorize(self, user: User, info: RequestInfo) -> Decision:
-        return Decision(MASTERS in user.groups)
+        if MASTERS in user.groups:
+            return Decision(True)
+        if info.is_resource or info.verb not in ("get", "head"):
+            return Decision(False)
+        first = info.path.strip("/").partition("/")[0]
+        return Decision(first in _PUBLIC or (first in _DISCOVERY and _AUTHENTICATED in user.groups))
 
 
 def refusal(user: User, info: RequestInfo, decision: Decision) -> Forbidden:

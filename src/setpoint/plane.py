@@ -1,0 +1,207 @@
+"""Assembles a control plane: a store, and the API server over it.
+
+`async with ControlPlane() as plane` gives a server in this process, without sockets, ready to be asked; several live
+side by side. `listen` opens it to others, over TLS with an authority of its own.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.ids import Ids, SystemIds
+from setpoint.server.authenticate import ADMIN, Credentials
+from setpoint.server.discovery.handler import Discovery
+from setpoint.server.exchange import Handler, Peer, Request, Response
+from setpoint.server.http import files
+from setpoint.server.http.limits import Limits
+from setpoint.server.kubeconfig import is_ours, kubeconfig
+from setpoint.server.pipeline import Server
+from setpoint.store.contract import Store
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from setpoint.server.http.identity import Identity
+    from setpoint.server.http.listener import Listener
+
+_IN_PROCESS = Peer("in process", in_process=True)
+_RENEWAL_SECONDS = 6 * 3600.0
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class PlaneError(Exception):
+    """A control plane cannot be had as it was asked for; says why, and what to do."""
+
+
+class ControlPlane:
+    """A control plane. Enter it to start it; leaving it ends its watches, its connections and its store.
+
+    `store` is a store, which stays open afterwards, or says which one to open: `memory`, `sqlite:PATH` or `etcd:URL`.
+    `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
+    nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own.
+    """
+
+    def __init__(
+        self,
+        store: Store | str = "memory",
+        *,
+        data: Path | str | None = None,
+        token: str = "",
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._given = store
+        self._data = _data_directory(store, data)
+        self._token = token
+        self._clock = clock or SystemClock()
+        self._ids = ids or SystemIds()
+        self._limits = limits
+        self._stack = AsyncExitStack()
+        self._server: Server | None = None
+        self._listener: Listener | None = None
+        self._identity: Identity | None = None
+        self._url = ""
+
+    async def __aenter__(self) -> Self:
+        """Raises PlaneError, or what the store raises."""
+        async with AsyncExitStack() as stack:
+            store = self._given
+            if isinstance(store, str):
+                store = await open_store(store, self._clock, self._ids)
+                stack.push_async_callback(store.close)
+            self._server = Server(
+                store,
+                clock=self._clock,
+                ids=self._ids,
+                authenticator=Credentials({self.token: ADMIN}),
+                plain=[Discovery()],
+            )
+            await self._server.start()
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+        self._server = self._listener = None
+
+    @property
+    def handler(self) -> Handler:
+        """Answers requests of this process; whoever asks without credentials is the administrator."""
+        return self._handle
+
+    async def _handle(self, request: Request) -> Response:
+        return await self._started(request._replace(peer=_IN_PROCESS))
+
+    @property
+    def _started(self) -> Server:
+        if self._server is None:
+            raise RuntimeError("this control plane is not running: use it inside `async with`")
+        return self._server
+
+    @property
+    def token(self) -> str:
+        """The administrator's token."""
+        if not self._token:
+            from setpoint.server.http.identity import token
+
+            self._token = token(self._data)
+        return self._token
+
+    @property
+    def url(self) -> str:
+        """Where it listens; empty while it does not."""
+        return self._url
+
+    async def listen(
+        self, host: str = "127.0.0.1", port: int = 0, *, tls: bool = True, names: Sequence[str] = ()
+    ) -> str:
+        """Serves at an address, and returns its URL. Port 0 picks a free one; `names` are what else clients call it."""
+        context = self._tls(host, names) if tls else None
+        host, port = await self._edge().listen(host, port, context)
+        reachable = _ANY_ADDRESS.get(host, host)
+        shown = f"[{reachable}]" if ":" in reachable else reachable
+        self._url = f"{'https' if tls else 'http'}://{shown}:{port}"
+        return self._url
+
+    async def listen_unix(self, path: Path | str) -> None:
+        """Serves at a unix socket that only our own user may open; clients authenticate as elsewhere."""
+        await self._edge().listen_unix(str(path))
+
+    def kubeconfig(self) -> str:
+        """The text of the administrator's kubeconfig, for the address it listens at."""
+        authority = self._identity.authority.pair.certificate if self._identity else None
+        return kubeconfig(self.url, authority=authority, token=self.token)
+
+    def write_kubeconfig(self, path: Path | str) -> None:
+        """Writes it, in one step and for our own user alone. A file of somebody else's is left as it is: PlaneError."""
+        path = Path(path)
+        with suppress(FileNotFoundError):
+            if not is_ours(path.read_text(errors="replace")):
+                raise PlaneError(
+                    f"{path} holds a kubeconfig that is not ours; it is left as it is. Choose another file"
+                )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(path, self.kubeconfig().encode())
+
+    def _edge(self) -> "Listener":
+        if self._listener is None:
+            from setpoint.server.http.listener import Listener
+
+            self._listener = Listener(self._started, self._clock, self._limits)
+            self._stack.push_async_callback(self._listener.close)
+        return self._listener
+
+    def _tls(self, host: str, names: Sequence[str]) -> "SSLContext":
+        from setpoint.server.http.identity import Identity
+
+        called = [host, *names] if host and host not in _ANY_ADDRESS else names
+        # Other machines judge certificates, and their clocks are real even where ours is not.
+        identity = self._identity = Identity(called, SystemClock(), self._data)
+        renewing = asyncio.create_task(_renew(identity))
+        self._stack.callback(renewing.cancel)
+        return identity.context
+
+
+async def _renew(identity: "Identity") -> None:
+    while True:
+        await SystemClock().sleep(_RENEWAL_SECONDS)
+        with suppress(OSError):  # the old certificate is good for weeks, and the next try is soon
+            identity.renew()
+
+
+def _data_directory(store: Store | str, data: Path | str | None) -> Path | None:
+    if data is not None:
+        return Path(data)
+    if isinstance(store, str) and store.startswith("sqlite:"):
+        return Path(f"{store.removeprefix('sqlite:')}.keys")
+    return None
+
+
+async def open_store(spec: str, clock: Clock, ids: Ids) -> Store:
+    """Opens the store that `memory`, `sqlite:PATH` or `etcd:URL` means. Raises PlaneError or StoreError."""
+    kind, _, where = spec.partition(":")
+    if spec == "memory":
+        from setpoint.store.memory import MemoryStore
+
+        return MemoryStore(clock=clock)
+    if kind == "sqlite" and where:
+        from setpoint.store.sqlite import SqliteStore
+
+        Path(where).parent.mkdir(parents=True, exist_ok=True)
+        return await SqliteStore.open(where, clock=clock)
+    if kind == "etcd" and where:
+        try:
+            from setpoint.store.etcd import EtcdConfig, EtcdStore
+        except ImportError as error:
+            raise PlaneError(
+                f"the store in etcd needs more packages ({error}): pip install 'setpoint[etcd]'"
+            ) from error
+        return await EtcdStore.open(EtcdConfig.from_url(where), clock=clock, ids=ids)
+    raise PlaneError(f"{spec!r} is no store: it should read memory, sqlite:PATH or etcd:URL")

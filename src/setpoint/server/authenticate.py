@@ -1,0 +1,42 @@
+"""Authentication: who asks, by client certificate or bearer token.
+
+As on the real server, a certificate counts before a token; a token that nobody knows is refused, even where a request
+without one would be let in; and who brings nothing at all is anonymous, which the authorizer lets see little.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+from setpoint.server.authorize import MASTERS
+from setpoint.server.context import User
+from setpoint.server.exchange import Peer, Request
+
+AUTHENTICATED = "system:authenticated"
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+ADMIN = User("system:admin", (MASTERS, AUTHENTICATED))
+
+_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+
+
+class Credentials:
+    """Knows users by their tokens, and by certificates that the edge has verified."""
+
+    def __init__(self, tokens: Mapping[str, User]) -> None:
+        # Kept and looked up by their digests: how long that takes tells nothing about a token.
+        self._users = {sha256(token.encode()).digest(): user for token, user in tokens.items()}
+
+    async def authenticate(self, request: Request) -> User | None:
+        """Who asks; None if the credentials are wrong."""
+        if request.peer.common_name:
+            return _certified(request.peer)
+        scheme, _, token = request.headers.get("authorization", "").strip().partition(" ")
+        token = token.strip()
+        if token and scheme.lower() == "bearer":
+            return self._users.get(sha256(token.encode("utf-8", "surrogateescape")).digest())
+        return ADMIN if request.peer.in_process else ANONYMOUS
+
+
+def _certified(peer: Peer) -> User:
+    """The user that a certificate names: the common name, in the groups that are its organizations."""
+    extra = {_CREDENTIAL_ID: (f"X509SHA256={peer.fingerprint}",)} if peer.fingerprint else {}
+    return User(peer.common_name, (*peer.organizations, AUTHENTICATED), extra=extra)

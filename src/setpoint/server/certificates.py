@@ -1,0 +1,176 @@
+"""Certificates: an authority of our own, and what it issues to servers and users.
+
+Everything is made of and given as PEM text; where it is kept is not decided here. Keys are ECDSA on P-256, which every
+client knows and which are made in a fraction of a millisecond. Keys and serial numbers come from the system's source
+of randomness and from nowhere else, for chance that can be replayed is no secret.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+AUTHORITY_LIFETIME = timedelta(days=3650)
+LIFETIME = timedelta(days=365)
+# A certificate is replaced when so much of its life is left, or less.
+RENEWAL = timedelta(days=90)
+
+# The names by which clients inside a cluster call the API server, and those by which this machine calls itself.
+KUBERNETES_NAMES = (
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    "localhost",
+    "127.0.0.1",
+    "::1",
+)
+
+_CLOCK_SKEW = timedelta(minutes=5)
+_MAX_NAME = 64  # characters that X.509 allows in a common name or an organization
+
+
+class CertificateError(ValueError):
+    """What was to be a certificate or its key is none, or the two do not belong together."""
+
+
+class Pair(NamedTuple):
+    """A certificate and its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class Authority:
+    """Signs certificates."""
+
+    def __init__(self, pair: Pair) -> None:
+        """Raises CertificateError."""
+        self.pair = pair
+        try:
+            self._certificate = x509.load_pem_x509_certificate(pair.certificate)
+            key = serialization.load_pem_private_key(pair.key, None)
+        except (ValueError, TypeError) as error:
+            raise CertificateError(f"not a certificate with its key in PEM: {error}") from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise CertificateError("the key of the authority is not an ECDSA key")
+        if key.public_key() != self._certificate.public_key():
+            raise CertificateError("the key of the authority is not the key of its certificate")
+        self._key = key
+
+    @classmethod
+    def create(cls, now: datetime, name: str = "setpoint-ca") -> "Authority":
+        """A new authority, which trusts nobody but itself."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = (
+            _builder(subject, subject, key.public_key(), now, AUTHORITY_LIFETIME)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_usage(signs_certificates=True), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        )
+        certificate = builder.sign(key, hashes.SHA256())
+        return cls(Pair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key)))
+
+    @property
+    def expires(self) -> datetime:
+        return self._certificate.not_valid_after_utc
+
+    def issue_server(self, names: Iterable[str], now: datetime) -> Pair:
+        """A certificate for a server that is called by these names and addresses."""
+        found = [_general_name(name) for name in dict.fromkeys(names)]
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
+        return self._issue(subject, x509.SubjectAlternativeName(found), ExtendedKeyUsageOID.SERVER_AUTH, now)
+
+    def issue_client(self, user: str, groups: Sequence[str], now: datetime) -> Pair:
+        """A certificate by which a client is this user, in these groups."""
+        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, _checked(group, "group")) for group in groups]
+        subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, _checked(user, "user"))])
+        return self._issue(subject, None, ExtendedKeyUsageOID.CLIENT_AUTH, now)
+
+    def _issue(
+        self,
+        subject: x509.Name,
+        names: x509.SubjectAlternativeName | None,
+        purpose: x509.ObjectIdentifier,
+        now: datetime,
+    ) -> Pair:
+        key = ec.generate_private_key(ec.SECP256R1())
+        lifetime = min(LIFETIME, self.expires - now)
+        builder = (
+            _builder(subject, self._certificate.subject, key.public_key(), now, lifetime)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+        )
+        if names is not None:
+            builder = builder.add_extension(names, critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
+        return Pair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+
+    def still_serves(self, pair: Pair, names: Iterable[str], now: datetime) -> bool:
+        """Whether a serving certificate is ours, whole, covers these names and has enough of its life left."""
+        try:
+            certificate = x509.load_pem_x509_certificate(pair.certificate)
+            key = serialization.load_pem_private_key(pair.key, None)
+            certificate.verify_directly_issued_by(self._certificate)
+            found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+            return False  # whatever is wrong with it, a new one is the remedy
+        return (
+            key.public_key() == certificate.public_key()
+            and certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc - RENEWAL
+            and {_general_name(name) for name in names} <= set(found)
+        )
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, lifetime: timedelta
+) -> x509.CertificateBuilder:
+    return x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number(), now - _CLOCK_SKEW, now + lifetime)
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        try:
+            return x509.DNSName(name.encode("idna").decode() if not name.isascii() else name)
+        except (UnicodeError, ValueError) as error:
+            raise CertificateError(f"{name!r} is neither an address nor a name that a certificate can hold") from error
+
+
+def _checked(name: str, what: str) -> str:
+    if not 0 < len(name) <= _MAX_NAME:
+        raise CertificateError(f"{what} {name!r}: a certificate holds 1 to {_MAX_NAME} characters of it")
+    return name
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

@@ -1,0 +1,50 @@
+"""The kubeconfig by which clients find a server and prove who they are. Where it is written is not decided here."""
+
+from base64 import b64encode
+
+from setpoint.objects import yamltext
+from setpoint.objects.tree import Object
+
+NAME = "setpoint"
+# The first line of what we write: a file that begins with it may be written over.
+MARK = "# Written by Setpoint. It is written anew at every start: changes made here are lost.\n"
+
+
+def kubeconfig(
+    server: str,
+    *,
+    authority: bytes | None = None,
+    token: str = "",
+    certificate: bytes = b"",
+    key: bytes = b"",
+    user: str = "admin",
+) -> str:
+    """The text of a kubeconfig with one cluster, one user and one context; the authority is that of the server, PEM."""
+    cluster: Object = {"server": server}
+    if authority is not None:
+        cluster["certificate-authority-data"] = _base64(authority)
+    credentials: Object = {}
+    if token:
+        credentials["token"] = token
+    if certificate:
+        credentials["client-certificate-data"] = _base64(certificate)
+        credentials["client-key-data"] = _base64(key)
+    return MARK + yamltext.dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": NAME, "cluster": cluster}],
+            "users": [{"name": user, "user": credentials}],
+            "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": user}}],
+            "current-context": NAME,
+        }
+    )
+
+
+def is_ours(text: str) -> bool:
+    """Whether a file that holds this text may be replaced without losing what somebody else wrote."""
+    return not text.strip() or text.startswith(MARK)
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode("ascii")
