@@ -24,15 +24,16 @@ class BuiltinShape:
     def admit(self, tree: Object) -> list[str]:
         return normalize(tree, self._definition)
 
+    def complete(self, tree: Object) -> None:
+        normalize(tree, self._definition)
+
     def readmit(self, tree: Object) -> None:
         normalize(tree, self._definition)
 
     def trim(self, tree: Object) -> None:
         """The conversions between versions of built-in kinds leave nothing over."""
 
-    def validate(
-        self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = ""
-    ) -> Verdict:
+    def validate(self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = "") -> Verdict:
         return Verdict(before, [])
 
 

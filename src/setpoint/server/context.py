@@ -1,4 +1,4 @@
-"""What one request carries along: who asks for what, the services that answer it, and what to tell beside the answer."""
+"""What one request carries along: who asks for what, the services that answer, and what to tell beside the answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -15,6 +15,7 @@ from setpoint.schema.compile import CompiledSchema, compile_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Version
 from setpoint.schema.crd.scale import read_scale
 from setpoint.schema.crd.selectable import SelectableFields
+from setpoint.schema.defaulting import default
 from setpoint.schema.openapi import Schema
 from setpoint.schema.validation import Verdict, ask_rules, validate_object
 from setpoint.server.resource import Resource, Subresource
@@ -45,6 +46,11 @@ class CustomShape:
         dropped = self.compiled.admit(tree)
         return sorted([*dropped, *unknown]) if unknown else dropped
 
+    def complete(self, tree: Object) -> None:
+        tree["metadata"] = objectmeta.coerce(tree.get("metadata")).metadata
+        default(tree, self.compiled.schema)
+        self.compiled.normalize(tree)
+
     def readmit(self, tree: Object) -> None:
         tree["metadata"] = objectmeta.coerce(tree.get("metadata"), drop_malformed=True).metadata
         self.compiled.prune(tree)
@@ -58,9 +64,7 @@ class CustomShape:
         schema = self.compiled.schema.properties.get("status")
         return None if schema is None else compile_schema(schema, root=False)
 
-    def validate(
-        self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = ""
-    ) -> Verdict:
+    def validate(self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = "") -> Verdict:
         if subresource != "status" or old is None:
             return validate_object(self.compiled, tree, old, before=before)
         # What cannot be written through this endpoint is not judged again.

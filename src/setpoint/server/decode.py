@@ -73,15 +73,19 @@ def decode_protobuf(body: bytes) -> Object:
 def read_object(context: Context, resource: Resource, validation: str) -> Object:
     """The object in the body of a request to the resource."""
     body = read_body(context, resource.kind, custom=resource.is_custom, look_twice=validation != IGNORE)
-    tree = check_kind(body.tree, resource, context.request.body)
+    try:
+        tree = check_kind(body.tree, resource, context.request.body)
+    except BadRequest:
+        if resource.is_custom and validation != IGNORE:
+            _warn_of_all(context, body.tree, resource)
+        raise
     return admit(context, resource, tree, body, validation)
 
 
 def admit(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
     """Gives a tree the shape and the defaults of its kind."""
     try:
-        unknown = _drop_all(tree) if tree["kind"] != resource.kind else []
-        unknown += resource.shape.admit(tree)
+        unknown = resource.shape.admit(tree)
     except ValueError as error:
         raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
     if (unknown or body.repeated) and validation != IGNORE:
@@ -126,6 +130,13 @@ def check_kind(tree: Json, resource: Resource, data: bytes) -> Object:
     return tree
 
 
+def _warn_of_all(context: Context, tree: Json, resource: Resource) -> None:
+    """Of a version of a custom resource that does not exist no field is known."""
+    if type(tree) is dict and str(tree.get("apiVersion", "")).startswith(f"{resource.group}/"):
+        for name in sorted(tree.keys() - META_FIELDS):
+            context.warn(unknown_field(name))
+
+
 def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
     """A custom resource must say what it is; that it says another kind is found when it is validated."""
     text = data.decode("utf-8", "replace")
@@ -135,14 +146,6 @@ def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
         raise BadRequest.unrecognized(resource.kind, f"Object 'apiVersion' is missing in '{text}'", data)
     if tree["apiVersion"] != resource.api_version:
         raise _other_version(str(tree["apiVersion"]), resource)
-
-
-def _drop_all(tree: Object) -> list[str]:
-    """Of a custom resource of another kind nothing is known but that it is one."""
-    unknown = sorted(name for name in tree if name not in META_FIELDS)
-    for name in unknown:
-        del tree[name]
-    return unknown
 
 
 def _other_version(found: str, resource: Resource) -> BadRequest:
@@ -157,9 +160,7 @@ def _other_kind(claimed: GroupVersionKind, resource: Resource) -> BadRequest:
         return _other_version(claimed.api_version, resource)
     if claimed in builtin.kinds():
         package = resource.group.partition(".")[0] or "core"
-        why = (
-            f"converting ({claimed.version}.{claimed.kind}) to ({package}.{resource.kind}): unknown conversion"
-        )
+        why = f"converting ({claimed.version}.{claimed.kind}) to ({package}.{resource.kind}): unknown conversion"
     else:
         where = quote(claimed.api_version)
         why = f"no kind {quote(claimed.kind)} is registered for version {where} in scheme {quote(_SCHEME)}"

@@ -127,7 +127,8 @@ class Definitions:
             try:
                 await store.commit(item.key, None, item.revision, APISERVER, context.cause)
             except ExpectationFailed:
-                return await self._clean_up(context, name)
+                await self._clean_up(context, name)
+                return
             await self._free_names(tree["spec"]["group"])
         await self._rebuild()
 

@@ -24,14 +24,16 @@ class Shape(Protocol):
         defaults. Gives the paths of what was dropped. Raises ValueError, in the words of Go's decoder, where a value
         has the wrong type."""
 
+    def complete(self, tree: Object) -> None:
+        """The same for an object that a configuration was merged into: it has no field too many, and its nulls are
+        meant."""
+
     def readmit(self, tree: Object) -> None:
         """The same for what was stored before this shape was known: nothing in it is wrong, only obsolete."""
 
     def trim(self, tree: Object) -> None:
         """Drops what the kind does not have, after a conversion from another version."""
 
-    def validate(
-        self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = ""
-    ) -> Verdict:
+    def validate(self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = "") -> Verdict:
         """What the schema says against an object; on an update, with the old one, and of what the subresource writes.
         `before` are the errors found already, which come first in the verdict."""

@@ -18,6 +18,7 @@ from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object
 from setpoint.server.admission import Operation
 from setpoint.server.context import Context
+from setpoint.server.kinds.allocation import pool_of
 from setpoint.server.options import WriteOptions
 from setpoint.server.resource import Resource
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item
@@ -79,6 +80,7 @@ async def _store_new(
             metadata["name"] = generate_name(metadata["generateName"], services.ids)
         if attempt == 0:
             _prepare_for_create(resource, tree)
+            await _allocate(context, resource, tree, None)
             _check_new(context, resource, tree)
             await services.definitions.before_create(context, resource, tree)
         operation.object, operation.name = tree, metadata["name"]
@@ -103,6 +105,17 @@ async def _store_new(
     metadata["resourceVersion"] = str(revision)
     await services.definitions.after_write(context, resource, tree)
     return Written(resource.render(value, revision), tree, True)
+
+
+async def _allocate(context: Context, resource: Resource, tree: Object, old: Object | None) -> None:
+    """Gives an object the addresses and ports that it is to have, of those that no other has."""
+    if not resource.strategy.allocates:
+        return
+    own = resource.storage.key(meta.namespace(tree), meta.name(tree))
+    page = await context.services.store.range(resource.storage.prefix)
+    pool = pool_of(resource.item(item) for item in page.items if item.key != own)
+    if errors := resource.strategy.allocate(tree, old, pool):
+        raise Invalid.of(resource.group_kind, meta.name(tree), errors)
 
 
 def _already_exists(resource: Resource, name: str, item: Item | None) -> AlreadyExists:
@@ -169,13 +182,15 @@ async def update_object(
     subresource: str = "",
     managed: bool = False,
     attempts: int = _MANY_ATTEMPTS,
+    uid_is_precondition: bool = True,
     create: Callable[[], Awaitable[Written]] | None = None,
 ) -> Written:
     """Changes a stored object.
 
     `transform` makes the new object of a copy of the stored one, which it may use up; it is asked again where somebody else has
     written meanwhile. A resourceVersion or uid in what it gives is a precondition. `managed` says that it keeps the
-    managedFields itself. `create` is asked where there is no object.
+    managedFields itself. `create` is asked where there is no object. Where the uid is no precondition, another one is
+    a change that is not allowed.
     """
     store = context.services.store
     key = resource.storage.key(context.info.namespace, name)
@@ -187,7 +202,7 @@ async def update_object(
             raise NotFound.of(resource.group_resource, name)
         old = resource.item(item)
         new = transform(resource.item(item))
-        _check_preconditions(resource, name, key, new, item, old)
+        _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
         new = await _changed(context, resource, name, new, old, options, subresource, managed)
         value: bytes | None = resource.encode(new)
         if _is_finished(resource, new, old):
@@ -200,7 +215,11 @@ async def update_object(
             return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
         try:
             revision = await store.commit(
-                key, value, item.revision, context.actor(options.field_manager), context.cause,
+                key,
+                value,
+                item.revision,
+                context.actor(options.field_manager),
+                context.cause,
                 None if value is None else resource.strategy.ttl(new),
             )
         except ExpectationFailed as failed:
@@ -217,11 +236,11 @@ async def update_object(
 
 
 def _check_preconditions(
-    resource: Resource, name: str, key: str, new: Object, item: Item, old: Object
+    resource: Resource, name: str, key: str, new: Object, item: Item, old: Object, check_uid: bool
 ) -> None:
     metadata, stored = new["metadata"], old["metadata"]
     uid = metadata.get("uid")
-    if uid and uid != stored.get("uid"):
+    if check_uid and uid and uid != stored.get("uid"):
         raise Conflict.uid_precondition(
             resource.group_resource, name, key=_upstream_key(resource, key), wanted=uid, found=stored.get("uid", "")
         )
@@ -243,7 +262,7 @@ def _upstream_key(resource: Resource, key: str) -> str:
     """The key as the real server would show it."""
     place = key.removeprefix(resource.storage.prefix)
     group = f"{resource.group}/" if resource.is_custom else ""
-    return f"/{group}{resource.resource}/{place}"
+    return f"/registry/{group}{resource.resource}/{place}"
 
 
 async def _changed(
@@ -266,6 +285,7 @@ async def _changed(
     new = operation.object or new
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
     prepare_for_update(resource, new, old, subresource)
+    await _allocate(context, resource, new, old)
     _check_changed(context, resource, name, new, old, subresource)
     operation.object = new
     await services.admission.validate(context, operation)
@@ -307,9 +327,7 @@ def _restore(new: Object, old: Object, field: str) -> None:
         new.pop(field, None)
 
 
-def _check_changed(
-    context: Context, resource: Resource, name: str, new: Object, old: Object, subresource: str
-) -> None:
+def _check_changed(context: Context, resource: Resource, name: str, new: Object, old: Object, subresource: str) -> None:
     strategy = resource.strategy
     errors = _kind_errors(resource, new)
     if not strategy.validates_metadata:
@@ -338,5 +356,3 @@ def refuse_name(found: str, wanted: str) -> None:
         raise BadRequest(f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided")
     if found != wanted:
         raise BadRequest(f"the name of the object ({found}) does not match the name on the URL ({wanted})")
-
-

@@ -169,9 +169,7 @@ def _grant_time(context: Context, resource: Resource, tree: Object, options: Del
     return seconds
 
 
-async def _store(
-    context: Context, resource: Resource, item: Item, tree: Object, options: DeleteOptions
-) -> Deleted:
+async def _store(context: Context, resource: Resource, item: Item, tree: Object, options: DeleteOptions) -> Deleted:
     """Stores the object on its way out."""
     value = resource.encode(tree)
     revision = item.revision

@@ -1,7 +1,9 @@
 """PATCH: a change to the stored object, in one of four languages, or a configuration to apply to it."""
 
+import re
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 from setpoint.merge import jsonpatch, mergepatch, strategic
 from setpoint.objects import codec, yamltext
@@ -14,7 +16,7 @@ from setpoint.objects.errors import (
     unknown_field,
 )
 from setpoint.objects.field import invalid
-from setpoint.objects.goformat import json_type
+from setpoint.objects.goformat import format_v, json_type
 from setpoint.objects.gotext import compact_json
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
@@ -33,8 +35,8 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 
-# Makes of an object the patched one, and gives what strict validation has against the patch itself.
-Patch = Callable[[Object], Json]
+_UNMARSHAL = re.compile(r"json: cannot unmarshal (?P<found>\w+).* of type (?P<wanted>\S+)$")
+_GO_KINDS = {"object": "map", "array": "slice", "number": "int64"}
 
 
 async def patch(context: Context, resource: Resource) -> Response:
@@ -44,8 +46,7 @@ async def patch(context: Context, resource: Resource) -> Response:
     if given == APPLY:
         written = await _apply(context, resource, options)
     else:
-        change, repeated = read_patch(context, resource, given, options)
-        written = await _patch(context, resource, change, repeated, options, shown=given)
+        written = await _patch(context, resource, read_patch(context, resource, given, options), options)
     return object_answer(context, resource, written.body, 201 if written.created else 200)
 
 
@@ -58,10 +59,18 @@ def check_media_type(given: str, resource: Resource) -> None:
         raise UnsupportedMediaType("415: Unsupported Media Type", details=True)
 
 
-def read_patch(
-    context: Context, resource: Resource, given: str, options: WriteOptions
-) -> tuple[Patch, list[str]]:
-    """The patch as a function, and what strict validation has against its text."""
+class Patch(NamedTuple):
+    """A patch, ready to be applied: as often as it takes."""
+
+    apply: Callable[[Object], Json]
+    # What strict validation has against its text.
+    repeated: list[str]
+    # The patch itself, where errors show it instead of what it makes of an object.
+    shown: Json = None
+
+
+def read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
+    """The patch in the body. Raises BadRequest."""
     body, strict = context.request.body, options.field_validation != IGNORE
     try:
         tree = codec.decode(body)
@@ -71,11 +80,11 @@ def read_patch(
     if given == JSON_PATCH:
         operations = jsonpatch.decode(tree, strict=strict)
         repeated = [f"json patch {text}" for text in repeated] + (jsonpatch.unknown_fields(tree) if strict else [])
-        return lambda live: jsonpatch.apply(live, operations), repeated
+        return Patch(lambda live: jsonpatch.apply(live, operations), repeated)
     if given == MERGE_PATCH:
-        return lambda live: mergepatch.apply(live, tree, strict=strict), repeated
+        return Patch(lambda live: mergepatch.apply(live, tree, strict=strict), repeated)
     schema = _patch_schemas()[f"#/definitions/{resource.definition}"]
-    return lambda live: strategic.merge(live, tree, schema), repeated
+    return Patch(lambda live: strategic.merge(live, tree, schema), repeated, shown=tree)
 
 
 @cache
@@ -83,41 +92,64 @@ def _patch_schemas() -> strategic.PatchSchemas:
     return strategic.PatchSchemas(builtin.resolve)
 
 
-async def _patch(
-    context: Context,
-    resource: Resource,
-    change: Patch,
-    repeated: list[str],
-    options: WriteOptions,
-    *,
-    shown: str,
-) -> Written:
+async def _patch(context: Context, resource: Resource, change: Patch, options: WriteOptions) -> Written:
     info = context.info
 
     def patched(live: Object) -> Object:
-        tree = change(live)
-        text = compact_json(tree)
-        try:
-            tree = check_kind(tree, resource, text.encode())
-            unknown = resource.shape.admit(tree)
-        except (BadRequest, ValueError) as error:
-            if resource.is_custom and isinstance(error, BadRequest):
-                raise
-            why = error.message if isinstance(error, BadRequest) else str(error)
-            raise _invalid_patch(text, why) from None
-        faults = [*repeated, *map(unknown_field, unknown)]
-        if faults and options.field_validation == STRICT:
-            raise _invalid_patch(text, strict_decoding_text(faults))
-        if faults and options.field_validation != IGNORE:
-            for fault in faults:
-                context.warn(fault)
-        resource.strategy.default(tree)
+        tree = patched_object(context, resource, change, options, live)
         _check_place(context, resource, tree)
         return tree
 
     return await update_object(
-        context, resource, info.name, patched, options, subresource=info.subresource, attempts=PATCH_ATTEMPTS
+        context,
+        resource,
+        info.name,
+        patched,
+        options,
+        subresource=info.subresource,
+        attempts=PATCH_ATTEMPTS,
+        uid_is_precondition=False,
     )
+
+
+def patched_object(context: Context, resource: Resource, change: Patch, options: WriteOptions, live: Object) -> Object:
+    """What a patch makes of an object, decoded like a body."""
+    tree = change.apply(live)
+    text = compact_json(tree)
+    try:
+        tree = check_kind(tree, resource, text.encode())
+        unknown = resource.shape.admit(tree)
+    except (BadRequest, ValueError) as error:
+        if resource.is_custom and isinstance(error, BadRequest):
+            raise
+        if change.shown is not None:
+            raise _invalid_patch(format_v(change.shown), _conversion_text(str(error))) from None
+        raise _invalid_patch(text, error.message if isinstance(error, BadRequest) else str(error)) from None
+    faults = [*change.repeated, *map(unknown_field, unknown)]
+    if faults and options.field_validation == STRICT:
+        shown = text if change.shown is None else format_v(change.shown)
+        raise _invalid_patch(shown, strict_decoding_text(faults))
+    if faults and options.field_validation != IGNORE:
+        for fault in faults:
+            context.warn(fault)
+    resource.strategy.default(tree)
+    return tree
+
+
+def _conversion_text(text: str) -> str:
+    """A strategic merge is not decoded but converted, and its faults are told in other words."""
+    found = _UNMARSHAL.match(text)
+    if found is None:
+        return text
+    kind = _GO_KINDS.get(found["found"], found["found"])
+    wanted = found["wanted"]
+    if wanted.startswith("[]"):
+        return f"cannot restore slice from {kind}"
+    if wanted.startswith("map["):
+        return f"cannot restore map from {kind}"
+    if wanted[:1].isupper() or "." in wanted:
+        return f"cannot restore struct from: {kind}"
+    return f"cannot convert {kind} to {wanted}"
 
 
 def _check_place(context: Context, resource: Resource, tree: Object) -> None:
@@ -140,7 +172,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
     def merged(live: Object | None) -> Object:
         tree = manager.apply(live, config, options.field_manager, force=options.force)
         try:
-            resource.shape.admit(tree)
+            resource.shape.complete(tree)
         except ValueError as error:
             raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
         resource.strategy.default(tree)
@@ -182,7 +214,10 @@ def read_configuration(context: Context, options: WriteOptions) -> tuple[Object,
     try:
         document = yamltext.load(context.request.body)
     except BadRequest as error:
-        raise BadRequest(f"error decoding patch: error converting YAML to JSON: {error.message}") from None
+        # What looks like JSON is taken for it at first, and found wanting later than what does not.
+        is_json = context.request.body.lstrip().startswith(b"{")
+        where = "error decoding patch: error converting YAML to JSON" if is_json else "error encoding patch"
+        raise BadRequest(f"{where}: {error.message}") from None
     tree = document.tree
     if tree is None:
         tree = {}
@@ -193,5 +228,3 @@ def read_configuration(context: Context, options: WriteOptions) -> tuple[Object,
         text = yamltext.strict_error(document.duplicates)
         raise BadRequest(f"error strict decoding patch: error converting YAML to JSON: {text}")
     return tree, [] if options.field_validation == IGNORE else list(document.duplicates)
-
-

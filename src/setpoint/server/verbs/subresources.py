@@ -1,11 +1,29 @@
-"""The subresources that are not simply the object again: what answers for each, by verb."""
+"""The subresources that are not simply the object again: what answers for each, by verb.
+
+All others (status, finalize, approval, ephemeralcontainers, resize) are written like the object itself; what may be
+changed through each of them is a rule of the kind.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.resource import Resource
+from setpoint.server.verbs.pods import bind, evict, issue_token, need_node
+from setpoint.server.verbs.scale import get_scale, patch_scale, update_scale
 
 Verb = Callable[[Context, Resource], Awaitable[Response]]
 
-SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {}
+_NODE: Mapping[str, Verb] = dict.fromkeys(("create", "delete", "get", "patch", "update"), need_node)
+
+SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
+    "scale": {"get": get_scale, "update": update_scale, "patch": patch_scale},
+    "binding": {"create": bind},
+    "eviction": {"create": evict},
+    "token": {"create": issue_token},
+    "log": _NODE,
+    "attach": _NODE,
+    "exec": _NODE,
+    "portforward": _NODE,
+    "proxy": _NODE,
+}

@@ -1,0 +1,139 @@
+"""What clients do with pods beyond reading and writing them: binding, evicting, and what needs a node."""
+
+from setpoint.objects import conditions, labels, meta
+from setpoint.objects.errors import (
+    APIError,
+    BadRequest,
+    Conflict,
+    InternalError,
+    NotFound,
+    StatusCause,
+    TooManyRequests,
+)
+from setpoint.objects.gvk import GroupResource
+from setpoint.objects.tree import Object
+from setpoint.server.answer import json_answer
+from setpoint.server.context import Context
+from setpoint.server.decode import read_body
+from setpoint.server.delete_options import DeleteOptions, from_tree
+from setpoint.server.exchange import Response
+from setpoint.server.options import WriteOptions, write_options
+from setpoint.server.resource import Resource
+from setpoint.server.verbs.delete import delete_object
+from setpoint.server.verbs.get import read
+from setpoint.server.writing import update_object
+
+_SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+_SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
+
+
+async def bind(context: Context, resource: Resource) -> Response:
+    """POST of a Binding: puts a pod on a node. Also answers for the resource `bindings`, whose body names the pod."""
+    options = write_options(context, "CreateOptions")
+    tree = _body(context, "Binding")
+    metadata, target = tree.get("metadata") or {}, tree.get("target") or {}
+    pods = context.registry.resource("", "v1", "pods") or resource
+    name = context.info.name or str(metadata.get("name", ""))
+    if metadata.get("name", name) != name:
+        raise BadRequest(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+    node = target.get("name")
+    if target.get("kind", "Node") != "Node" or not isinstance(node, str) or not node:
+        raise BadRequest('Binding "" is invalid: target.name: Required value: name the node the pod is to run on')
+
+    def bound(pod: Object) -> Object:
+        return _bound(context, pods, pod, node, metadata)
+
+    await update_object(context, pods, name, bound, options, subresource="binding")
+    return json_answer(context, _SUCCESS, 201)
+
+
+def _bound(context: Context, pods: Resource, pod: Object, node: str, metadata: Object) -> Object:
+    name, spec = meta.name(pod), pod.setdefault("spec", {})
+    where = GroupResource("", "pods/binding")
+    if meta.is_being_deleted(pod):
+        raise Conflict.of(where, name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if spec.get("nodeName"):
+        raise Conflict.of(where, name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+    spec["nodeName"] = node
+    for field in ("annotations", "labels"):
+        if isinstance(given := metadata.get(field), dict) and given:
+            pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **given}
+    found = pod.setdefault("status", {}).setdefault("conditions", [])
+    conditions.set_condition(found, context.services.clock, type="PodScheduled", status="True", reason="", message="")
+    return pod
+
+
+async def evict(context: Context, resource: Resource) -> Response:
+    """POST of an Eviction: deletes a pod, if the disruption budgets allow it."""
+    write_options(context, "CreateOptions")
+    tree = _body(context, "Eviction")
+    metadata, name = tree.get("metadata") or {}, context.info.name
+    if metadata.get("name", name) != name:
+        raise BadRequest("name in URL does not match name in Eviction object")
+    pod = resource.item(await read(context, resource))
+    options = from_tree(tree.get("deleteOptions"))
+    options = options._replace(dry_run=options.dry_run or bool(context.query.get("dryRun")))
+    await _spend_budget(context, pod, options)
+    await delete_object(context, resource, context.info.namespace, name, options)
+    return json_answer(context, _SUCCESS, 201)
+
+
+async def _spend_budget(context: Context, pod: Object, options: DeleteOptions) -> None:
+    """Takes the eviction off the budget that covers the pod. Raises TooManyRequests where nothing is left of it."""
+    budgets = context.registry.resource("policy", "v1", "poddisruptionbudgets")
+    finished = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending")
+    if budgets is None or finished or meta.is_being_deleted(pod):
+        return
+    page = await context.services.store.range(budgets.storage.scope(context.info.namespace))
+    covering = [tree for tree in map(budgets.item, page.items) if _covers(tree, pod)]
+    if len(covering) > 1:
+        raise InternalError(_SEVERAL_BUDGETS)
+    if not covering:
+        return
+    budget = covering[0]
+    status = budget.get("status") or {}
+    if status.get("disruptionsAllowed", 0) <= 0:
+        needed, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        why = f"The disruption budget {meta.name(budget)} needs {needed} healthy pods and has {healthy} currently"
+        error = TooManyRequests.of(_VIOLATES, retry_after_seconds=0)
+        error.causes = (StatusCause("DisruptionBudget", why),)
+        raise error
+
+    def spent(tree: Object) -> Object:
+        found = tree.setdefault("status", {})
+        found["disruptionsAllowed"] = found.get("disruptionsAllowed", 0) - 1
+        return tree
+
+    write = WriteOptions("kube-apiserver", options.dry_run)
+    await update_object(context, budgets, meta.name(budget), spent, write, subresource="status")
+
+
+def _covers(budget: Object, pod: Object) -> bool:
+    selector = (budget.get("spec") or {}).get("selector")
+    if selector is None:
+        return False
+    return labels.from_object(selector).matches(meta.labels(pod))
+
+
+async def need_node(context: Context, resource: Resource) -> Response:
+    """Logs, exec, attach, port-forward and proxy: the node would answer, and there is none."""
+    await read(context, resource)
+    name = context.info.name
+    raise BadRequest(f"{resource.singular} {name} does not have a host assigned")
+
+
+async def issue_token(context: Context, resource: Resource) -> Response:
+    """POST of a TokenRequest."""
+    try:
+        await read(context, resource)
+    except NotFound:
+        raise NotFound.of(resource.group_resource, context.info.name) from None
+    raise APIError("this server issues no tokens for service accounts")
+
+
+def _body(context: Context, kind: str) -> Object:
+    tree = read_body(context, kind, custom=False, look_twice=False).tree
+    if type(tree) is not dict or tree.get("kind", kind) != kind:
+        raise BadRequest(f"the body of the request must be a {kind}")
+    return tree

@@ -1,0 +1,188 @@
+"""The scale subresource: the number of replicas of an object, in the one form that all autoscalers know.
+
+A Scale is never stored. It is made of its object, changed like an object, and what became of its replicas, and of who
+owns them, goes back into the object.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+from setpoint.merge.fieldmanager import FieldManager
+from setpoint.merge.scale import SCALE_VERSION, ScaleEntries, replicas_path
+from setpoint.objects import labels, meta
+from setpoint.objects.clock import Clock
+from setpoint.objects.errors import BadRequest, Conflict, InternalError, Invalid
+from setpoint.objects.field import invalid
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.tree import Object, copy
+from setpoint.schema.crd.definition import Scale
+from setpoint.schema.crd.scale import read_scale, with_replicas
+from setpoint.server.answer import json_answer
+from setpoint.server.builtin_shape import shape_of
+from setpoint.server.context import Context
+from setpoint.server.decode import media_type, read_object
+from setpoint.server.exchange import Response
+from setpoint.server.options import WriteOptions, write_options
+from setpoint.server.resource import Resource
+from setpoint.server.storage import Storage
+from setpoint.server.strategy import Strategy
+from setpoint.server.verbs.get import read
+from setpoint.server.verbs.patch import APPLY, check_media_type, patched_object, read_configuration, read_patch
+from setpoint.server.writing import PATCH_ATTEMPTS, Written, refuse_name, update_object
+
+_GROUP, _VERSION = SCALE_VERSION.split("/")
+_DEFINITION = "io.k8s.api.autoscaling.v1.Scale"
+_REPLICAS = Scale(spec_replicas_path=".spec.replicas", status_replicas_path=".status.replicas")
+
+# Makes of the Scale of the stored object the one that is wanted, its managedFields included.
+Change = Callable[[Object], Object]
+
+
+@cache
+def _scales() -> Resource:
+    """What a body that is a Scale is decoded as."""
+    return Resource(
+        group=_GROUP,
+        version=_VERSION,
+        resource="scales",
+        kind="Scale",
+        namespaced=True,
+        storage=Storage(_GROUP, "scales", True, SCALE_VERSION, "Scale"),
+        strategy=Strategy(),
+        definition=_DEFINITION,
+        make_shape=lambda: shape_of(_DEFINITION),
+    )
+
+
+async def get_scale(context: Context, resource: Resource) -> Response:
+    item = await read(context, resource)
+    return json_answer(context, scale_of(resource, resource.item(item)))
+
+
+async def update_scale(context: Context, resource: Resource) -> Response:
+    options = write_options(context, "UpdateOptions")
+    body = read_object(context, _scales(), options.field_validation)
+    refuse_name(body["metadata"].get("name", ""), context.info.name)
+    meta.fill_namespace(body["metadata"], context.info.namespace if resource.namespaced else "")
+    manager = _field_manager(context.services.clock)
+
+    def replaced(scale: Object) -> Object:
+        return manager.update(scale, copy(body), options.field_manager)
+
+    return await _answer(context, resource, await _write(context, resource, replaced, options))
+
+
+async def patch_scale(context: Context, resource: Resource) -> Response:
+    given = media_type(context)
+    check_media_type(given, resource)
+    options = write_options(context, "PatchOptions", apply=given == APPLY)
+    manager = _field_manager(context.services.clock)
+    if given == APPLY:
+        config, repeated = read_configuration(context, options)
+        for text in repeated:
+            context.warn(text)
+
+        def changed(scale: Object) -> Object:
+            tree = manager.apply(scale, config, options.field_manager, force=options.force)
+            _scales().shape.complete(tree)
+            return tree
+
+    else:
+        change = read_patch(context, _scales(), given, options)
+
+        def changed(scale: Object) -> Object:
+            tree = patched_object(context, _scales(), change, options, copy(scale))
+            return manager.update(scale, tree, options.field_manager)
+
+    return await _answer(context, resource, await _write(context, resource, changed, options))
+
+
+async def _answer(context: Context, resource: Resource, written: Written) -> Response:
+    return json_answer(context, scale_of(resource, written.tree))
+
+
+async def _write(context: Context, resource: Resource, change: Change, options: WriteOptions) -> Written:
+    """Changes an object through its Scale."""
+    name = context.info.name
+
+    def scaled(live: Object) -> Object:
+        entries = ScaleEntries(live["metadata"].get("managedFields"), resource.api_version, _paths(resource))
+        before = scale_of(resource, live)
+        meta.put(before["metadata"], "managedFields", entries.to_scale())
+        after = change(before)
+        metadata = after["metadata"]
+        if metadata.get("name") != name:
+            raise BadRequest(
+                f"the name of the object ({metadata.get('name', '')}) does not match the name on the URL ({name})"
+            )
+        _check_uid(resource, name, metadata.get("uid"), live)
+        replicas = (after.get("spec") or {}).get("replicas", 0)
+        if replicas < 0:
+            error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+            raise Invalid.of(GroupKind(_GROUP, "Scale"), name, [error])
+        new = with_replicas(live, _where(resource), replicas)
+        meta.put(new["metadata"], "managedFields", entries.to_parent(metadata.get("managedFields")))
+        if wanted := metadata.get("resourceVersion"):
+            new["metadata"]["resourceVersion"] = wanted
+        return new
+
+    return await update_object(
+        context, resource, name, scaled, options, subresource="scale", managed=True, attempts=PATCH_ATTEMPTS
+    )
+
+
+def _check_uid(resource: Resource, name: str, wanted: str | None, live: Object) -> None:
+    found = meta.uid(live)
+    if wanted and wanted != found:
+        why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+        raise Conflict.of(resource.group_resource, name, why)
+
+
+def scale_of(resource: Resource, tree: Object) -> Object:
+    """The Scale of an object."""
+    where = _where(resource)
+    found = read_scale(tree, where)
+    if found.wanted is None and resource.is_custom:
+        why = f'the spec replicas field "{where.spec_replicas_path}" does not exist'
+        raise InternalError.of(why)
+    shown = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    metadata = {field: tree["metadata"][field] for field in shown if field in tree["metadata"]}
+    status: Object = {"replicas": found.actual}
+    if selector := found.selector if resource.is_custom else _selector(tree):
+        status["selector"] = selector
+    spec: Object = {"replicas": found.wanted} if found.wanted else {}
+    return {"kind": "Scale", "apiVersion": SCALE_VERSION, "metadata": metadata, "spec": spec, "status": status}
+
+
+def _selector(tree: Object) -> str:
+    """The selector of a built-in object as text. That of a ReplicationController is a plain map."""
+    selector = (tree.get("spec") or {}).get("selector") or {}
+    plain = not ("matchLabels" in selector or "matchExpressions" in selector)
+    return str(labels.from_labels(selector) if plain else labels.from_object(selector))
+
+
+def _where(resource: Resource) -> Scale:
+    """Where an object has its replicas."""
+    version = resource.crd.version(resource.version) if resource.crd else None
+    if version is None or version.subresources is None or version.subresources.scale is None:
+        return _REPLICAS
+    return version.subresources.scale
+
+
+def _paths(resource: Resource) -> dict[str, tuple[str, ...] | None]:
+    """The path of the replicas in every version of the object."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    for api_version, member in resource.family.items():
+        has_scale = "scale" in member.subresources
+        found[api_version] = replicas_path(_where(member).spec_replicas_path) if has_scale else None
+    return found
+
+
+def _field_manager(clock: Clock) -> FieldManager:
+    return FieldManager(
+        api_version=SCALE_VERSION,
+        kind="Scale",
+        types={SCALE_VERSION: shape_of(_DEFINITION).type},
+        clock=clock,
+        subresource="scale",
+    )
