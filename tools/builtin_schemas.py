@@ -1,7 +1,8 @@
 """Makes the schemas of the built-in kinds (`setpoint/schema/builtin/definitions.json.z`) from a published data package.
 
 The package `kubernetes-validate` carries the OpenAPI definitions of a Kubernetes release, rewritten for JSON Schema
-validators. This script takes them back to Kubernetes' own form, by rules, and leaves the descriptions out:
+validators. This script takes them back to Kubernetes' own form, by rules, and puts the descriptions into a file apart
+(`descriptions.json.xz`), which only those read who show them:
 
 - `type: [x, "null"]` is `type: x` again: the API reads a null as an absent field, which is no property of the schema;
 - the enums of `kind` and `apiVersion` go: the package added them, `x-kubernetes-group-version-kind` says the same;
@@ -18,6 +19,7 @@ import argparse
 import hashlib
 import importlib.resources
 import json
+import lzma
 import sys
 import zlib
 from collections.abc import Iterator
@@ -28,6 +30,7 @@ import yaml
 
 RELEASE = "v1.37.0"
 TARGET = Path(__file__).parent.parent / "src/setpoint/schema/builtin/definitions.json.z"
+DESCRIPTIONS = TARGET.with_name("descriptions.json.xz")
 DEFAULTS = Path(__file__).parent / "builtin_defaults.yaml"
 PREFIX = "#/definitions/"
 
@@ -133,6 +136,17 @@ def kinds(definitions: Definitions) -> Iterator[list[str]]:
             yield [entry["group"], entry["version"], entry["kind"], name]
 
 
+def descriptions(definitions: Definitions) -> dict[str, dict[str, str]]:
+    """The description of each definition, under "", and those of its fields, under their names."""
+    found: dict[str, dict[str, str]] = {}
+    for name, node in sorted(definitions.items()):
+        texts = {"": node.get("description", "")}
+        texts |= {field: child.get("description", "") for field, child in node.get("properties", {}).items()}
+        if kept := {field: text for field, text in texts.items() if text}:
+            found[name] = kept
+    return found
+
+
 def document(definitions: Definitions) -> bytes:
     """What the file holds, before it is compressed."""
     content = {"release": RELEASE, "kinds": sorted(kinds(definitions)), "definitions": definitions}
@@ -172,7 +186,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Makes the schemas of the built-in kinds.")
     parser.add_argument("--compare", type=Path, metavar="DIR", help="check against published OpenAPI v3 documents")
     chosen = parser.parse_args()
-    definitions = restore(published())
+    described = published()
+    definitions = restore(described)
     if chosen.compare:
         print("\n".join(compare(definitions, chosen.compare)) or "nothing differs")
         return
@@ -182,6 +197,9 @@ def main() -> None:
         f"{TARGET.name}: {len(definitions)} definitions, {len(content):,} bytes, {TARGET.stat().st_size:,} compressed; "
         f"sha256 of the content {hashlib.sha256(content).hexdigest()}"
     )
+    texts = json.dumps(descriptions(described), separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode()
+    DESCRIPTIONS.write_bytes(lzma.compress(texts, preset=9 | lzma.PRESET_EXTREME))
+    print(f"{DESCRIPTIONS.name}: {len(texts):,} bytes, {DESCRIPTIONS.stat().st_size:,} compressed")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The built-in kinds of Kubernetes 1.37 as data: which there are, and the OpenAPI definition of each.
 
-A definition is plain OpenAPI, as the API server publishes it without its descriptions: references are `$ref:
-#/definitions/NAME` (they may form cycles), beside which a field may say its own `default` or `x-kubernetes-*`. Types
-that write their JSON themselves look like this:
+A definition is plain OpenAPI, as the API server publishes it, without its descriptions, which `descriptions` has:
+references are `$ref: #/definitions/NAME` (they may form cycles), beside which a field may say its own `default` or
+`x-kubernetes-*`. Types that write their JSON themselves look like this:
 
 - an int-or-string is `{x-kubernetes-int-or-string: true, format: int-or-string}`;
 - a quantity is `{format: quantity, oneOf: [{type: string}, {type: number}]}`: on the wire it may be either, but it is
@@ -21,6 +21,7 @@ return is shared: do not change it.
 from setpoint.schema.builtin.definitions import (
     RELEASE,
     definition,
+    descriptions,
     kinds,
     names,
     resolve,
@@ -28,4 +29,4 @@ from setpoint.schema.builtin.definitions import (
     schema,
 )
 
-__all__ = ["RELEASE", "definition", "kinds", "names", "resolve", "resolve_schema", "schema"]
+__all__ = ["RELEASE", "definition", "descriptions", "kinds", "names", "resolve", "resolve_schema", "schema"]

@@ -1,9 +1,11 @@
-"""Reads the shipped definitions: the file once, at the first call, and each definition when it is first asked for.
+"""Reads the shipped definitions: each file once, at the first call, and each definition when it is first asked for.
 
-`tools/builtin_schemas.py` makes the file: compressed JSON of the release, the kinds and the definitions by name.
+`tools/builtin_schemas.py` makes the files: compressed JSON of the release, the kinds and the definitions by name, and
+beside it the descriptions, which are larger than all the rest and which few ask for.
 """
 
 import importlib.resources
+import lzma
 import zlib
 from collections.abc import Mapping, Set
 from functools import cache
@@ -51,6 +53,18 @@ def definition(name: str) -> Object:
     """The definition of that name as plain OpenAPI. Raises `KeyError` where there is none."""
     found: Object = msgspec.json.decode(_catalogue().definitions[name])
     return found
+
+
+@cache
+def _descriptions() -> dict[str, msgspec.Raw]:
+    data = importlib.resources.files(__package__).joinpath("descriptions.json.xz").read_bytes()
+    return msgspec.json.decode(lzma.decompress(data), type=dict[str, msgspec.Raw])
+
+
+def descriptions(name: str) -> Mapping[str, str]:
+    """What the definition of that name says about itself, under "", and about its fields, under their names."""
+    found = _descriptions().get(name)
+    return msgspec.json.decode(found, type=dict[str, str]) if found is not None else {}
 
 
 @cache

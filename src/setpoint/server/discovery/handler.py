@@ -1,0 +1,88 @@
+"""Answers for `/api` and `/apis`, and for the groups and versions below them."""
+
+from setpoint.objects.errors import MethodNotAllowed, NotAcceptable
+from setpoint.objects.gvk import GroupVersion
+from setpoint.objects.tree import Object
+from setpoint.server.answer import json_answer
+from setpoint.server.context import Context
+from setpoint.server.discovery import aggregated, legacy
+from setpoint.server.exchange import Response
+from setpoint.server.negotiate import MEDIA_TYPES, Clause, check_produced, clauses
+
+_JSON = ("application", "json")
+
+
+class Discovery:
+    """What kinds there are, for clients that find their way by asking."""
+
+    async def respond(self, context: Context) -> Response | None:
+        parts = context.request.path.strip("/").split("/")
+        if parts[0] not in ("api", "apis"):
+            return None
+        if len(parts) == 1:
+            _check_method(context)
+            return _root(context, core=parts[0] == "api")
+        found = _document(context, parts)
+        if found is None:
+            return None
+        _check_method(context)
+        check_produced(context.request.headers.get("accept", ""))
+        return json_answer(context, found)
+
+
+def _document(context: Context, parts: list[str]) -> Object | None:
+    match parts:
+        case ["api", version]:
+            return legacy.resource_list(context.registry, GroupVersion("", version))
+        case ["apis", group]:
+            return legacy.group(context.registry, group)
+        case ["apis", group, version] if group:
+            return legacy.resource_list(context.registry, GroupVersion(group, version))
+        case _:
+            return None
+
+
+def _root(context: Context, *, core: bool) -> Response:
+    """`/api` or `/apis`, in the form that the client prefers of those it names."""
+    if _wants_aggregated(context.request.headers.get("accept", "")):
+        found = aggregated.document(context.registry, core=core)
+        return _cached(context, found)
+    address = context.request.headers.get("host", "")
+    tree = legacy.api_versions(address) if core else legacy.group_list(context.registry)
+    answer = json_answer(context, tree)
+    return answer._replace(headers=[*answer.headers, ("Vary", "Accept")])
+
+
+def _cached(context: Context, found: aggregated.Document) -> Response:
+    """The document, or only the word that the client has it already."""
+    headers = (("Cache-Control", "public"), ("ETag", found.etag), ("Vary", "Accept"))
+    if context.request.headers.get("if-none-match") == found.etag:
+        return Response(304, "", b"", headers)
+    return Response(200, aggregated.CONTENT_TYPE, found.body, headers)
+
+
+def _wants_aggregated(header: str) -> bool:
+    """Whether the first clause that can be answered asks for the aggregated form. Raises NotAcceptable."""
+    check_produced(header)
+    if not header:
+        return False
+    for clause in clauses(header):
+        if not any(clause.covers(media_type) for media_type in MEDIA_TYPES):
+            continue
+        if not any(name in clause.parameters for name in ("as", "g", "v")):
+            return False
+        if _is_aggregated(clause):
+            return True
+    raise NotAcceptable.of(MEDIA_TYPES)
+
+
+def _is_aggregated(clause: Clause) -> bool:
+    wanted = {"g": aggregated.GROUP, "v": aggregated.VERSION, "as": aggregated.KIND}
+    return (clause.type, clause.subtype) == _JSON and all(
+        clause.parameters.get(name) == value for name, value in wanted.items()
+    )
+
+
+def _check_method(context: Context) -> None:
+    if context.request.method != "GET":
+        raise MethodNotAllowed.method()

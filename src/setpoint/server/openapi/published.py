@@ -1,0 +1,107 @@
+"""The definitions of the built-in kinds as they are published, in either version of OpenAPI.
+
+They differ from those the server works with by the words for types that write their JSON themselves, by the place of
+references, and by the descriptions.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+from setpoint.objects.gvk import GroupVersion
+from setpoint.objects.tree import Object
+from setpoint.schema import builtin
+
+V3_PREFIX, V2_PREFIX = "#/components/schemas/", "#/definitions/"
+GVK = "x-kubernetes-group-version-kind"
+
+# Types that write their JSON themselves, in version 3 and in version 2.
+_OPAQUE: Mapping[str, tuple[Object, Object]] = {
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": (
+        {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+        {"format": "int-or-string", "type": "string"},
+    ),
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": (
+        {"oneOf": [{"type": "string"}, {"type": "number"}]},
+        {"type": "string"},
+    ),
+}
+_KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
+
+
+def definition(name: str, gv: GroupVersion | None, *, v2: bool = False) -> Object:
+    """The definition of that name, the caller's own. Some stand for kinds of many groups: named are those of the core
+    group and of `gv`; all without it."""
+    tree = _published(name, v2=v2)
+    kinds = tree.get(GVK)
+    if gv is not None and kinds and len(kinds) > 1:
+        shown = ("", "v1"), (gv.group, gv.version)
+        tree[GVK] = [kind for kind in kinds if (kind["group"], kind["version"]) in shown]
+    return tree
+
+
+def closure(names: Iterable[str]) -> list[str]:
+    """The built-in definitions of those names and all that they refer to, in order."""
+    known = builtin.names()
+    todo, found = [name for name in names if name in known], set[str]()
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += _references(name)
+    return sorted(found)
+
+
+@cache
+def _references(name: str) -> tuple[str, ...]:
+    return tuple(set(_refs_in(builtin.definition(name))))
+
+
+def _refs_in(node: Object) -> Iterator[str]:
+    if "$ref" in node:
+        yield node["$ref"].removeprefix(V2_PREFIX)
+    for child in node.get("properties", {}).values():
+        yield from _refs_in(child)
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(node.get(keyword), dict):
+            yield from _refs_in(node[keyword])
+
+
+def _published(name: str, *, v2: bool) -> Object:
+    opaque = _OPAQUE.get(name)
+    node = dict(opaque[v2]) if opaque else _node(builtin.definition(name), v2=v2)
+    # The server keeps what it does not know there; to clients it says no more than that it is an object.
+    node.pop(_KEEPS_UNKNOWN, None)
+    return _described(node, builtin.descriptions(name), v2=v2)
+
+
+def _described(node: Object, texts: Mapping[str, str], *, v2: bool) -> Object:
+    """The node, which is the caller's own, with the descriptions of itself and its fields."""
+    if "" in texts:
+        node["description"] = texts[""]
+    for name, child in node.get("properties", {}).items():
+        if name in texts:
+            if "$ref" in child and not v2:
+                child["allOf"] = [{"$ref": child.pop("$ref")}]
+            child["description"] = texts[name]
+    return node
+
+
+def _node(node: Object, *, v2: bool) -> Object:
+    """A copy of a node in the words of either version."""
+    found: Object = {}
+    for keyword, value in node.items():
+        match keyword:
+            case "properties":
+                found[keyword] = {name: _node(child, v2=v2) for name, child in value.items()}
+            case "items" | "additionalProperties" if isinstance(value, dict):
+                found[keyword] = _node(value, v2=v2)
+            case "$ref":
+                found[keyword] = value if v2 else V3_PREFIX + value.removeprefix(V2_PREFIX)
+            case "default" if v2:
+                continue
+            case _:
+                found[keyword] = value
+    # In version 3 nothing may stand beside a reference.
+    if not v2 and "$ref" in found and len(found) > 1:
+        found["allOf"] = [{"$ref": found.pop("$ref")}]
+    return found
