@@ -7,7 +7,8 @@ around it. A message without a struct stands for a list in Go; its JSON is that 
 
 The table is `{"messages": {NAME: [FIELD, ...]}, "kinds": {GROUP/VERSION: {KIND: NAME}}}`. A FIELD is
 `[number, JSON name, type, flags]`, with the name of the Go field behind it where it is not the JSON name with a capital
-letter. The type is a scalar of protobuf or the name of a message, and of the values where the field is a map. The flags:
+letter. The type is a scalar of protobuf or the name of a message; it is that of the values where the field is a map.
+The flags:
 
     r  repeated            *  a pointer in Go         z  left out when it is zero
     m  a map               o  left out when empty     i  embedded: its fields are those of the message around it
@@ -135,7 +136,7 @@ def fields(package: str, message: str, body: str, struct: str | None) -> Iterato
     if len(parsed) != len(_ANY_FIELD.findall(body)):
         raise SystemExit(f"{package}.{message} has a field that this script does not understand")
     for label, kind, name, number in parsed:
-        go = known.get(int(number), GoField(capitalized(name), name, "o" if struct is not None else "w"))
+        go = known.get(int(number), GoField(capitalized(name), name, "*o" if struct is not None else "w"))
         flags = {"repeated ": "r", "map<string, ": "m"}.get(label, "") + go.flags
         if kind not in SCALARS:
             kind = kind.removeprefix(".") if "." in kind else f"{package}.{kind}"

@@ -16,7 +16,7 @@ _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 
 def decode(body: bytes, default: GroupVersionKind | None = None, limit: int = codec.MAX_BODY) -> Object:
-    """The object in a protobuf body, as the JSON that Go would write for it. Raises RequestEntityTooLarge or BadRequest.
+    """The object in a protobuf body, as the JSON that Go would write. Raises RequestEntityTooLarge or BadRequest.
 
     `default` is the kind that the endpoint takes: what a body is that does not say, and what errors say it should be.
     """

@@ -23,6 +23,13 @@ def entry(
     data: bytes, pos: int, stop: int, end: int, read: Callable[[bytes, int, int], Json], found: dict[str, Json]
 ) -> None:
     """Reads one entry of a map: the message between `pos` and `stop`; `end` is where the message around it ends."""
+    # Nearly every entry is a short key and a short value, in this order and nothing else.
+    size = data[pos + 1]
+    middle = pos + 2 + size
+    is_usual = size < 128 and middle < stop < middle + 130 and data[pos] == 10 and data[middle] == 18
+    if is_usual and data[middle + 1] == stop - middle - 2:
+        found[data[pos + 2 : middle].decode()] = read(data, middle + 2, stop)
+        return
     key, value = "", None
     is_read = False
     while pos < stop:

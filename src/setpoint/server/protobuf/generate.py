@@ -9,6 +9,7 @@ Functions are made when they are first called: nobody sends all of the thousand 
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from setpoint.objects.tree import Json, Object
@@ -22,6 +23,9 @@ _ZEROS: Object = {"string": "", "bytes": None, "bool": False, "int32": 0, "int64
 _NUMBERS = {"bool": "boolean", "int32": "int32", "int64": "int64"}
 # Go reads these two with the code of another message.
 _CALLED = {"Time": "Timestamp", "MicroTime": "Timestamp"}
+
+# How many short messages of a kind are remembered, and how many bytes are short.
+_REMEMBERED, _SHORT = 2048, 32
 
 # What generated functions call, and these functions themselves: at most one for each message of the table.
 _names: dict[str, Any] = {
@@ -70,6 +74,21 @@ def _define(message: str, name: str) -> None:
         _names[f"{name}_value"] = special.convert
     _names[f"{name}_known"] = {field.number: wire.Known(field.go_name, _wire_types(field)) for field in fields}
     exec(compile("\n".join(source(message, name)), f"<protobuf {message}>", "exec"), _names)
+    if special and special.is_scalar:
+        _names[name] = _remembering(_names[name])
+
+
+def _remembering(read: Read) -> Read:
+    """The same function with a memory for short messages: times, quantities and ports come again and again."""
+
+    @lru_cache(_REMEMBERED)
+    def remembered(message: bytes) -> Json:
+        return read(message + wire.PADDING, 0, len(message))
+
+    def read_once(data: bytes, pos: int, end: int, found: Any = None) -> Json:
+        return remembered(data[pos:end]) if end - pos <= _SHORT else read(data, pos, end)
+
+    return read_once
 
 
 def source(message: str, name: str) -> Iterator[str]:
@@ -80,7 +99,9 @@ def source(message: str, name: str) -> Iterator[str]:
     yield f"def {name}(data, pos, end, found=None):"
     if special:
         yield f"    if pos == end: return {special.zero!r}"
-    yield f"    if found is None: found = {[] if is_list else dict(_zeros(fields))}"
+    # Only what is merged, or comes in another order, can have a field for the second time.
+    yield "    again = found is not None"
+    yield f"    if not again: found = {[] if is_list else dict(_zeros(fields))}"
     yield "    while pos < end:"
     yield "        start = pos"
     yield "        tag = data[pos]"
@@ -89,6 +110,7 @@ def source(message: str, name: str) -> Iterator[str]:
     called = message.rpartition(".")[2]
     yield "        if pos == start:"
     yield f"            pos = unmatched(data, pos, end, {_CALLED.get(called, called)!r}, {name}_known)"
+    yield "        again = True"
     yield "    if pos > end: raise MalformedError(TRUNCATED)"
     for field in _structs(fields):
         yield f"    if {field.name!r} not in found: found[{field.name!r}] = {_name(field.type)}(data, end, end)"
@@ -118,9 +140,12 @@ def _structs(fields: Sequence[Field]) -> Iterator[Field]:
     for field in fields:
         if field.is_embedded:
             yield from _structs(table().messages[field.type])
-        elif not (field.is_list or field.is_map or field.is_pointer or field.type in SCALARS):
-            if field.type not in SPECIAL and not _is_list(field.type):
-                yield field
+        elif not (field.is_list or field.is_map or field.is_pointer) and _is_object(field.type):
+            yield field
+
+
+def _is_object(kind: str) -> bool:
+    return kind not in SCALARS and kind not in SPECIAL and not _is_list(kind)
 
 
 def _is_list(message: str) -> bool:
@@ -170,38 +195,44 @@ def _span(size: int) -> Iterator[str]:
 def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
     """Reads a field that may have one value."""
     name = repr(field.name)
-    droppable = not field.is_pointer and (field.omit_zero if field.type not in SCALARS else field.omit_empty)
     if field.type in _NUMBERS:
         yield f"value = data[pos + {size}]"
         yield f"if value < 128: pos += {size + 1}"
         yield f"else: value, pos = {_NUMBERS[field.type]}(data, pos + {size}, end)"
-        if field.type == "bool":
-            yield "value = value != 0"
-    elif field.type == "double":
+        value = "value != 0" if field.type == "bool" else "value"
+        yield from _keep(field, "value", value)
+        return
+    if field.type == "double":
         yield f"if pos + {size + 8} > end: raise MalformedError(TRUNCATED)"
-        yield f"value = double(data, pos + {size})"
+        yield f"found[{name}] = double(data, pos + {size})"
         yield f"pos += {size + 8}"
+        return
+    yield from _span(size)
+    if field.is_embedded:
+        yield f"{_name(field.type)}(data, pos, stop, found)"
+    elif field.type == "string":
+        yield from _keep(field, "stop > pos", "data[pos:stop].decode()")
+    elif field.type == "bytes":
+        yield from _keep(field, "stop > pos", "data[pos:stop]" if keep_bytes else "base64(data, pos, stop)")
+    elif field.type in SPECIAL:
+        yield f"value = {_name(field.type)}(data, pos, stop)"
+        yield from _keep(field, "value is not None", "value")
     else:
-        yield from _span(size)
-        if field.is_embedded:
-            yield f"{_name(field.type)}(data, pos, stop, found)"
-        elif field.type == "string":
-            yield "value = data[pos:stop].decode()"
-        elif field.type == "bytes":
-            yield "value = data[pos:stop]" if keep_bytes else "value = base64(data, pos, stop)"
-        elif field.type in SPECIAL:
-            yield f"value = {_name(field.type)}(data, pos, stop)"
-        else:
-            yield f"value = {_name(field.type)}(data, pos, stop, found.get({name}))"
-            droppable = _is_list(field.type) and field.omit_empty
-        yield "pos = stop"
-        if field.is_embedded:
-            return
-    if droppable:
-        yield f"if value: found[{name}] = value"
-        yield f"else: found.pop({name}, None)"
+        read = _name(field.type)
+        yield f"value = {read}(data, pos, stop, found.get({name})) if again else {read}(data, pos, stop)"
+        yield from _keep(field, "value", "value")
+    yield "pos = stop"
+
+
+def _keep(field: Field, test: str, value: str) -> Iterator[str]:
+    """Keeps a value, or only if the test holds where Go leaves the field out otherwise."""
+    name = repr(field.name)
+    can_be_empty = field.type in SCALARS or (field.type not in SPECIAL and _is_list(field.type))
+    if field.is_pointer or not (field.omit_zero or (field.omit_empty and can_be_empty)):
+        yield f"found[{name}] = {value}"
     else:
-        yield f"found[{name}] = value"
+        yield f"if {test}: found[{name}] = {value}"
+        yield f"elif again: found.pop({name}, None)"
 
 
 def _several(field: Field, size: int, test: str) -> Iterator[str]:

@@ -1,12 +1,11 @@
 """Messages whose JSON is not an object of their fields: times, quantities, numbers or strings, raw JSON.
 
-Each entry of `SPECIAL` says how the fields of such a message, its bytes as they are, become its value, and what its value
-is when there are none.
+Each entry of `SPECIAL` says how the fields of such a message, its bytes as they are, become its value, and what its
+value is when there are none.
 """
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import NamedTuple
 
 from setpoint.objects import codec
@@ -24,10 +23,11 @@ _EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions"
 
 
 class Special(NamedTuple):
-    """How a message becomes a value of JSON, and what its zero value is."""
+    """How a message becomes a value of JSON, what its zero value is, and whether it is never an object or list."""
 
     convert: Callable[[Object], Json]
     zero: Json = None
+    is_scalar: bool = False
 
 
 def time(fields: Object) -> str | None:
@@ -46,7 +46,7 @@ def micro_time(fields: Object) -> str | None:
 
 def _moment(seconds: int, micros: int) -> datetime:
     try:
-        return _EPOCH + timedelta(seconds=seconds, microseconds=micros)
+        return _EPOCH + timedelta(0, seconds, micros)
     except OverflowError:
         raise MalformedError("Time: year outside of range [1,9999]") from None
 
@@ -56,13 +56,8 @@ def duration(fields: Object) -> str:
 
 
 def quantity(fields: Object) -> str:
-    return _canonical(fields["string"]) if "string" in fields else "0"
-
-
-@lru_cache(1024)
-def _canonical(text: str) -> str:
     try:
-        return str(Quantity.parse(text))
+        return str(Quantity.parse(fields["string"])) if "string" in fields else "0"
     except ValueError as error:
         raise MalformedError(str(error)) from None
 
@@ -108,12 +103,12 @@ def schema_or_string_array(fields: Object) -> Json:
 
 
 SPECIAL: Mapping[str, Special] = {
-    f"{META}.Time": Special(time),
-    f"{META}.MicroTime": Special(micro_time),
-    f"{META}.Duration": Special(duration, "0s"),
+    f"{META}.Time": Special(time, is_scalar=True),
+    f"{META}.MicroTime": Special(micro_time, is_scalar=True),
+    f"{META}.Duration": Special(duration, "0s", is_scalar=True),
     f"{META}.FieldsV1": Special(fields_v1),
-    "k8s.io.apimachinery.pkg.api.resource.Quantity": Special(quantity, "0"),
-    "k8s.io.apimachinery.pkg.util.intstr.IntOrString": Special(int_or_string, 0),
+    "k8s.io.apimachinery.pkg.api.resource.Quantity": Special(quantity, "0", is_scalar=True),
+    "k8s.io.apimachinery.pkg.util.intstr.IntOrString": Special(int_or_string, 0, is_scalar=True),
     "k8s.io.apimachinery.pkg.runtime.RawExtension": Special(raw_extension),
     **{
         f"{_EXTENSIONS}.{version}.{name}": special

@@ -23,18 +23,19 @@ class MalformedError(ValueError):
 
 def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
     """An unsigned number of 64 bits, and where it ends."""
-    value = shift = 0
-    while True:
-        if shift >= 64:
-            raise MalformedError(OVERFLOW)
-        if pos >= end:
-            raise MalformedError(TRUNCATED)
+    byte = data[pos]
+    value, shift = byte & 0x7F, 7
+    pos += 1
+    while byte > 0x7F:
+        if shift == 70:
+            raise MalformedError(OVERFLOW if pos <= end else TRUNCATED)
         byte = data[pos]
-        pos += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, pos
         shift += 7
+        pos += 1
+    if pos > end:
+        raise MalformedError(TRUNCATED)
+    return value & 0xFFFF_FFFF_FFFF_FFFF, pos
 
 
 def int32(data: bytes, pos: int, end: int) -> tuple[int, int]:
