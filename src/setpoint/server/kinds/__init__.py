@@ -14,6 +14,24 @@ from setpoint.server.strategy import Strategy
 
 # Group and kind, and where the strategy is: module (below this package) and class.
 _STRATEGIES: Final[Mapping[tuple[str, str], str]] = {
+    ("", "Binding"): "component:BindingStrategy",
+    ("", "ComponentStatus"): "component:ComponentStatusStrategy",
+    ("", "ConfigMap"): "config:ConfigMapStrategy",
+    ("", "Endpoints"): "endpoints:EndpointsStrategy",
+    ("", "Event"): "event:EventStrategy",
+    ("", "LimitRange"): "quota:LimitRangeStrategy",
+    ("", "Namespace"): "namespace:NamespaceStrategy",
+    ("", "Node"): "node:NodeStrategy",
+    ("", "PersistentVolume"): "volume:PersistentVolumeStrategy",
+    ("", "PersistentVolumeClaim"): "volume:PersistentVolumeClaimStrategy",
+    ("", "Pod"): "pod.strategy:PodStrategy",
+    ("", "PodTemplate"): "replication:PodTemplateStrategy",
+    ("", "ReplicationController"): "replication:ReplicationControllerStrategy",
+    ("", "ResourceQuota"): "quota:ResourceQuotaStrategy",
+    ("", "Secret"): "config:SecretStrategy",
+    ("", "Service"): "service:ServiceStrategy",
+    ("", "ServiceAccount"): "account:ServiceAccountStrategy",
+    ("events.k8s.io", "Event"): "event:NewerEventStrategy",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "definition:DefinitionStrategy",
 }
 
