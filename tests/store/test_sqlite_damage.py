@@ -11,7 +11,7 @@ import pytest
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import ANY, Retention, StoreError, Write
-from setpoint.store.sqlite import Damaged, SqliteStore, UnknownLayout, check
+from setpoint.store.sqlite import Damaged, SqliteStore, UnknownLayout
 
 ACTOR = Actor("alice", groups=("dev", "ops"))
 
@@ -186,12 +186,6 @@ async def test_what_was_changed_behind_our_back_is_reported(
     assert "Restore it" in str(damaged.value)
 
 
-async def write_until_refused(store: SqliteStore) -> None:
-    for n in range(1000):
-        await store.commit("a", b"%d" % n, ANY, ACTOR)
-        await asyncio.sleep(0.01)
-
-
 async def test_a_large_file_is_checked_while_it_is_used(
     whole: tuple[Path, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,7 +199,9 @@ async def test_a_large_file_is_checked_while_it_is_used(
     store = await SqliteStore.open(path, durability="off")
     try:
         with pytest.raises(Damaged, match="revision 100 is missing"):
-            await write_until_refused(store)
+            await store.checked()
+        with pytest.raises(Damaged, match="revision 100 is missing"):
+            await store.commit("a", b"1", ANY, ACTOR)
     finally:
         await store.close()
 
@@ -215,20 +211,14 @@ async def test_a_large_sound_file_stays_open(
 ) -> None:
     path = tmp_path / "store.db"
     shutil.copy(whole[0], path)
-    checked: list[object] = []
-
-    def checking(*arguments: Any) -> None:
-        check.check(*arguments)
-        checked.append(arguments)
-
     monkeypatch.setattr("setpoint.store.sqlite.store.SMALL", 0)
-    monkeypatch.setattr("setpoint.store.sqlite.store.check", checking)
     store = await SqliteStore.open(path, durability="off")
+    checking = asyncio.create_task(store.checked())
     number = 0
-    while number == 0 or not checked:
+    while number == 0 or not checking.done():  # what is committed meanwhile is no damage
         number += 1
         await store.commit("a", b"%d" % number, ANY, ACTOR)
-        await asyncio.sleep(0.001)
+    await checking
     assert await store.get("a") is not None
     await store.close()
 

@@ -27,6 +27,14 @@ from setpoint.store.sqlite.rows import (
 
 # The entries that stand for themselves, by key; this very condition is that of their index.
 _BY_KEY = "FROM entry WHERE key = ? AND form < 3"
+# From an entry back through those that it replaced, to the first before an id that stands for itself.
+_CHAIN = (
+    "WITH RECURSIVE chain (id, previous, form) AS (SELECT id, previous, form FROM entry WHERE id = ? UNION ALL "
+    "SELECT entry.id, entry.previous, entry.form FROM chain JOIN entry ON entry.id = chain.previous "
+    "WHERE chain.id >= ? OR chain.form >= 3) "
+    f"SELECT {', '.join('entry.' + name for name in EntryRow._fields)} FROM chain JOIN entry USING (id) WHERE id < ? "
+    "ORDER BY id DESC"
+)
 # The form of the newest of them at a revision; NULL if there was none. 0 is a deletion.
 _FORM_AT = (
     "(SELECT form FROM entry WHERE entry.key = item.id AND form < 3 AND entry.id < ? ORDER BY entry.id DESC LIMIT 1)"
@@ -109,9 +117,9 @@ class Reader:
     def _item_at(self, row: ItemRow, at: int | None) -> Item | None:
         if at is None or row.revision <= at:
             return row.item()
-        entry = self._newest(row, at)
-        value = None if entry is None else self.value(entry)
-        return None if entry is None or value is None else Item(row.key, value, entry.revision, entry.created)
+        chain = self._chain(self._start(row, at), entry_id(at + 1))
+        value = self._value(chain)
+        return None if value is None else Item(row.key, value, chain[0].revision, chain[0].created)
 
     # The past
 
@@ -128,29 +136,25 @@ class Reader:
         ).fetchone()
         return None if row is None else self._sound_entry(EntryRow._make(row))
 
-    def _newest(self, row: ItemRow, at: int) -> EntryRow | None:
-        """The newest entry of an item up to a revision: back from the first after it that stands for itself, or from
-        the newest of all. That is never further than from one whole value to the next."""
-        end = entry_id(at + 1)
-        start = row.entry
-        if start >= end:
-            query = f"SELECT id {_BY_KEY} AND id >= ? ORDER BY id LIMIT 1"
-            start = (self._execute(query, (row.id, end)).fetchone() or (start,))[0]
-        entry = self.entry(start)
-        if entry is None:
-            raise Damaged(self.path, f"revision {revision_of(start)} of the key {row.key!r} is missing")
-        while entry is not None and entry.id >= end:
-            entry = self.before(entry)
-        return entry
-
     def value(self, entry: EntryRow) -> bytes | None:
         """The value of an entry, from the whole one before it on."""
-        chain = [entry]
-        while is_difference(chain[-1].form):
-            link = self.before(chain[-1])
-            if link is None:
-                raise Damaged(self.path, f"an entry on which revision {chain[-1].revision} rests is missing")
-            chain.append(link)
+        return self._value(self._chain(entry.id, entry.id + 1))
+
+    def _start(self, row: ItemRow, at: int) -> int:
+        """From which entry of an item to go back to a revision: the first after it that stands for itself, or the
+        newest of all. That is never further than from one whole value to the next."""
+        later = self._execute(f"SELECT id {_BY_KEY} AND id >= ? ORDER BY id LIMIT 1", (row.id, entry_id(at + 1)))
+        return (later.fetchone() or (row.entry,))[0]
+
+    def _chain(self, start: int, end: int) -> list[EntryRow]:
+        """The entries of a key before an id, newest first, down to one that stands for itself; from `start` back. None
+        if the key was not there yet."""
+        chain = [self._sound_entry(EntryRow._make(row)) for row in self._execute(_CHAIN, (start, end, end))]
+        if chain and is_difference(chain[-1].form):
+            raise Damaged(self.path, f"an entry on which revision {chain[-1].revision} rests is missing")
+        return chain
+
+    def _value(self, chain: list[EntryRow]) -> bytes | None:
         value: bytes | None = None
         for link in reversed(chain):
             value = self._decode(link, value)
@@ -161,8 +165,10 @@ class Reader:
         if row is None:
             return []
         oldest = self.bounds().oldest
-        entry = self._newest(row, row.revision if before is None else before - 1)
+        entry = self.entry(row.entry if before is None else self._start(row, before - 1))
         kept: list[EntryRow] = []
+        while entry is not None and before is not None and entry.revision >= before:
+            entry = self.before(entry)
         while entry is not None and not (limit and len(kept) == limit):
             if entry.revision > oldest or entry.form:
                 kept.append(entry)

@@ -160,6 +160,12 @@ class SqliteStore:
         finally:
             connection.close()
 
+    async def checked(self) -> None:
+        """Waits until all of a large file has been looked through. Raises Damaged."""
+        if self._checking is not None:
+            await self._loop.run_in_executor(None, self._checking.join)
+        self._open()
+
     # Reading
 
     async def revision(self) -> int:
