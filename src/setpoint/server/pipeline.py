@@ -67,6 +67,12 @@ class Plain(Protocol):
     async def respond(self, context: Context) -> Response | None: ...
 
 
+class Observer(Protocol):
+    """Is told of every request that was answered, and hands the answer on, which it may wrap (a stream, to follow it)."""
+
+    def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response: ...
+
+
 class Trusting:
     """The authenticator of a server that only trusted code can reach: everybody is an administrator."""
 
@@ -87,10 +93,12 @@ class Server:
         authorizer: Authorizer | None = None,
         admission: Sequence[Admission] = (),
         plain: Sequence[Plain] = (),
+        observer: Observer | None = None,
     ) -> None:
         self._authenticator = authenticator or Trusting()
         self._authorizer = authorizer or Masters()
         self._plain = plain
+        self._observer = observer
         definitions = Definitions()
         self.services = Services(
             store=store,
@@ -110,6 +118,7 @@ class Server:
     async def __call__(self, request: Request) -> Response:
         """Answers a request; raises for none."""
         context: Context | None = None
+        started = self.services.clock.monotonic()
         try:
             context = await self._admit(request)
             response = await self._answer(context)
@@ -118,7 +127,10 @@ class Server:
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
             response = error_answer(request, InternalError.of(f"{type(error).__name__}: {error}"))
-        return await compressed(request, _finished(response, request, context))
+        response = await compressed(request, _finished(response, request, context))
+        if self._observer is None:
+            return response
+        return self._observer.observe(request, context, response, self.services.clock.monotonic() - started)
 
     async def _admit(self, request: Request) -> Context:
         """Authenticate and authorize."""

@@ -1,0 +1,28 @@
+"""Answers for `/`: the list of all paths that are no resources."""
+
+from collections.abc import Sequence
+
+from setpoint.objects.errors import MethodNotAllowed
+from setpoint.server.answer import json_answer
+from setpoint.server.context import Context
+from setpoint.server.exchange import Response
+from setpoint.server.openapi.names import root_path
+
+
+class Index:
+    """What there is, for who looks around."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+
+    async def respond(self, context: Context) -> Response | None:
+        if context.request.path.strip("/"):
+            return None
+        if context.request.method != "GET":
+            raise MethodNotAllowed.method()
+        found = {"/api", "/apis", *self._paths}
+        for gv in context.registry.group_versions:
+            found.add(f"/{root_path(gv)}")
+            if gv.group:
+                found.add(f"/apis/{gv.group}")
+        return json_answer(context, {"paths": sorted(found)})

@@ -1,0 +1,24 @@
+"""All plain paths that a server has, together: what `Server(plain=...)` is given."""
+
+from collections.abc import Sequence
+
+from setpoint.server.discovery.handler import Discovery
+from setpoint.server.openapi.handler import OpenAPI
+from setpoint.server.pipeline import Plain
+from setpoint.server.plain.health import Check, Health
+from setpoint.server.plain.index import Index
+from setpoint.server.plain.metrics import Metrics
+from setpoint.server.plain.version import VersionPage
+
+_PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/version")
+
+
+def standard(metrics: Metrics | None = None, readiness: Sequence[Check] = ()) -> Sequence[Plain]:
+    """Discovery, OpenAPI, version, health, metrics and the list of paths.
+
+    `metrics` is the one that the server reports its requests to (`Server(observer=...)`); `readiness` are checks for
+    `/readyz` beside those that every server has. Each server needs a sequence of its own.
+    """
+    health = Health(readiness)
+    index = Index([*_PATHS, *health.paths])
+    return (health, Discovery(), OpenAPI(), VersionPage(), metrics or Metrics(), index)
