@@ -68,9 +68,17 @@ class Plain(Protocol):
 
 
 class Observer(Protocol):
-    """Is told of every request that was answered, and hands the answer on, which it may wrap (a stream, to follow it)."""
+    """Is told of every answered request, and hands the answer on, which it may wrap (a stream, to follow it)."""
 
     def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response: ...
+
+
+class Observer(Protocol):
+    """Is told of every request and its answer, and may put something in the answer's place (a stream that it counts)."""
+
+    def observe(
+        self, request: Request, context: Context | None, response: Response, seconds: float
+    ) -> Response: ...
 
 
 class Trusting:
@@ -98,6 +106,7 @@ class Server:
         self._authenticator = authenticator or Trusting()
         self._authorizer = authorizer or Masters()
         self._plain = plain
+        self._observer = observer
         self._observer = observer
         definitions = Definitions()
         self.services = Services(
