@@ -46,6 +46,8 @@ class Strategy:
     is_graceful: ClassVar[bool] = False
     # Whether the garbage collector's finalizers mean anything for the kind.
     has_dependents: ClassVar[bool] = True
+    # Whether dependents stay when a DELETE does not say what becomes of them (true of a few kinds, as they always were).
+    orphans_by_default: ClassVar[bool] = False
     # Whether DELETE answers with the object instead of a Status.
     returns_deleted_object: ClassVar[bool] = False
     # Top-level fields that only the status subresource writes; empty if there is none.

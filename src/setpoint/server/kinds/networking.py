@@ -13,7 +13,7 @@ from setpoint.schema.formats.network import is_cidr, is_ipv4, is_ipv6
 from setpoint.server.kinds.cells import NONE, lookup
 from setpoint.server.kinds.columns import AGE, NAME, joined, selector
 from setpoint.server.kinds.references import path_segments
-from setpoint.server.kinds.rules import Rules, unstatused
+from setpoint.server.kinds.rules import STATUS_ALONE, Rules
 from setpoint.server.kinds.values import IMMUTABLE, cidr, port, port_name, wrong
 from setpoint.server.strategy import Column
 
@@ -175,7 +175,7 @@ def ip_problems(value: str) -> list[str]:
 
 class ServiceCIDRStrategy(Rules):
     status_writes_metadata = False
-    reset_fields = unstatused()
+    reset_fields = STATUS_ALONE
     columns = (NAME, Column("CIDRs", joined("spec", "cidrs")), AGE)
 
     def validate(self, tree: Object) -> list[FieldError]:

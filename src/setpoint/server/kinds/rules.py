@@ -1,6 +1,6 @@
 """The shape most kinds' rules have: what holds for a new object holds for a changed one, beside what may not change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from setpoint.objects.field import FieldError, invalid
@@ -8,6 +8,9 @@ from setpoint.objects.tree import Json, Object
 from setpoint.server.kinds.cells import lookup
 from setpoint.server.kinds.values import IMMUTABLE
 from setpoint.server.strategy import Strategy
+
+# What an apply never owns, for kinds whose /status leaves the metadata alone.
+STATUS_ALONE: Mapping[str, Sequence[str]] = {"": ("status",), "status": ("spec", "metadata")}
 
 
 class Rules(Strategy):
@@ -56,8 +59,3 @@ def _differ(value: Json, old: Json) -> bool:
 
 def _is_empty(value: Json) -> bool:
     return value is None or value == "" or value == [] or value == {}
-
-
-def unstatused(*metadata: str) -> dict[str, Sequence[str]]:
-    """The fields that an apply never owns, for kinds whose /status leaves the metadata alone."""
-    return {"": ("status",), "status": ("spec", "metadata", *metadata)}
