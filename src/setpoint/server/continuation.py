@@ -54,7 +54,7 @@ def decode(text: str) -> Position:
     if not token.start:
         raise BadRequest(f"{_WRONG}: encoded start key empty (version {_VERSION})")
     # A key must not lead out of the collection.
-    parts = token.start.removeprefix("/").split("/")
-    if any(part in ("", ".", "..") for part in parts):
+    last = token.start.removeprefix("/").removesuffix("\0")
+    if any(part in ("", ".", "..") for part in last.split("/")):
         raise BadRequest(f"{_WRONG}: {token.start}")
-    return Position(token.rv, token.start.removeprefix("/").removesuffix("\0"))
+    return Position(token.rv, last)

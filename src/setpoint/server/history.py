@@ -3,9 +3,9 @@
     GET /apis/setpoint.dev/v1/[namespaces/{namespace}/]{plural}[.{group}]/{name}/history[?limit=N&continue=REVISION]
 
 The resource is named as in `kubectl` and in error messages: `configmaps`, `deployments.apps`. So a rule that allows to
-read the past names what it is the past of: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`. An
-object need not be there any more, and all the lives of its name are told. The answer is an `ObjectHistory`, newest
-revision first:
+read the past names what it is the past of: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`
+(for the past of a namespace itself: resource `history`, verb `list`, in that namespace). An object need not be there
+any more, and all the lives of its name are told. The answer is an `ObjectHistory`, newest revision first:
 
     {"kind": "ObjectHistory", "apiVersion": "setpoint.dev/v1",
      "metadata": {"resourceVersion": "41", "continue": "17"},
@@ -45,23 +45,32 @@ _PAGE = 100
 
 def is_history(info: RequestInfo) -> bool:
     """Whether a request asks for the past of an object."""
-    return info.subresource == SUBRESOURCE and info.group == GROUP and info.version == VERSION and info.verb == "get"
+    if info.group != GROUP or info.version != VERSION:
+        return False
+    return (info.subresource == SUBRESOURCE and info.verb == "get") or _is_of_namespace(info)
+
+
+def _is_of_namespace(info: RequestInfo) -> bool:
+    """Whether the past of a namespace itself is meant: `namespaces/{name}/history` reads as something in it."""
+    return info.resource == SUBRESOURCE and info.verb == "list" and bool(info.namespace)
 
 
 async def history(context: Context) -> Response:
     """Answers with the past of an object. Raises NotFound where there is none."""
     info, store = context.info, context.services.store
-    asked = GroupResource.parse(info.resource)
-    resource = _find(context.registry, asked, bool(info.namespace))
+    asked, namespace, name = GroupResource.parse(info.resource), info.namespace, info.name
+    if _is_of_namespace(info):
+        asked, namespace, name = GroupResource("", "namespaces"), "", info.namespace
+    resource = _find(context.registry, asked, bool(namespace))
     if resource is None:
         raise NotFound.resource()
     limit, before = _number(context, "limit"), _number(context, "continue")
     limit = min(limit, _PAGE) if limit else _PAGE
     revision = await store.revision()
     # One more than is shown: the oldest one shown is compared with it.
-    entries = await store.history(resource.storage.key(info.namespace, info.name), before, limit + 1)
+    entries = await store.history(resource.storage.key(namespace, name), before, limit + 1)
     if not entries and before is None:
-        raise NotFound.of(asked, info.name)
+        raise NotFound.of(asked, name)
     metadata: Object = {"resourceVersion": str(revision)}
     if len(entries) > limit:
         metadata["continue"] = str(entries[limit - 1].revision)

@@ -39,9 +39,9 @@ async def watch(context: Context, resource: Resource) -> Response:
     options = list_options(context, watch=True)
     if context.info.name:
         options = options._replace(field_selector=_named(options.field_selector, context.info.name))
-    # Whatever is wrong with the request is found before the stream begins.
-    _ = options.revision
-    return Response(200, JSON, WatchStream(context, resource, options))
+    # What is wrong with the request is found before the stream begins, and so is where "from now on" is.
+    after = options.revision or await context.services.store.revision()
+    return Response(200, JSON, WatchStream(context, resource, options, after))
 
 
 def _named(selector: fields.Selector, name: str) -> fields.Selector:
@@ -54,10 +54,11 @@ def _named(selector: fields.Selector, name: str) -> fields.Selector:
 class WatchStream:
     """One watch, from its first event to its end."""
 
-    def __init__(self, context: Context, resource: Resource, options: ListOptions) -> None:
+    def __init__(self, context: Context, resource: Resource, options: ListOptions, after: int) -> None:
         self._context = context
         self._services = context.services
         self._options = options
+        self._after = after
         self._watch: Watch | None = None
         # Whether everything up to the place of the watch in the log was written, so that a bookmark may say so.
         self._waits = False
@@ -126,14 +127,13 @@ class WatchStream:
     async def _send(self, sink: Sink) -> None:
         options, store = self._options, self._services.store
         if options.send_initial_events:
-            after: int | None = await self._send_initial_events(sink)
-            if after is None:
+            reached = await self._send_initial_events(sink)
+            if reached is None:
                 return
+            self._after = reached
         else:
-            after = options.revision or None
-            if after is not None:
-                await self._check_begun(after)
-        self._watch = store.watch(self._selector.prefix, after)
+            await self._check_begun(self._after)
+        self._watch = store.watch(self._selector.prefix, self._after)
         while not self._over:
             self._waits = True
             events = await self._watch.next()

@@ -1,0 +1,207 @@
+"""What clients accept, and the forms in which they are answered."""
+
+import gzip
+import json
+from contextlib import suppress
+
+import pytest
+import yaml
+
+from setpoint.objects.errors import NotAcceptable
+from setpoint.server.negotiate import JSON, PROTOBUF, YAML, Accepted, accepted
+
+from .reader import MAPS, PARTIAL, PARTIAL_LIST, TABLE, WIDGETS, reading
+
+META = "g=meta.k8s.io;v=v1"
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        ("", Accepted()),
+        ("*/*", Accepted()),
+        ("*", None),
+        (JSON, Accepted()),
+        (f"{JSON}, */*", Accepted()),
+        (YAML, Accepted(YAML)),
+        (f"{JSON};q=0.5,{YAML};q=0.9", Accepted(YAML)),
+        (f"{YAML},{JSON}", Accepted(YAML)),
+        (f"{JSON};q=bogus,{YAML};q=0.1", Accepted(YAML)),
+        ("text/html, */*;q=0.1", Accepted()),
+        ("text/html", None),
+        ("application/*", None),
+        (f"application/*,{YAML};q=0.5", Accepted()),
+        (f"{JSON};pretty=1", Accepted(pretty=True)),
+        (f"{JSON};charset=utf-8", Accepted()),
+        (f"{JSON};stream=watch", Accepted()),
+        (f"{JSON};stream=other", None),
+        (f"{YAML};stream=watch,{JSON}", Accepted()),
+        (PROTOBUF, Accepted()),
+        (f"{PROTOBUF},{JSON}", Accepted()),
+        (f"{JSON};as=Table;{META}", Accepted(JSON, "Table", "v1")),
+        (f"{YAML};as=Table;{META}", Accepted(YAML, "Table", "v1")),
+        (f"{JSON};as=Table;g=meta.k8s.io;v=v2,{YAML};as=Table;{META}beta1", Accepted(YAML, "Table", "v1beta1")),
+        (f"{JSON};as=Chair;{META},{JSON}", Accepted()),
+        (f"{JSON};as=Chair;{META}", None),
+        (f"{JSON};as=Table;g=other;v=v1", None),
+        (f"{PROTOBUF};as=Table;{META},{JSON}", Accepted()),
+        (f"{PROTOBUF};as=PartialObjectMetadata;{META}", Accepted(JSON, "PartialObjectMetadata", "v1")),
+        (f"{PROTOBUF};as=PartialObjectMetadata;{META},{JSON};as=PartialObjectMetadata;{META},{JSON}",
+         Accepted(JSON, "PartialObjectMetadata", "v1")),
+    ],
+)  # fmt: skip
+def test_the_best_clause_that_the_server_can_do_is_taken(header: str, wanted: Accepted | None) -> None:
+    if wanted is None:
+        with pytest.raises(NotAcceptable):
+            accepted(header)
+    else:
+        assert accepted(header) == wanted
+
+
+def test_the_router_and_the_handlers_refuse_in_their_own_words() -> None:
+    with pytest.raises(NotAcceptable) as refused:
+        accepted("image/*")
+    assert refused.value.message.startswith("406: Not Acceptable\n\nAvailable representations: application/json")
+    assert refused.value.to_status()["details"] == {}
+    with pytest.raises(NotAcceptable) as refused:
+        accepted("image/*", custom=True)
+    assert refused.value.message == (
+        "only the following media types are accepted: "
+        "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    )
+    with pytest.raises(NotAcceptable):
+        accepted(PROTOBUF, custom=True)
+    assert accepted("application/*", custom=True) == Accepted()
+
+
+@pytest.mark.parametrize(
+    "header", ["," * 100_000, ";" * 100_000, "a/b;" * 50_000 + JSON, "q=1;q=nan;q=inf", "\x00", "é/ü"]
+)
+def test_any_header_is_read_or_refused(header: str) -> None:
+    with suppress(NotAcceptable):
+        assert accepted(header).media_type in (JSON, YAML)
+
+
+async def test_an_object_is_answered_in_yaml_to_who_prefers_it() -> None:
+    async with reading() as reader:
+        made = await reader.create(MAPS, "a", data={"k": "yes"})
+        response = await reader.ask("GET", f"{MAPS}/a", headers={"accept": YAML})
+        assert response.content_type == YAML
+        assert isinstance(response.body, bytes)
+        found = yaml.safe_load(response.body)
+        assert found["data"] == {"k": "yes"}
+        assert found["metadata"]["uid"] == made["metadata"]["uid"]
+        response = await reader.ask("GET", f"{MAPS}/b", headers={"accept": YAML})
+        assert (response.status, response.content_type) == (404, YAML)
+
+
+async def test_json_is_one_line_to_programs_and_indented_to_people() -> None:
+    async with reading() as reader:
+        await reader.create(MAPS, "a")
+        for path in (MAPS, f"{MAPS}/a"):
+            plain = (await reader.ask("GET", path)).body
+            assert isinstance(plain, bytes)
+            assert plain.count(b"\n") == 1
+            assert plain.endswith(b"}\n")
+            for headers, query in (
+                ({"user-agent": "curl/8"}, {}),
+                ({"user-agent": "Mozilla/5.0 (X11)"}, {}),
+                ({}, {"pretty": "true"}),
+                ({"accept": f"{JSON};pretty=1"}, {}),
+            ):
+                shown = (await reader.ask("GET", path, None, headers, **query)).body
+                assert isinstance(shown, bytes)
+                assert shown.startswith(b'{\n  "')
+                assert json.loads(shown) == json.loads(plain)
+            assert (await reader.ask("GET", path, None, {"user-agent": "curl/8"}, pretty="0")).body == plain
+
+
+async def test_a_large_answer_is_compressed_for_who_asks_for_it() -> None:
+    async with reading() as reader:
+        await reader.create(MAPS, "small")
+        for number in range(4):
+            await reader.create(MAPS, f"large{number}", data={"k": "x" * 200_000})
+        for path in (f"{MAPS}/large0", MAPS):
+            plain = await reader.ask("GET", path)
+            packed = await reader.ask("GET", path, headers={"accept-encoding": "deflate, gzip"})
+            assert isinstance(packed.body, bytes)
+            assert ("Content-Encoding", "gzip") in packed.headers
+            assert ("Vary", "Accept-Encoding") in packed.headers
+            assert gzip.decompress(packed.body) == plain.body
+            assert "Content-Encoding" not in dict(plain.headers)
+        small = await reader.ask("GET", f"{MAPS}/small", headers={"accept-encoding": "gzip"})
+        assert "Content-Encoding" not in dict(small.headers)
+
+
+async def test_metadata_alone_is_answered_for_objects_and_lists() -> None:
+    async with reading() as reader:
+        made = await reader.create(MAPS, "a", data={"k": "v"})
+        partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": made["metadata"]}
+        assert await reader.json(f"{MAPS}/a", accept=PARTIAL) == partial
+        listed = await reader.json(MAPS, accept=PARTIAL_LIST)
+        assert listed["kind"] == "PartialObjectMetadataList"
+        assert listed["items"] == [partial]
+        old = await reader.json(MAPS, accept=PARTIAL_LIST.replace("v=v1", "v=v1beta1"))
+        assert (old["apiVersion"], old["items"][0]["apiVersion"]) == ("meta.k8s.io/v1beta1",) * 2
+        status = await reader.json(MAPS, accept=PARTIAL, status=406)
+        assert status["message"].endswith("is a list (*core.ConfigMapList)")
+        status = await reader.json(f"{MAPS}/a", accept=PARTIAL_LIST, status=406)
+        assert status["message"].endswith("is not a list (*core.ConfigMap)")
+
+
+async def test_a_page_of_metadata_goes_on_like_any_other() -> None:
+    async with reading() as reader:
+        for name in "abc":
+            await reader.create(MAPS, name)
+        for accept in (PARTIAL_LIST, TABLE):
+            page = await reader.json(MAPS, accept=accept, limit=2)
+            assert page["metadata"]["remainingItemCount"] == 1
+            assert page["metadata"]["continue"]
+
+
+async def test_a_write_whose_answer_cannot_be_read_is_not_done() -> None:
+    async with reading() as reader:
+        await reader.define_widgets()
+        body = {"apiVersion": "ex.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        await reader.json(WIDGETS, method="POST", body=body, accept="text/html", status=406)
+        await reader.json(f"{WIDGETS}/w", status=404)
+
+
+async def test_an_error_is_protobuf_only_to_who_reads_nothing_else() -> None:
+    async with reading() as reader:
+        response = await reader.ask("GET", f"{MAPS}/a", headers={"accept": PROTOBUF})
+        assert response.content_type == PROTOBUF
+        assert isinstance(response.body, bytes)
+        assert response.body.startswith(b"k8s\x00")
+        assert b'configmaps "a" not found' in response.body
+        response = await reader.ask("GET", f"{MAPS}/a", headers={"accept": f"{PROTOBUF},{JSON}"})
+        assert response.content_type == JSON
+
+
+@pytest.mark.parametrize(("include", "shown"), [("None", None), ("", "PartialObjectMetadata"), ("Object", "Widget")])
+async def test_the_rows_of_a_table_carry_as_much_of_their_objects_as_was_asked_for(
+    include: str, shown: str | None
+) -> None:
+    async with reading() as reader:
+        await reader.define_widgets(
+            additionalPrinterColumns=[{"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}]
+        )
+        await reader.create(WIDGETS, "w", spec={"size": 3})
+        reader.clock.advance(90)
+        table = await reader.json(WIDGETS, accept=TABLE, includeObject=include)
+        assert [(column["name"], column["priority"]) for column in table["columnDefinitions"]] == [
+            ("Name", 0),
+            ("Size", 1),
+        ]
+        (row,) = table["rows"]
+        assert row["cells"] == ["w", 3]
+        assert (row["object"] and row["object"]["kind"]) == shown
+
+
+async def test_a_table_cannot_include_what_there_is_not() -> None:
+    async with reading() as reader:
+        status = await reader.json(MAPS, accept=TABLE, includeObject="All", status=400)
+        assert status["message"] == (
+            'Unable to convert to Table as requested: includeObject: Invalid value: "All": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
