@@ -68,17 +68,9 @@ class Plain(Protocol):
 
 
 class Observer(Protocol):
-    """Is told of every answered request, and hands the answer on, which it may wrap (a stream, to follow it)."""
-
-    def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response: ...
-
-
-class Observer(Protocol):
     """Is told of every request and its answer, and may put something in the answer's place (a stream that it counts)."""
 
-    def observe(
-        self, request: Request, context: Context | None, response: Response, seconds: float
-    ) -> Response: ...
+    def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response: ...
 
 
 class Trusting:
@@ -106,7 +98,6 @@ class Server:
         self._authenticator = authenticator or Trusting()
         self._authorizer = authorizer or Masters()
         self._plain = plain
-        self._observer = observer
         self._observer = observer
         definitions = Definitions()
         self.services = Services(
@@ -147,7 +138,9 @@ class Server:
         if user is None:
             raise Unauthorized.of()
         info = request_info(request.method, request.path, _watch_parameter(request))
-        context = Context(self.services, request, info, user, request.headers.get("audit-id") or self.services.ids.uid())
+        context = Context(
+            self.services, request, info, user, request.headers.get("audit-id") or self.services.ids.uid()
+        )
         decision = await self._authorizer.authorize(user, info)
         if not decision.allowed:
             raise refusal(user, info, decision)
