@@ -81,7 +81,10 @@ def test_a_selector_over_bytes_matches_what_it_matches_over_objects(
         assert selector.key in (None, key)
 
 
-@given(st.integers(min_value=1, max_value=2**62), st.text(st.characters(exclude_characters="/\0"), min_size=1))
+@given(
+    st.integers(min_value=1, max_value=2**62),
+    st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1),
+)
 def test_a_token_leads_back_to_its_place(revision: int, last: str) -> None:
     if last in (".", ".."):
         return
