@@ -68,7 +68,7 @@ class Plain(Protocol):
 
 
 class Observer(Protocol):
-    """Is told of every request and its answer, and may put something in the answer's place (a stream that it counts)."""
+    """Is told of every answered request, and hands the answer on, which it may wrap (a stream, to follow it)."""
 
     def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response: ...
 
@@ -174,7 +174,7 @@ def _route(registry: Registry, info: RequestInfo) -> tuple[Resource, Verb] | Non
     """The resource and the function that answers for it. None: nobody has ever heard of that path."""
     resource = registry.resource(info.group, info.version, info.resource)
     if resource is None:
-        if info.group_version in registry.builtin_group_versions:
+        if info.group in registry.builtin_groups:
             raise NotFound.resource()
         return None
     in_namespace = bool(info.namespace) and not (info.resource == "namespaces" and not info.group)
