@@ -1,8 +1,8 @@
 """Follows recorded scenarios as far as the rules of the core kinds are at work in them.
 
 Each write to a core kind is done again through `writes`; each Table is made again from what was written. What was sent
-in a form that only the whole server reads (apply, JSON patch, subresources with a kind of their own) is passed over, and
-with it everything about that object that comes later.
+in a form that only the whole server reads (apply, JSON patch, subresources with a kind of their own) is passed over,
+and with it everything about that object that comes later.
 """
 
 import json
