@@ -52,6 +52,7 @@ class FieldManager:
 
     `types` has the type of every version that is served, and `convert` brings an object from one to another (raising
     `VersionNotServed`). `reset_fields` are, for each version, the fields that writes through this endpoint leave alone.
+    `empty` is what the kind writes for an object that nobody has written to, where the type does not know it.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class FieldManager:
         convert: Convert = same_version,
         reset_fields: Mapping[str, FieldSet] | None = None,
         subresource: str = "",
+        empty: Object | None = None,
     ) -> None:
         self._version = api_version
         self._gvk = GroupVersion.parse(api_version).with_kind(kind)
@@ -71,6 +73,7 @@ class FieldManager:
         self._updater = Updater(types, convert, reset_fields or {})
         self._clock = clock
         self._subresource = subresource
+        self._empty = empty
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         """The new object with its `managedFields`, for every write that is not an apply. `live` is None for a create.
@@ -165,7 +168,9 @@ class FieldManager:
 
     def _nothing(self) -> Object:
         """The object before anybody writes it."""
-        zero = self._type.zero if isinstance(self._type, MapType) else {}
+        zero = self._empty
+        if zero is None:
+            zero = self._type.zero if isinstance(self._type, MapType) else {}
         return {**zero, "apiVersion": self._version, "kind": self._gvk.kind}
 
     def _now(self) -> str:

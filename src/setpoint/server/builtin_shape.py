@@ -21,6 +21,11 @@ class BuiltinShape:
     def type(self) -> Type:
         return _types().definition(self._definition)
 
+    def empty(self) -> Object:
+        tree: Object = {}
+        normalize(tree, self._definition)
+        return tree
+
     def admit(self, tree: Object) -> list[str]:
         return normalize(tree, self._definition)
 

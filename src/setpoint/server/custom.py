@@ -41,6 +41,9 @@ class CustomShape:
     def type(self) -> Type:
         return Types(builtin.definition).custom_resource(self._version.openapi_schema)
 
+    def empty(self) -> Object:
+        return {}
+
     def admit(self, tree: Object) -> list[str]:
         tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
         dropped = self.compiled.admit(tree)

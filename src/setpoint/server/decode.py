@@ -5,13 +5,14 @@ the words of the real server; what is only superfluous is dropped, and told as t
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from setpoint.objects import codec, yamltext
 from setpoint.objects.errors import BadRequest, UnsupportedMediaType, unknown_field
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import quote
-from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
 from setpoint.schema.pruning import META_FIELDS
@@ -148,6 +149,12 @@ def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
         raise _other_version(str(tree["apiVersion"]), resource)
 
 
+@cache
+def _known_versions() -> frozenset[GroupVersion]:
+    """The versions of built-in groups that there are or once were."""
+    return frozenset(gvk.group_version for gvk in builtin.kinds())
+
+
 def _other_version(found: str, resource: Resource) -> BadRequest:
     return BadRequest(
         f"the API version in the data ({found}) does not match the expected API version ({resource.api_version})"
@@ -156,7 +163,7 @@ def _other_version(found: str, resource: Resource) -> BadRequest:
 
 def _other_kind(claimed: GroupVersionKind, resource: Resource) -> BadRequest:
     """Why an object of another built-in kind cannot be taken."""
-    if claimed.group_kind == resource.group_kind and claimed in builtin.kinds():
+    if claimed.kind == resource.kind and claimed.group_version in _known_versions():
         return _other_version(claimed.api_version, resource)
     if claimed in builtin.kinds():
         package = resource.group.partition(".")[0] or "core"

@@ -54,6 +54,11 @@ class Registry:
         return frozenset(GroupVersion(resource.group, resource.version) for resource in self.builtin)
 
     @cached_property
+    def builtin_groups(self) -> frozenset[str]:
+        """The groups that answer for what they do not have with a Status."""
+        return frozenset(resource.group for resource in self.builtin)
+
+    @cached_property
     def kinds(self) -> Mapping[GroupVersionKind, Resource]:
         """The resource that serves each kind."""
         return {resource.gvk: resource for resource in self}

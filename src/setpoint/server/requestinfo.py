@@ -35,9 +35,8 @@ class RequestInfo(NamedTuple):
 
 def request_info(method: str, path: str, watch: str | None = None) -> RequestInfo:
     """Reads a percent-encoded path; `watch` is the query parameter of that name, None if it is absent."""
-    parts = path.strip("/").split("/")
-    if "%" in path:
-        parts = [unquote(part) for part in parts]
+    # As on the real server, a slash that is escaped separates like any other.
+    parts = (unquote(path) if "%" in path else path).strip("/").split("/")
     plain = RequestInfo(method.lower(), path)
     if len(parts) < _PREFIXES.get(parts[0], len(parts) + 1):
         return plain

@@ -87,6 +87,11 @@ class Resource:
         return GroupKind(self.group, self.kind)
 
     @cached_property
+    def stored_kind(self) -> GroupKind:
+        """The kind under which rules speak of an object: that of its storage, where groups share one."""
+        return GroupKind(GroupVersion.parse(self.storage.api_version).group, self.kind)
+
+    @cached_property
     def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.resource)
 
@@ -168,6 +173,7 @@ class Resource:
                 convert=self.convert,
                 reset_fields={version: member.reset_fields(subresource) for version, member in self.family.items()},
                 subresource=subresource,
+                empty=self.shape.empty(),
             )
         return found
 

@@ -19,6 +19,9 @@ class Shape(Protocol):
     def type(self) -> Type:
         """Who can own what: for server-side apply."""
 
+    def empty(self) -> Object:
+        """What is written for an object that nobody has set anything of."""
+
     def admit(self, tree: Object) -> list[str]:
         """Makes of a decoded body an object as it is served, in place: drops what the kind does not have, and fills in
         defaults. Gives the paths of what was dropped. Raises ValueError, in the words of Go's decoder, where a value

@@ -115,7 +115,7 @@ async def _allocate(context: Context, resource: Resource, tree: Object, old: Obj
     page = await context.services.store.range(resource.storage.prefix)
     pool = pool_of(resource.item(item) for item in page.items if item.key != own)
     if errors := resource.strategy.allocate(tree, old, pool):
-        raise Invalid.of(resource.group_kind, meta.name(tree), errors)
+        raise Invalid.of(resource.stored_kind, meta.name(tree), errors)
 
 
 def _already_exists(resource: Resource, name: str, item: Item | None) -> AlreadyExists:
@@ -153,8 +153,12 @@ def _check_new(context: Context, resource: Resource, tree: Object) -> None:
     errors += strategy.validate(tree)
     errors, warnings = resource.shape.validate(tree, None, errors)
     if errors:
-        raise Invalid.of(GroupKind(resource.group, tree["kind"]), metadata.get("name", ""), errors)
+        raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
     _warn(context, resource, tree, None, warnings)
+
+
+def _kind_of(resource: Resource, tree: Object) -> GroupKind:
+    return resource.stored_kind if tree["kind"] == resource.kind else GroupKind(resource.group, tree["kind"])
 
 
 def _kind_errors(resource: Resource, tree: Object) -> list[FieldError]:
@@ -187,10 +191,10 @@ async def update_object(
 ) -> Written:
     """Changes a stored object.
 
-    `transform` makes the new object of a copy of the stored one, which it may use up; it is asked again where somebody else has
-    written meanwhile. A resourceVersion or uid in what it gives is a precondition. `managed` says that it keeps the
-    managedFields itself. `create` is asked where there is no object. Where the uid is no precondition, another one is
-    a change that is not allowed.
+    `transform` makes the new object of a copy of the stored one, which it may use up; it is asked again where somebody
+    else has written meanwhile. A resourceVersion or uid in what it gives is a precondition. `managed` says that it
+    keeps the managedFields itself. `create` is asked where there is no object. Where the uid is no precondition,
+    another one is a change that is not allowed.
     """
     store = context.services.store
     key = resource.storage.key(context.info.namespace, name)
@@ -335,7 +339,7 @@ def _check_changed(context: Context, resource: Resource, name: str, new: Object,
     errors += strategy.validate_update(new, old, subresource)
     errors, warnings = resource.shape.validate(new, old, errors, subresource)
     if errors:
-        raise Invalid.of(GroupKind(resource.group, new["kind"]), name, errors)
+        raise Invalid.of(_kind_of(resource, new), name, errors)
     _warn(context, resource, new, old, warnings)
 
 

@@ -110,9 +110,7 @@ async def _delete_once(context: Context, resource: Resource, item: Item, options
         return Deleted(tree, stored.body, True)
     # Given no time at all, it goes at once, but not before everybody was told that it will.
     left = await context.services.store.get(item.key)
-    if left is not None:
-        await _remove(context, resource, left, options)
-    return Deleted(tree, stored.body, True)
+    return Deleted(tree, stored.body, True) if left is None else await _remove(context, resource, left, options)
 
 
 def _finalizers(resource: Resource, tree: Object, options: DeleteOptions) -> list[str]:
@@ -182,9 +180,12 @@ async def _store(context: Context, resource: Resource, item: Item, tree: Object,
 
 
 async def _remove(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
+    """Takes an object out of the log. It is shown as it was last, at the revision of its deletion."""
     tree = resource.item(item)
-    body = resource.render(item.value, item.revision)
+    revision = item.revision
     if not options.dry_run:
-        await context.services.store.commit(item.key, None, item.revision, context.actor(), context.cause)
+        store = context.services.store
+        revision = await store.commit(item.key, None, item.revision, context.actor(), context.cause)
         await context.services.definitions.after_delete(context, resource, tree)
-    return Deleted(tree, body, True)
+    value = item.value if resource.shows(item.value, item.revision) else resource.encoding.encode(tree)
+    return Deleted(tree, resource.encoding.render(value, revision), True)
