@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Self
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server.authenticate import ADMIN, Credentials
-from setpoint.server.discovery.handler import Discovery
 from setpoint.server.exchange import Handler, Peer, Request, Response
 from setpoint.server.http import files
 from setpoint.server.http.limits import Limits
 from setpoint.server.kubeconfig import is_ours, kubeconfig
 from setpoint.server.pipeline import Server
+from setpoint.server.plain.metrics import Metrics
+from setpoint.server.plain.standard import standard
 from setpoint.store.contract import Store
 
 if TYPE_CHECKING:
@@ -74,12 +75,14 @@ class ControlPlane:
             if isinstance(store, str):
                 store = await open_store(store, self._clock, self._ids)
                 stack.push_async_callback(store.close)
+            metrics = Metrics()
             self._server = Server(
                 store,
                 clock=self._clock,
                 ids=self._ids,
                 authenticator=Credentials({self.token: ADMIN}),
-                plain=[Discovery()],
+                plain=standard(metrics),
+                observer=metrics,
             )
             await self._server.start()
             self._stack = stack.pop_all()

@@ -1,6 +1,6 @@
 """Answers for `/api` and `/apis`, and for the groups and versions below them."""
 
-from setpoint.objects.errors import MethodNotAllowed, NotAcceptable
+from setpoint.objects.errors import MethodNotAllowed, NotAcceptable, NotFound
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
 from setpoint.server.answer import json_answer
@@ -24,6 +24,7 @@ class Discovery:
             return _root(context, core=parts[0] == "api")
         found = _document(context, parts)
         if found is None:
+            _refuse_unknown(context, parts)
             return None
         _check_method(context)
         check_produced(context.request.headers.get("accept", ""))
@@ -40,6 +41,12 @@ def _document(context: Context, parts: list[str]) -> Object | None:
             return legacy.resource_list(context.registry, GroupVersion(group, version))
         case _:
             return None
+
+
+def _refuse_unknown(context: Context, parts: list[str]) -> None:
+    """What is unknown below a group of the server's own is not found, with a Status; elsewhere there is no page."""
+    if legacy.is_builtin_group(context.registry, "" if parts[0] == "api" else parts[1]):
+        raise NotFound.resource()
 
 
 def _root(context: Context, *, core: bool) -> Response:

@@ -25,16 +25,15 @@ def groups(registry: Registry) -> Mapping[str, Sequence[GroupVersion]]:
     for gv in registry.group_versions:
         found.setdefault(gv.group, []).append(gv)
     builtin = registry.builtin_group_versions
-    for group, versions in found.items():
-        if group not in _builtin_groups(registry):
-            versions.sort(key=lambda gv: version_priority(gv.version))
-        else:
-            versions.sort(key=lambda gv: gv not in builtin)
+    for versions in found.values():
+        # The order of built-in versions is that of the registry, which is no matter of their names.
+        versions.sort(key=lambda gv: (0,) if gv in builtin else (1, *version_priority(gv.version)))
     return found
 
 
-def _builtin_groups(registry: Registry) -> frozenset[str]:
-    return frozenset(gv.group for gv in registry.builtin_group_versions)
+def is_builtin_group(registry: Registry, name: str) -> bool:
+    """Whether a group is one of the server's own."""
+    return any(gv.group == name for gv in registry.builtin_group_versions)
 
 
 def api_versions(address: str) -> Object:
