@@ -133,7 +133,10 @@ def check_kind(tree: Json, resource: Resource, data: bytes) -> Object:
 
 def _warn_of_all(context: Context, tree: Json, resource: Resource) -> None:
     """Of a version of a custom resource that does not exist no field is known."""
-    if type(tree) is dict and str(tree.get("apiVersion", "")).startswith(f"{resource.group}/"):
+    if type(tree) is not dict or resource.crd is None:
+        return
+    group, _, version = str(tree.get("apiVersion", "")).partition("/")
+    if group == resource.group and resource.crd.version(version) is None:
         for name in sorted(tree.keys() - META_FIELDS):
             context.warn(unknown_field(name))
 

@@ -154,6 +154,8 @@ class Server:
                 response = await plain.respond(context)
                 if response is not None:
                     return response
+            if _is_in_builtin_group(context):
+                raise NotFound.resource()
             return _NO_PAGE
         if is_history(info):
             return await history(context)
@@ -168,6 +170,13 @@ class Server:
         # Who could not read the answer is told before anything is done.
         negotiate(context, resource)
         return await verb(context, resource)
+
+
+def _is_in_builtin_group(context: Context) -> bool:
+    """Whether a path that is not there lies below one that answers for it: `/api`, or a group of built-in kinds."""
+    first, _, rest = context.info.path.strip("/").partition("/")
+    group = rest.partition("/")[0]
+    return bool(group) and (first == "api" or (first == "apis" and group in context.registry.builtin_groups))
 
 
 def _route(registry: Registry, info: RequestInfo) -> tuple[Resource, Verb] | None:

@@ -69,7 +69,7 @@ class Resource:
     # The versions that share the storage, this one included, by `apiVersion`. Filled once all of them are made.
     family: "dict[str, Resource]" = field(default_factory=dict, repr=False)
     deprecation_warning: str = ""
-    # The field managers of the endpoints, by subresource, as far as they were needed. A server has resources of its own.
+    # The field managers of the endpoints, by subresource, made when they are needed: they are those of one server.
     field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
     # What the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
