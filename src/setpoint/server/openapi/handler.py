@@ -3,6 +3,7 @@
 Documents are made when they are first asked for. What names them (the hash in their address, their ETag) is computed
 from what they are made of, not from the finished document: the index, which clients read before everything else, costs
 next to nothing. A change of a definition changes the registry, and with it the hashes of just the documents it is in.
+The modules that make documents are loaded when the first one is made.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -22,10 +23,12 @@ from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.negotiate import clauses
-from setpoint.server.openapi import v2, v3
 from setpoint.server.openapi.names import root_path
 from setpoint.server.registry import Registry
 from setpoint.server.resource import Resource
+
+if TYPE_CHECKING:
+    from setpoint.server.openapi.v2 import Fragment
 
 _JSON = "application/json"
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -46,14 +49,8 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 class _Form(NamedTuple):
     """One of the encodings of version 2."""
 
-    fragment: Callable[[Sequence[Resource]], v2.Fragment]
-    document: Callable[[Sequence[v2.Fragment]], bytes]
-
-
-_FORMS = {
-    _JSON: _Form(v2.json_fragment, v2.json_document),
-    _V2_PROTOBUF: _Form(v2.protobuf_fragment, v2.protobuf_document),
-}
+    fragment: "Callable[[Sequence[Resource]], Fragment]"
+    document: "Callable[[Sequence[Fragment]], bytes]"
 
 
 class OpenAPI:
@@ -64,10 +61,10 @@ class OpenAPI:
         # Documents of version 3 by hash; those that no longer stand in the index go when another one is made.
         self._documents: dict[str, bytes] = {}
         # Fragments of version 2 by media type: those of custom resources, and the one of all built-in resources.
-        self._fragments: dict[str, WeakKeyDictionary[Resource, v2.Fragment]] = {
-            media_type: WeakKeyDictionary() for media_type in _FORMS
+        self._fragments: dict[str, WeakKeyDictionary[Resource, Fragment]] = {
+            media_type: WeakKeyDictionary() for media_type in (_JSON, _V2_PROTOBUF)
         }
-        self._builtin: dict[str, v2.Fragment] = {}
+        self._builtin: dict[str, Fragment] = {}
 
     async def respond(self, context: Context) -> Response | None:
         match context.request.path.rstrip("/").split("/", 3):
@@ -156,7 +153,7 @@ class OpenAPI:
         return Response(200, media_type, body, headers)
 
     def _whole(self, registry: Registry, media_type: str) -> bytes:
-        form, known = _FORMS[media_type], self._fragments[media_type]
+        form, known = _form(media_type), self._fragments[media_type]
         builtin = self._builtin.get(media_type)
         if builtin is None:
             builtin = self._builtin[media_type] = form.fragment(registry.builtin)
@@ -169,7 +166,17 @@ class OpenAPI:
         return form.document(fragments)
 
 
+def _form(media_type: str) -> _Form:
+    from setpoint.server.openapi import v2
+
+    if media_type == _JSON:
+        return _Form(v2.json_fragment, v2.json_document)
+    return _Form(v2.protobuf_fragment, v2.protobuf_document)
+
+
 def _make(registry: Registry, path: str) -> bytes:
+    from setpoint.server.openapi import v3
+
     if path == _VERSION:
         return v3.version_document()
     gv = GroupVersion.parse(path.partition("/")[2])
