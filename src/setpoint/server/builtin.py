@@ -12,11 +12,10 @@ from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.schema import builtin
 from setpoint.server import kinds
 from setpoint.server.builtin_shape import shape_of
-from setpoint.server.resource import ALL_VERBS, Resource, Subresource
+from setpoint.server.resource import ALL_VERBS, CREATE_ONLY, Resource, Subresource
 from setpoint.server.storage import Storage
 from setpoint.server.strategy import Strategy
 
-_CREATE = ("create",)
 _CONNECT = ("create", "get")
 _PROXY = ("create", "delete", "get", "patch", "update")
 
@@ -28,9 +27,9 @@ _SUBRESOURCES = {
     "approval": Subresource("approval"),
     "ephemeralcontainers": Subresource("ephemeralcontainers"),
     "resize": Subresource("resize"),
-    "binding": Subresource("binding", _CREATE, GroupVersionKind("", "v1", "Binding")),
-    "eviction": Subresource("eviction", _CREATE, GroupVersionKind("policy", "v1", "Eviction")),
-    "token": Subresource("token", _CREATE, GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")),
+    "binding": Subresource("binding", CREATE_ONLY, GroupVersionKind("", "v1", "Binding")),
+    "eviction": Subresource("eviction", CREATE_ONLY, GroupVersionKind("policy", "v1", "Eviction")),
+    "token": Subresource("token", CREATE_ONLY, GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")),
     "log": Subresource("log", ("get",)),
     "attach": Subresource("attach", _CONNECT, GroupVersionKind("", "v1", "PodAttachOptions")),
     "exec": Subresource("exec", _CONNECT, GroupVersionKind("", "v1", "PodExecOptions")),
@@ -55,7 +54,7 @@ _NO_COLLECTION = tuple(verb for verb in ALL_VERBS if verb != "deletecollection")
 
 _TABLE: dict[str, tuple[_Row, ...]] = {
     "v1": (
-        _Row("bindings", "Binding", "N", verbs=_CREATE),
+        _Row("bindings", "Binding", "N", verbs=CREATE_ONLY),
         _Row("componentstatuses", "ComponentStatus", "C", "cs", verbs=("get", "list")),
         _Row("configmaps", "ConfigMap", "N", "cm"),
         _Row("endpoints", "Endpoints", "N", "ep"),
@@ -83,14 +82,14 @@ _TABLE: dict[str, tuple[_Row, ...]] = {
     ),
     "events.k8s.io/v1": (_Row("events", "Event", "N", "ev"),),
     "authentication.k8s.io/v1": (
-        _Row("selfsubjectreviews", "SelfSubjectReview", "C", verbs=_CREATE),
-        _Row("tokenreviews", "TokenReview", "C", verbs=_CREATE),
+        _Row("selfsubjectreviews", "SelfSubjectReview", "C", verbs=CREATE_ONLY),
+        _Row("tokenreviews", "TokenReview", "C", verbs=CREATE_ONLY),
     ),
     "authorization.k8s.io/v1": (
-        _Row("localsubjectaccessreviews", "LocalSubjectAccessReview", "N", verbs=_CREATE),
-        _Row("selfsubjectaccessreviews", "SelfSubjectAccessReview", "C", verbs=_CREATE),
-        _Row("selfsubjectrulesreviews", "SelfSubjectRulesReview", "C", verbs=_CREATE),
-        _Row("subjectaccessreviews", "SubjectAccessReview", "C", verbs=_CREATE),
+        _Row("localsubjectaccessreviews", "LocalSubjectAccessReview", "N", verbs=CREATE_ONLY),
+        _Row("selfsubjectaccessreviews", "SelfSubjectAccessReview", "C", verbs=CREATE_ONLY),
+        _Row("selfsubjectrulesreviews", "SelfSubjectRulesReview", "C", verbs=CREATE_ONLY),
+        _Row("subjectaccessreviews", "SubjectAccessReview", "C", verbs=CREATE_ONLY),
     ),
     "autoscaling/v2": (_Row("horizontalpodautoscalers", "HorizontalPodAutoscaler", "N", "hpa", "status", "all"),),
     "autoscaling/v1": (_Row("horizontalpodautoscalers", "HorizontalPodAutoscaler", "N", "hpa", "status", "all"),),

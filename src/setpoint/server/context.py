@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock
@@ -15,6 +15,7 @@ from setpoint.store.contract import Store
 
 if TYPE_CHECKING:
     from setpoint.server.admission import Admission
+    from setpoint.server.authorize import Authorizer
     from setpoint.server.definitions import Definitions
 
 _NO_QUERY: Mapping[str, Sequence[str]] = {}
@@ -29,6 +30,12 @@ class User(NamedTuple):
     extra: Mapping[str, Sequence[str]] = {}
 
 
+class Authenticator(Protocol):
+    """Finds out who asks. None: the credentials are wrong."""
+
+    async def authenticate(self, request: Request) -> User | None: ...
+
+
 @dataclass(eq=False)
 class Services:
     """What the verbs work with. One for each server; the registry in it is replaced when a definition changes."""
@@ -39,6 +46,8 @@ class Services:
     registry: Registry
     admission: "Admission" = field(repr=False)
     definitions: "Definitions" = field(repr=False)
+    authenticator: Authenticator = field(repr=False)
+    authorizer: "Authorizer" = field(repr=False)
 
 
 class Context:

@@ -18,19 +18,21 @@ from setpoint.server.admission import Admission, Chain, NamespaceLifecycle
 from setpoint.server.answer import error_answer
 from setpoint.server.authorize import MASTERS, Authorizer, Masters, refusal
 from setpoint.server.compress import compressed
-from setpoint.server.context import Context, Services, User
+from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
 from setpoint.server.history import history, is_history
 from setpoint.server.negotiate import negotiate
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo, request_info
-from setpoint.server.resource import Resource
+from setpoint.server.resource import CREATE_ONLY, Resource
 from setpoint.server.verbs.create import create
 from setpoint.server.verbs.delete import delete, delete_collection
 from setpoint.server.verbs.get import get
 from setpoint.server.verbs.list import list_objects
 from setpoint.server.verbs.patch import patch
+from setpoint.server.verbs.pods import bind
+from setpoint.server.verbs.reviews import review
 from setpoint.server.verbs.subresources import SUBRESOURCES
 from setpoint.server.verbs.update import update
 from setpoint.server.verbs.watch import watch
@@ -53,12 +55,6 @@ VERBS: Mapping[str, Verb] = {
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _NO_CACHE = ("Cache-Control", "no-cache, private")
-
-
-class Authenticator(Protocol):
-    """Finds out who asks. None: the credentials are wrong."""
-
-    async def authenticate(self, request: Request) -> User | None: ...
 
 
 class Plain(Protocol):
@@ -95,8 +91,6 @@ class Server:
         plain: Sequence[Plain] = (),
         observer: Observer | None = None,
     ) -> None:
-        self._authenticator = authenticator or Trusting()
-        self._authorizer = authorizer or Masters()
         self._plain = plain
         self._observer = observer
         definitions = Definitions()
@@ -107,6 +101,8 @@ class Server:
             registry=Registry(builtin.resources()),
             admission=Chain([NamespaceLifecycle(), *admission]),
             definitions=definitions,
+            authenticator=authenticator or Trusting(),
+            authorizer=authorizer or Masters(),
         )
         definitions.attach(self.services)
 
@@ -134,14 +130,14 @@ class Server:
 
     async def _admit(self, request: Request) -> Context:
         """Authenticate and authorize."""
-        user = await self._authenticator.authenticate(request)
+        user = await self.services.authenticator.authenticate(request)
         if user is None:
             raise Unauthorized.of()
         info = request_info(request.method, request.path, _watch_parameter(request))
         context = Context(
             self.services, request, info, user, request.headers.get("audit-id") or self.services.ids.uid()
         )
-        decision = await self._authorizer.authorize(user, info)
+        decision = await self.services.authorizer.authorize(user, info)
         if not decision.allowed:
             raise refusal(user, info, decision)
         return context
@@ -198,6 +194,8 @@ def _route(registry: Registry, info: RequestInfo) -> tuple[Resource, Verb] | Non
     verb = VERBS.get(info.verb)
     if verb is None or info.verb not in resource.verbs:
         raise MethodNotAllowed.method()
+    if resource.verbs == CREATE_ONLY:
+        return resource, bind if resource.kind == "Binding" else review
     return resource, verb
 
 

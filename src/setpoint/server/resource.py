@@ -17,12 +17,15 @@ from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVe
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.server.changes import Changes
+from setpoint.server.relay import Relays
 from setpoint.server.shape import Shape
 from setpoint.server.storage import Encoding, Storage
 from setpoint.server.strategy import Strategy
 from setpoint.store.contract import Item
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+# What is answered and not stored: reviews, and bindings.
+CREATE_ONLY = ("create",)
 SUBRESOURCE_VERBS = ("get", "patch", "update")
 
 
@@ -73,6 +76,7 @@ class Resource:
     field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
     # What the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
+    relays: Relays = field(default_factory=Relays, repr=False)
 
     @cached_property
     def gvk(self) -> GroupVersionKind:
