@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 import time
+import traceback
 import zlib
 from pathlib import Path
 from random import Random
@@ -65,6 +66,8 @@ def _start(path: Path, seed: int) -> tuple[int, int]:
         # A log that is soon long: checkpoints and new beginnings happen in every round.
         checkpoint.LONG = 100_000
         asyncio.run(_write_forever(path, writing, seed))
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
     finally:
         os._exit(1)  # only an error leads here
 

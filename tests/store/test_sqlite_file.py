@@ -108,6 +108,24 @@ async def test_a_store_that_was_restored_again_and_again_can_be_opened(tmp_path:
     await (await SqliteStore.open(path)).close()
 
 
+async def test_what_is_no_longer_kept_is_never_taken_for_another_keys_entry(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await SqliteStore.open(path, durability="off", retention=Retention())
+    await store.transact([Write("a", b"1"), Write("b", b"1")], ACTOR)
+    await store.commit("b", b"2", ANY, ACTOR)
+    await store.compact(2)  # of the first revision, only "a" is left
+    await store.restore(await store.snapshot())
+    assert [(e.revision, e.previous) for e in await store.history("b")] == [(2, 1)]
+    await store.commit("b", b"3", ANY, ACTOR)
+    await store.compact(4)
+    assert [(e.key, e.revision) for e in await store.log()] == [("a", 1), ("b", 4)]
+    assert [e.revision for e in await store.history("a")] == [1]
+    await store.close()
+    store = await SqliteStore.open(path, durability="off")
+    assert [item.value for item in (await store.range("")).items] == [b"1", b"3"]
+    await store.close()
+
+
 async def test_an_expiry_survives_being_closed_and_opened(tmp_path: Path) -> None:
     clock = ManualClock(START)
     store = await SqliteStore.open(tmp_path / "store.db", clock=clock)

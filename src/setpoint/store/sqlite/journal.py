@@ -17,6 +17,7 @@ from setpoint.store.sqlite.errors import Damaged
 from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.rows import (
     ENTRY_COLUMNS,
+    FORGOTTEN,
     ITEM_COLUMNS,
     EntryRow,
     ItemRow,
@@ -325,7 +326,7 @@ class Journal:
             before, depth, previous = newest.get(entry.key, (None, 0, 0))
             if before is None or before.revision != entry.previous:
                 # It began a life, or what it replaced is not kept: then it is whole.
-                before, previous = None, entry_id(entry.previous)
+                before, previous = None, entry_id(entry.previous, FORGOTTEN) if entry.previous else 0
             kept = encode(entry.value, before.value if before else None, depth)
             why = None if entry.cause is None else entry.cause.encode()
             who = self._actor(entry.actor)

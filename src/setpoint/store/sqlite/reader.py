@@ -130,7 +130,10 @@ class Reader:
     def before(self, entry: EntryRow) -> EntryRow | None:
         """The entry of the same key before this one, if it is still kept."""
         if entry.previous:
-            return self.entry(entry.previous)
+            replaced = self.entry(entry.previous)
+            if replaced is not None and replaced.key != entry.key:
+                raise Damaged(self.path, f"revision {entry.revision} rests on an entry of another key")
+            return replaced
         row = self._execute(
             f"SELECT {ENTRY_COLUMNS} {_BY_KEY} AND id < ? ORDER BY id DESC LIMIT 1", (entry.key, entry.id)
         ).fetchone()
@@ -150,6 +153,8 @@ class Reader:
         """The entries of a key before an id, newest first, down to one that stands for itself; from `start` back. None
         if the key was not there yet."""
         chain = [self._sound_entry(EntryRow._make(row)) for row in self._execute(_CHAIN, (start, end, end))]
+        if len({link.key for link in chain}) > 1:
+            raise Damaged(self.path, f"revision {chain[0].revision} rests on an entry of another key")
         if chain and is_difference(chain[-1].form):
             raise Damaged(self.path, f"an entry on which revision {chain[-1].revision} rests is missing")
         return chain
@@ -258,7 +263,7 @@ class Reader:
         """The value that an entry replaced; None if compaction has forgotten it, which is never one that is needed."""
         if not row.previous:
             return None
-        replaced = self.entry(row.previous)
+        replaced = self.before(row)
         if replaced is not None:
             return self.value(replaced)
         if is_difference(row.form) or row.revision > self.bounds().oldest:

@@ -12,7 +12,9 @@ import msgspec
 from setpoint.store.bounds import Bounds
 from setpoint.store.contract import Item
 
-PLACES = 1 << 16  # how many entries one revision may have
+PLACES = 1 << 16  # the ids that one revision has
+# The place that no entry has: it stands for one that is no longer kept, and of which only the revision is known.
+FORGOTTEN = PLACES - 1
 
 _ENTRY = struct.Struct("<qqqqdqb")
 _META = struct.Struct("<qqq")

@@ -37,7 +37,7 @@ from setpoint.store.sqlite.errors import FAILURES, Damaged, translate
 from setpoint.store.sqlite.layout import Durability, connect, prepare
 from setpoint.store.sqlite.lock import Lock
 from setpoint.store.sqlite.reader import Reader
-from setpoint.store.sqlite.rows import PLACES
+from setpoint.store.sqlite.rows import FORGOTTEN
 from setpoint.store.sqlite.writer import Commit, Compact, Expire, Job, Published, Restore, Retain, Writer
 from setpoint.store.upkeep import Upkeep
 
@@ -242,8 +242,8 @@ class SqliteStore:
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
         self._open()
         check_writes(writes)
-        if len(writes) > PLACES:
-            raise ValueError(f"a transaction writes at most {PLACES} keys; this one writes {len(writes)}")
+        if len(writes) > FORGOTTEN:
+            raise ValueError(f"a transaction writes at most {FORGOTTEN} keys; this one writes {len(writes)}")
         revision: int = await self._commit(writes, actor, cause, alone=False)
         return revision
 
