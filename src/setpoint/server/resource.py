@@ -108,6 +108,11 @@ class Resource:
         return self.make_shape()
 
     @cached_property
+    def empty(self) -> Object:
+        """What is written for an object that nobody has set anything of. Shared: copy what you take."""
+        return self.shape.empty()
+
+    @cached_property
     def encoding(self) -> Encoding:
         """How objects are written in this version."""
         return Encoding(self.api_version, self.kind)
@@ -177,7 +182,7 @@ class Resource:
                 convert=self.convert,
                 reset_fields={version: member.reset_fields(subresource) for version, member in self.family.items()},
                 subresource=subresource,
-                empty=self.shape.empty(),
+                empty=self.empty,
             )
         return found
 

@@ -37,6 +37,9 @@ class MemorySink:
         self.drains = 0
         self._patience = patience
         self._closed = asyncio.Event()
+        # Whether the client takes what waits for it.
+        self.takes = asyncio.Event()
+        self.takes.set()
 
     def write(self, frame: Frame) -> bool:
         if self._closed.is_set():
@@ -51,6 +54,7 @@ class MemorySink:
 
     async def drain(self) -> bool:
         self.drains += 1
+        await self.takes.wait()
         self.waiting = 0
         await asyncio.sleep(0)
         return not self._closed.is_set()
@@ -64,6 +68,7 @@ class MemorySink:
 
     def close(self) -> None:
         self._closed.set()
+        self.takes.set()
 
 
 class OpenWatch:

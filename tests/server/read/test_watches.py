@@ -207,6 +207,40 @@ async def test_many_initial_events_are_sent_no_faster_than_the_client_takes_them
         assert watch.sink.drains >= 3
 
 
+async def test_a_slow_client_is_waited_for_by_nobody_and_misses_nothing() -> None:
+    async with reading() as reader:
+        slow, quick = [await reader.watch(allowWatchBookmarks="true", **FROM_NOW) for _ in range(2)]
+        slow.sink.takes.clear()
+        await asyncio.gather(slow.told(0), quick.told(0))
+        for number in range(12):
+            await reader.create(MAPS, f"m{number:02d}", data={"k": "x" * 100_000})
+            assert await quick.told(1) == [("ADDED", f"m{number:02d}")]
+        assert len(slow.sink.frames) < 6
+        reader.clock.advance(60)
+        (bookmark,) = await quick.events(1)
+        assert revision(bookmark["object"]) == await reader.store.revision()
+        seen = [event["type"] for event in slow.sink.events]
+        assert "BOOKMARK" not in seen
+        slow.sink.takes.set()
+        assert await slow.told(12) == [("ADDED", f"m{number:02d}") for number in range(12)]
+        await reader.create(MAPS, "last")
+        assert await slow.told(1) == await quick.told(1) == [("ADDED", "last")]
+
+
+async def test_a_client_so_slow_that_the_log_is_cut_off_behind_it_is_told_so() -> None:
+    async with reading() as reader:
+        watch = await reader.watch(**FROM_NOW)
+        watch.sink.takes.clear()
+        for number in range(8):
+            await reader.create(MAPS, f"m{number}", data={"k": "x" * 100_000})
+            await asyncio.sleep(0)
+        await watch.ended()
+        await reader.store.compact(await reader.store.revision())
+        watch.sink.takes.set()
+        assert await watch.ended()
+        assert watch.sink.events[-1]["object"]["reason"] == "Expired"
+
+
 async def test_watches_of_one_form_share_the_frame_of_a_change() -> None:
     async with reading() as reader:
         watches = [await reader.watch() for _ in range(3)]

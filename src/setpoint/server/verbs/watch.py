@@ -1,7 +1,8 @@
 """Watches: what there is, if that is asked for, and then every change, in the order of the log.
 
-A watch is a cursor into the log. It holds no queue: while its client takes its time, its place in the log waits, and if
-the log is cut off behind it the client is told that it is too late. A frame is made once for all watches that send it.
+A watch is a place in the log. It holds no queue: while its client takes its time, its place waits, and if the log is
+cut off behind it the client is told that it is too late. Watches that have caught up are told together, and a frame is
+made once for all that send it.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from setpoint.server.definitions import PREFIX as DEFINITIONS
 from setpoint.server.exchange import Frame, Response, Sink
 from setpoint.server.listoptions import ListOptions, list_options
 from setpoint.server.negotiate import JSON, negotiate_stream
+from setpoint.server.relay import Relay
 from setpoint.server.resource import Resource
 from setpoint.server.selectors import NAME, ObjectSelector
 from setpoint.server.watchforms import form_of
@@ -58,11 +60,14 @@ class WatchStream:
         self._context = context
         self._services = context.services
         self._options = options
-        self._after = after
-        self._watch: Watch | None = None
-        # Whether everything up to the place of the watch in the log was written, so that a bookmark may say so.
-        self._waits = False
+        # Everything up to this revision was written; where it is not, there is nothing to write before it.
+        self.reached = after
+        self._sink: Sink
+        # How it follows the log: along with others, or alone until it has caught up with them.
+        self._relay: Relay | None = None
+        self._cursor: Watch | None = None
         self._over = False
+        # How much was written since the client was last given time.
         self._pending = 0
         self._registry = context.registry
         self._follow(resource)
@@ -79,13 +84,18 @@ class WatchStream:
 
     async def run(self, sink: Sink) -> None:
         """Sends everything there is to send. Returns at the end of the watch."""
-        minders = (asyncio.create_task(self._mind(sink)), asyncio.create_task(self._end_with(sink)))
+        self._sink = sink
+        minders = (asyncio.create_task(self._mind()), asyncio.create_task(self._end_with_client()))
         try:
-            await self._send(sink)
+            if self._options.send_initial_events:
+                await self._send_initial_events()
+            else:
+                await self._check_begun()
+            await self._send_changes()
         except APIError as error:
-            sink.write(event_frame(ERROR, _encode(error.to_status())))
+            self._fail(error)
         except TooLate as late:
-            sink.write(event_frame(ERROR, _encode(freshness.too_old(late.revision, late.oldest).to_status())))
+            self._fail(freshness.too_old(late.revision, late.oldest))
         except Closed:
             return
         finally:
@@ -93,26 +103,34 @@ class WatchStream:
             for minder in minders:
                 minder.cancel()
 
+    def _fail(self, error: APIError) -> None:
+        self._sink.write(event_frame(ERROR, _encode(error.to_status())))
+
     def _end(self) -> None:
         self._over = True
-        if self._watch is not None:
-            self._watch.close()
+        if self._cursor is not None:
+            self._cursor.close()
+        if self._relay is not None:
+            self._relay.leave(self)
 
-    async def _end_with(self, sink: Sink) -> None:
+    # Beside the log
+
+    async def _end_with_client(self) -> None:
         """Ends the watch when its client goes."""
-        await sink.wait_closed()
+        await self._sink.wait_closed()
         self._end()
 
-    async def _mind(self, sink: Sink) -> None:
+    async def _mind(self) -> None:
         """Sends bookmarks now and then, and ends the watch when its time is over."""
         clock = self._services.clock
         end = clock.monotonic() + self._duration()
         while (left := end - clock.monotonic()) > 0:
             last = left <= _FAREWELL
             await clock.sleep(left if last else min(BOOKMARK_INTERVAL, left - _FAREWELL))
-            if not last and self._options.allow_bookmarks and self._waits and self._watch is not None:
-                sink.write(self._bookmark(self._watch.revision))
-            if not self._is_served():
+            # One that is catching up has something better to send.
+            if not last and self._options.allow_bookmarks and self._relay is not None:
+                self._sink.write(self._bookmark(self._relay.revision(self)))
+            if self._current() is None:
                 break
         self._end()
 
@@ -124,65 +142,70 @@ class WatchStream:
 
     # Sending
 
-    async def _send(self, sink: Sink) -> None:
-        options, store = self._options, self._services.store
-        if options.send_initial_events:
-            reached = await self._send_initial_events(sink)
-            if reached is None:
-                return
-            self._after = reached
-        else:
-            await self._check_begun(self._after)
-        self._watch = store.watch(self._selector.prefix, self._after)
-        while not self._over:
-            self._waits = True
-            events = await self._watch.next()
-            self._waits = False
-            if not await self._send_events(sink, events) or not self._keep_up():
-                return
-
-    async def _send_initial_events(self, sink: Sink) -> int | None:
-        """Sends what there is, and returns the revision it is of; None where nobody listens any more."""
+    async def _send_initial_events(self) -> None:
+        """Sends what there is."""
         options, store, selector = self._options, self._services.store, self._selector
         await freshness.wait_for(store, self._services.clock, options.revision)
         page = await store.range(selector.prefix)
         for item in page.items:
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
-            if not await self._write(sink, event_frame(ADDED, self._form.item(item))):
-                return None
+            self._write(event_frame(ADDED, self._form.item(item)))
+            if self._pending > _BURST:
+                await self._drain()
+            if self._over:
+                return
         if options.allow_bookmarks:
-            annotations = {INITIAL_EVENTS_END: "true"}
-            if not await self._write(sink, self._bookmark(page.revision, annotations)):
-                return None
-        return page.revision
+            self._write(self._bookmark(page.revision, {INITIAL_EVENTS_END: "true"}))
+        self.reached = page.revision
 
-    async def _send_events(self, sink: Sink, events: Sequence[Event]) -> bool:
-        form, frame = self._form, self._resource.changes.frame
+    async def _send_changes(self) -> None:
+        """Sends what happens, until the watch is over."""
+        store = self._services.store
+        while not self._over:
+            prefix = self._selector.prefix
+            relay = self._resource.relays.of(store, prefix, self.reached)
+            ride = relay.board(self)
+            if ride is not None:
+                self._relay, self._cursor = relay, None
+                await ride
+                self._relay = None
+            else:
+                if self._cursor is None:
+                    self._cursor = store.watch(prefix, self.reached)
+                self.tell(await self._cursor.next())
+            if not self._keep_up():
+                return
+            if self._pending > _BURST:
+                await self._drain()
+
+    def tell(self, events: Sequence[Event]) -> bool:
+        """Sends events. False: the client needs time to take them, or the watch has to look around."""
+        form, frame, reached = self._form, self._resource.changes.frame, self.reached
         for event in events:
-            kind = self._kind(event) if self._selects else kind_of(event.entry)
+            entry = event.entry
+            if entry.revision <= reached:
+                continue
+            kind = self._kind(event) if self._selects else kind_of(entry)
             if not kind:
                 continue
             if form.name:
-                made = frame(form.name, kind, event, form.event)
+                self._write(frame(form.name, kind, event, form.event))
             else:
-                made = event_frame(kind, form.event(kind, event))
-            if not sink.write(made):
-                return False
-            self._pending += len(made.payload)
-            if self._pending > _BURST and not await self._drain(sink):
-                return False
-        return True
+                self._write(event_frame(kind, form.event(kind, event)))
+        self.reached = max(reached, events[-1].entry.revision)
+        return not self._over and self._pending <= _BURST and self._services.registry is self._registry
 
-    async def _write(self, sink: Sink, frame: Frame) -> bool:
-        if self._over or not sink.write(frame):
-            return False
-        self._pending += len(frame.payload)
-        return self._pending <= _BURST or await self._drain(sink)
+    def _write(self, frame: Frame) -> None:
+        if not self._over and self._sink.write(frame):
+            self._pending += len(frame.payload)
+        else:
+            self._over = True
 
-    async def _drain(self, sink: Sink) -> bool:
+    async def _drain(self) -> None:
         self._pending = 0
-        return await sink.drain() and not self._over
+        if not await self._sink.drain():
+            self._over = True
 
     def _kind(self, event: Event) -> str:
         """What an event is to a watch with selectors: objects come into its sight, and go out of it."""
@@ -204,17 +227,13 @@ class WatchStream:
 
     # What is watched
 
-    async def _check_begun(self, revision: int) -> None:
+    async def _check_begun(self) -> None:
         """A custom resource has no past before its definition: what lies there was of another one."""
         if self._resource.crd is None:
             return
         item = await self._services.store.get(DEFINITIONS + self._resource.crd.name)
-        if item is not None and revision < item.created:
-            raise TooLate(revision, item.created)
-
-    def _is_served(self) -> bool:
-        """Whether there still is such a resource."""
-        return self._current() is not None
+        if item is not None and self.reached < item.created:
+            raise TooLate(self.reached, item.created)
 
     def _keep_up(self) -> bool:
         """Follows the resource where its definition has changed. False: it is gone."""
@@ -228,5 +247,6 @@ class WatchStream:
         return True
 
     def _current(self) -> Resource | None:
+        """The resource as it is served now."""
         old = self._resource
         return self._services.registry.resource(old.group, old.version, old.resource)

@@ -1,0 +1,117 @@
+"""Many watches of the same objects, told together.
+
+A watch that has caught up with the log rides along with all others of its resource and prefix: one task follows the log
+and tells each rider in turn, which costs next to nothing a rider. Who cannot take more gets off, follows the log alone
+until it has caught up, and boards again. So no rider ever waits for another, and none holds more than its place.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from setpoint.store.contract import Event, Store, StoreError
+
+# How many riders are told before others may run.
+_TURN = 250
+
+
+class Rider(Protocol):
+    """One watch."""
+
+    @property
+    def reached(self) -> int:
+        """It has been told everything up to this revision."""
+
+    def tell(self, events: Sequence[Event]) -> bool:
+        """Takes events, whole revisions of them, at once; what it was told before it passes over. False: it has taken
+        them, and gets off."""
+
+
+class Relay:
+    """The riders of one prefix, and the task that tells them."""
+
+    def __init__(self, store: Store, prefix: str, after: int) -> None:
+        self._watch = store.watch(prefix, after)
+        # There is no event between this revision and the place of the watch that has not been handed to all riders.
+        self._last = after
+        self._waits = False
+        self._riders: dict[Rider, asyncio.Future[None]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self.is_over = False
+
+    def board(self, rider: Rider) -> "asyncio.Future[None] | None":
+        """Takes a rider along. What is returned is done when it has got off, or fails with what went wrong. None: the
+        rider is behind, and has to catch up first."""
+        if rider.reached < self._last:
+            return None
+        loop = asyncio.get_running_loop()
+        if self._task is None:
+            self._task = loop.create_task(self._run())
+        ride = self._riders[rider] = loop.create_future()
+        return ride
+
+    def leave(self, rider: Rider, error: Exception | None = None) -> None:
+        """Lets a rider off, if it is aboard."""
+        ride = self._riders.pop(rider, None)
+        if ride is not None and not ride.done():
+            if error is None:
+                ride.set_result(None)
+            else:
+                ride.set_exception(error)
+        if not self._riders:
+            self._end()
+
+    def revision(self, rider: Rider) -> int:
+        """Up to where a rider was told everything. One that has got off may have missed what came after."""
+        told_all = self._waits and rider in self._riders
+        return max(rider.reached, self._watch.revision) if told_all else rider.reached
+
+    def _end(self) -> None:
+        """Nobody is left: whoever comes next begins anew."""
+        self.is_over = True
+        self._watch.close()
+
+    async def _run(self) -> None:
+        try:
+            while self._riders:
+                self._waits = True
+                events = await self._watch.next()
+                self._waits = False
+                self._last = events[-1].entry.revision
+                await self._tell(events)
+        except StoreError as error:
+            for rider in tuple(self._riders):
+                self.leave(rider, error)
+        finally:
+            self._end()
+
+    async def _tell(self, events: Sequence[Event]) -> None:
+        # Who boards from here on has been told of them already, or it would have had to catch up.
+        for place, rider in enumerate(tuple(self._riders)):
+            if place and place % _TURN == 0:
+                await asyncio.sleep(0)
+            if rider not in self._riders:
+                continue
+            try:
+                stays = rider.tell(events)
+            except Exception as error:
+                self.leave(rider, error)
+            else:
+                if not stays:
+                    self.leave(rider)
+
+
+class Relays:
+    """The relays of one resource, by prefix, as far as anybody rides along."""
+
+    def __init__(self) -> None:
+        self._relays: dict[str, Relay] = {}
+
+    def of(self, store: Store, prefix: str, after: int) -> Relay:
+        """The relay of a prefix; where there is none, one that begins after a revision."""
+        found = self._relays.get(prefix)
+        if found is None or found.is_over:
+            for over in [place for place, relay in self._relays.items() if relay.is_over]:
+                del self._relays[over]
+            found = self._relays[prefix] = Relay(store, prefix, after)
+        return found
