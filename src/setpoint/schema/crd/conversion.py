@@ -36,7 +36,7 @@ def validate_conversion(
         if config is None:
             errors.append(required(config_path, "required when strategy is set to Webhook"))
         else:
-            errors += _validate_client_config(config, config_path, any_ca_bundle)
+            errors += validate_client_config(config, config_path, any_ca_bundle)
         errors += _validate_review_versions(reviews, reviews_path, any_review_version)
     else:
         unwanted = "should not be set when strategy is not set to Webhook"
@@ -67,7 +67,7 @@ def _validate_review_versions(versions: list[str], path: str, any_version: bool)
     return errors
 
 
-def _validate_client_config(config: WebhookClientConfig, path: str, any_ca_bundle: bool) -> list[FieldError]:
+def validate_client_config(config: WebhookClientConfig, path: str, any_ca_bundle: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     if config.url is not None and config.service is None:
         errors += _validate_url(config.url, child(path, "url"))

@@ -30,9 +30,8 @@ def validate_spec(spec: Object, before: Json, path: str) -> list[FieldError]:
     """A spec; `before` is what it was, None for a new one."""
     found = []
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
-    lowest = 0 if before is not None and before.get("minReplicas") == 0 else 1
-    if least is not None and least < lowest:
-        found.append(invalid(f"{path}.minReplicas", least, f"must be greater than or equal to {lowest}"))
+    if least is not None and least < 0:
+        found.append(invalid(f"{path}.minReplicas", least, "must be greater than or equal to 0"))
     if most == 0:
         found.append(required(f"{path}.maxReplicas"))
     elif most < 0:
@@ -133,9 +132,11 @@ def _validate_target(source: Object, path: str) -> list[FieldError]:
     found = [] if kind else [required(f"{place}.type", "must specify a metric target type")]
     if kind not in ("Utilization", "Value", "AverageValue"):
         found.append(invalid(f"{place}.type", kind, "must be either Utilization, Value, or AverageValue"))
-    for name in ("value", "averageValue"):
-        if target.get(name) is not None and amount(target[name]).sign <= 0:
-            found.append(invalid(f"{place}.{name}", str(target[name]), "must be positive"))
+    found += [
+        invalid(f"{place}.{name}", str(target[name]), "must be positive")
+        for name in ("value", "averageValue")
+        if target.get(name) is not None and amount(target[name]).sign <= 0
+    ]
     if utilization is not None and utilization < 1:
         found.append(invalid(f"{place}.averageUtilization", utilization, "must be greater than 0"))
     return found
