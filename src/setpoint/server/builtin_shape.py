@@ -36,7 +36,7 @@ class BuiltinShape:
         normalize(tree, self._definition)
 
     def trim(self, tree: Object) -> None:
-        """The conversions between versions of built-in kinds leave nothing over."""
+        normalize(tree, self._definition)
 
     def validate(self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = "") -> Verdict:
         return Verdict(before, [])

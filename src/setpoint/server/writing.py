@@ -15,7 +15,7 @@ from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.names import generate_name
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Object, copy
 from setpoint.server.admission import Operation
 from setpoint.server.context import Context
 from setpoint.server.kinds.allocation import pool_of
@@ -134,7 +134,7 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
     strategy = resource.strategy
     if "status" in resource.subresources and not strategy.creates_with_status:
         for name in strategy.status_fields:
-            tree.pop(name, None)
+            _restore(tree, resource.empty, name)
     if strategy.keeps_generation:
         tree["metadata"]["generation"] = 1
     strategy.prepare_for_create(tree)
@@ -326,7 +326,7 @@ def _keep_all_but_status(resource: Resource, new: Object, old: Object) -> None:
 
 def _restore(new: Object, old: Object, field: str) -> None:
     if field in old:
-        new[field] = old[field]
+        new[field] = copy(old[field])
     else:
         new.pop(field, None)
 
