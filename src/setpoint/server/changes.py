@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from setpoint.server.exchange import Frame
+from setpoint.server.labelled import labels_of
 from setpoint.store.contract import Entry, Event
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
@@ -10,6 +11,7 @@ ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOO
 # What is remembered: watchers follow the log closely, so they want the same few changes at about the same time.
 _REMEMBERED = 256
 _REMEMBERED_BYTES = 4 << 20
+_REMEMBERED_LABELS = 16
 
 
 def event_frame(kind: str, body: bytes) -> Frame:
@@ -30,6 +32,16 @@ class Changes:
     def __init__(self) -> None:
         self._frames: dict[tuple[str, str, int, str], Frame] = {}
         self._bytes = 0
+        self._labels: dict[bytes, dict[str, str] | None] = {}
+
+    def labels(self, value: bytes) -> dict[str, str] | None:
+        """The labels of a stored object, which all watches with selectors want to know of the latest ones."""
+        # Bytes know their hash once they were asked for it, and the log hands the same ones to everybody.
+        if value not in self._labels:
+            if len(self._labels) >= _REMEMBERED_LABELS:
+                del self._labels[next(iter(self._labels))]
+            self._labels[value] = labels_of(value)
+        return self._labels[value]
 
     def frame(self, form: str, kind: str, event: Event, make: Callable[[str, Event], bytes]) -> Frame:
         """The frame that tells an event; `make` makes its object where nobody has asked for it yet."""

@@ -7,25 +7,13 @@ kinds can be selected by beyond their names need the whole object.
 
 from collections.abc import Callable
 
-import msgspec
-
 from setpoint.objects import fields, labels
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
+from setpoint.server.labelled import labels_of
 from setpoint.server.resource import Resource
 
 NAME, NAMESPACE = "metadata.name", "metadata.namespace"
-
-
-class _Labels(msgspec.Struct):
-    labels: dict[str, str] | None = None
-
-
-class _Labelled(msgspec.Struct):
-    metadata: _Labels
-
-
-_decode = msgspec.json.Decoder(_Labelled).decode
 
 
 class ObjectSelector:
@@ -37,12 +25,14 @@ class ObjectSelector:
         namespace: str,
         label_selector: labels.Selector = labels.EVERYTHING,
         field_selector: fields.Selector = fields.EVERYTHING,
+        read_labels: Callable[[bytes], dict[str, str] | None] = labels_of,
     ) -> None:
         """Raises BadRequest for a field that the kind cannot be selected by."""
         check_fields(resource, field_selector)
         self._resource = resource
         self._start = len(resource.storage.prefix)
         self._labels = None if label_selector.is_everything else label_selector.matches
+        self._read_labels = read_labels
         requirements = field_selector.requirements
         self._by_key = [found for found in requirements if found.field in (NAME, NAMESPACE)]
         selectable = resource.strategy.selectable_fields
@@ -72,7 +62,7 @@ class ObjectSelector:
             return True
         resource = self._resource
         if not self._by_field and resource.shows(value, revision):
-            return self._labels is None or self._labels(_decode(value).metadata.labels)
+            return self._labels is None or self._labels(self._read_labels(value))
         tree = resource.decode(value, revision)
         if self._labels is not None and not self._labels(tree["metadata"].get("labels")):
             return False

@@ -21,7 +21,7 @@ from setpoint.server.storage import Storage
 from setpoint.server.strategy import Strategy
 from setpoint.store.contract import Entry, Event
 
-from .reader import MAPS, names, reading
+from .reader import MAPS, MemorySink, names, reading
 
 NAMES = st.sampled_from(["a", "b", "ab", "a-b", "b.a"])
 LABELS = st.dictionaries(st.sampled_from(["app", "tier", "x.io/y"]), st.sampled_from(["", "1", "2", "web"]), max_size=3)
@@ -157,3 +157,83 @@ async def _pages_make_up_the_list(wanted: list[str], size: int) -> None:
             assert 0 < len(page["items"]) <= size
             found += names(page)
         assert found == wanted
+
+
+PATHS = st.sampled_from(
+    [
+        MAPS,
+        f"{MAPS}/a",
+        "/api/v1/configmaps",
+        "/api/v1/namespaces/default",
+        "/api/v1/watch/configmaps",
+        "/apis/ex.com/v1/widgets",
+        "/apis/setpoint.dev/v1/namespaces/default/configmaps/a/history",
+    ]
+)
+VALUES = st.one_of(
+    st.text(max_size=20),
+    st.integers(min_value=-(2**70), max_value=2**70).map(str),
+    st.sampled_from(["true", "false", "Exact", "NotOlderThan", "0", "1", "a=b", "metadata.name=a", "None"]),
+)
+PARAMETERS = st.sampled_from(
+    [
+        "at",
+        "limit",
+        "continue",
+        "resourceVersion",
+        "resourceVersionMatch",
+        "labelSelector",
+        "fieldSelector",
+        "watch",
+        "sendInitialEvents",
+        "allowWatchBookmarks",
+        "timeoutSeconds",
+        "includeObject",
+        "pretty",
+    ]
+)
+CLAUSES = st.sampled_from(
+    [
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+        "*/*",
+        "application/*",
+        "text/html",
+        ";as=Table",
+        ";v=v1",
+        ";g=meta.k8s.io",
+        ";q=0.3",
+        ",",
+        ";as=PartialObjectMetadata",
+        ";as=PartialObjectMetadataList",
+        ";stream=watch",
+    ]
+)
+
+
+@given(PATHS, st.dictionaries(PARAMETERS, VALUES, max_size=4), st.lists(CLAUSES, max_size=8).map("".join))
+def test_no_read_fails_whatever_it_asks_for(path: str, query: dict[str, str], accept: str) -> None:
+    asyncio.run(_ask_anything(path, query, accept))
+
+
+async def _ask_anything(path: str, query: dict[str, str], accept: str) -> None:
+    async with reading() as reader:
+        await reader.define_widgets()
+        await reader.create(MAPS, "a")
+        # What asks for a revision to come would wait for it.
+        asked = asyncio.create_task(reader.ask("GET", path, None, {"accept": accept}, **query))
+        while not asked.done():
+            reader.clock.advance(1)
+            await asyncio.sleep(0)
+        response = await asked
+        assert response.status < 500 or response.status == 504, (response.status, response.body)
+        if not isinstance(response.body, bytes | list):
+            sink = MemorySink()
+            stream = asyncio.create_task(response.body.run(sink))
+            for _ in range(20):
+                reader.clock.advance(1)
+                await asyncio.sleep(0)
+            sink.close()
+            await stream
+            assert all(event["object"].get("code", 0) != 500 for event in sink.events)

@@ -77,7 +77,11 @@ class WatchStream:
         options = self._options
         self._resource = resource
         self._selector = ObjectSelector(
-            resource, self._context.info.namespace, options.label_selector, options.field_selector
+            resource,
+            self._context.info.namespace,
+            options.label_selector,
+            options.field_selector,
+            resource.changes.labels,
         )
         self._selects = not self._selector.is_everything
         self._form = form_of(self._context, resource, negotiate_stream(self._context, resource))
