@@ -26,6 +26,7 @@ from setpoint.server.answer import object_answer
 from setpoint.server.context import Context
 from setpoint.server.decode import check_kind, media_type
 from setpoint.server.exchange import Response
+from setpoint.server.gojson import patched_text
 from setpoint.server.options import IGNORE, STRICT, WriteOptions, write_options
 from setpoint.server.resource import Resource
 from setpoint.server.writing import PATCH_ATTEMPTS, Written, create_object, refuse_name, update_object
@@ -67,6 +68,16 @@ class Patch(NamedTuple):
     repeated: list[str]
     # The patch itself, where errors show it instead of what it makes of an object.
     shown: Json = None
+
+    def text(self, resource: Resource, before: bytes) -> str:
+        """What errors show of the patch; `before` is the object that it was applied to."""
+        if self.shown is not None:
+            return format_v(self.shown)
+        live = codec.decode(before)
+        patched = self.apply(live)
+        if resource.is_custom:
+            return compact_json(patched)
+        return patched_text(patched, live, resource.api_version, resource.kind)
 
 
 def read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
@@ -114,21 +125,21 @@ async def _patch(context: Context, resource: Resource, change: Patch, options: W
 
 def patched_object(context: Context, resource: Resource, change: Patch, options: WriteOptions, live: Object) -> Object:
     """What a patch makes of an object, decoded like a body."""
+    before = codec.encode(live)
     tree = change.apply(live)
-    text = compact_json(tree)
     try:
-        tree = check_kind(tree, resource, text.encode())
+        tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
         unknown = resource.shape.admit(tree)
     except (BadRequest, ValueError) as error:
         if resource.is_custom and isinstance(error, BadRequest):
             raise
+        why = error.message if isinstance(error, BadRequest) else str(error)
         if change.shown is not None:
-            raise _invalid_patch(format_v(change.shown), _conversion_text(str(error))) from None
-        raise _invalid_patch(text, error.message if isinstance(error, BadRequest) else str(error)) from None
+            why = _conversion_text(why)
+        raise _invalid_patch(change.text(resource, before), why) from None
     faults = [*change.repeated, *map(unknown_field, unknown)]
     if faults and options.field_validation == STRICT:
-        shown = text if change.shown is None else format_v(change.shown)
-        raise _invalid_patch(shown, strict_decoding_text(faults))
+        raise _invalid_patch(change.text(resource, before), strict_decoding_text(faults))
     if faults and options.field_validation != IGNORE:
         for fault in faults:
             context.warn(fault)
