@@ -6,12 +6,12 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.server.protobuf.generate import reader
-from setpoint.server.protobuf.table import ENVELOPE, table
+from setpoint.server.protobuf.table import ENVELOPE, nests, table
 from setpoint.server.protobuf.wire import PADDING, MalformedError
 
 MAGIC = b"k8s\0"
-# The only messages that contain themselves are here.
-_EXTENSIONS = "k8s.io.apiextensions_apiserver."
+# Messages that cannot contain themselves are nested less deep than this; the rest is left to JSON in them.
+_MESSAGE_DEPTH = 64
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 
@@ -77,9 +77,9 @@ def _read(message: str, data: bytes, pos: int) -> Object:
         raise MalformedError(codec.TOO_DEEP) from None
     except UnicodeDecodeError as error:
         raise MalformedError(f"invalid UTF-8 in a string: {error.reason}") from None
-    # Trees grow deep only where schemas contain schemas, and where there is JSON in the message.
-    may_be_deep = message.startswith(_EXTENSIONS) or data.count(b"{") + data.count(b"[") > codec.MAX_DEPTH
-    if may_be_deep and codec.is_too_deep(tree):
+    # To look is dear; trees grow deep only where messages contain themselves, or where there is JSON in them.
+    has_json = data.count(b"{") + data.count(b"[") > codec.MAX_DEPTH - _MESSAGE_DEPTH
+    if (has_json or nests(message)) and codec.is_too_deep(tree):
         raise MalformedError(codec.TOO_DEEP)
     return tree
 

@@ -72,6 +72,22 @@ class Table(msgspec.Struct):
             name = self.kinds["meta.k8s.io/v1"].get(kind)
         return name
 
+    def reach(self, message: str) -> set[str]:
+        """All messages that can be in a message."""
+        found: set[str] = set()
+        waiting = [message]
+        while waiting:
+            inner = {field.type for field in self.messages[waiting.pop()]} - SCALARS - found
+            found |= inner
+            waiting += inner
+        return found
+
+
+@cache
+def nests(message: str) -> bool:
+    """Whether a message, or one in it, can contain itself."""
+    return any(inner in table().reach(inner) for inner in table().reach(message) | {message})
+
 
 @cache
 def table() -> Table:
