@@ -6,16 +6,17 @@ the words of the real server; what is only superfluous is dropped, and told as t
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from setpoint.objects import codec, yamltext
 from setpoint.objects.errors import BadRequest, UnsupportedMediaType, unknown_field
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
-from setpoint.objects.tree import Json, Object
+from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.pruning import META_FIELDS
+from setpoint.server.builtin_shape import shape_of
 from setpoint.server.context import Context
 from setpoint.server.options import IGNORE, STRICT
 from setpoint.server.resource import Resource
@@ -23,6 +24,18 @@ from setpoint.server.resource import Resource
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+
+
+class OtherKind(BadRequest):
+    """A body that is of another kind than the resource. `why` is the reason alone, which is all that patches tell."""
+
+    why: str = ""
+
+    @classmethod
+    def of(cls, claimed: GroupVersionKind, resource: Resource, why: str) -> Self:
+        error = cls(f"{claimed.kind} in version {quote(claimed.version)} cannot be handled as a {resource.kind}: {why}")
+        error.why = why
+        return error
 
 
 class Body(NamedTuple):
@@ -99,14 +112,12 @@ def admit(context: Context, resource: Resource, tree: Object, body: Body, valida
     return tree
 
 
-def check_kind(tree: Json, resource: Resource, data: bytes) -> Object:
+def check_kind(body: Json, resource: Resource, data: bytes) -> Object:
     """Makes sure that a body is of the kind it should be; what a built-in one leaves out is filled in."""
+    tree: Object = {} if body is None else body
     if type(tree) is not dict:
-        if tree is None:
-            tree = {}
-        else:
-            why = f"json: cannot unmarshal {json_type(tree)} into Go value of type {_TYPE_META}"
-            raise BadRequest.unrecognized(resource.kind, f"couldn't get version/kind; json parse error: {why}", data)
+        why = f"json: cannot unmarshal {json_type(tree)} into Go value of type {_TYPE_META}"
+        raise BadRequest.unrecognized(resource.kind, f"couldn't get version/kind; json parse error: {why}", data)
     found, kind = tree.get("apiVersion"), tree.get("kind")
     if found == resource.api_version and kind == resource.kind:
         return tree
@@ -126,7 +137,7 @@ def check_kind(tree: Json, resource: Resource, data: bytes) -> Object:
     if not claimed.kind:
         claimed = GroupVersionKind(claimed.group, claimed.version, resource.kind)
     if claimed != resource.gvk:
-        raise _other_kind(claimed, resource)
+        raise _other_kind(tree, claimed, resource)
     tree["apiVersion"], tree["kind"] = resource.api_version, resource.kind
     return tree
 
@@ -164,16 +175,22 @@ def _other_version(found: str, resource: Resource) -> BadRequest:
     )
 
 
-def _other_kind(claimed: GroupVersionKind, resource: Resource) -> BadRequest:
-    """Why an object of another built-in kind cannot be taken."""
-    if claimed.kind == resource.kind and claimed.group_version in _known_versions():
+def _other_kind(tree: Object, claimed: GroupVersionKind, resource: Resource) -> BadRequest:
+    """Why an object of another built-in kind cannot be taken. It is decoded as what it claims to be, and may fail at
+    that."""
+    definition = builtin.kinds().get(claimed)
+    if definition is None and claimed.kind == resource.kind and claimed.group_version in _known_versions():
         return _other_version(claimed.api_version, resource)
-    if claimed in builtin.kinds():
-        package = resource.group.partition(".")[0] or "core"
-        why = f"converting ({claimed.version}.{claimed.kind}) to ({package}.{resource.kind}): unknown conversion"
-    else:
+    if definition is None:
         where = quote(claimed.api_version)
         why = f"no kind {quote(claimed.kind)} is registered for version {where} in scheme {quote(_SCHEME)}"
-    return BadRequest(
-        f"{claimed.kind} in version {quote(claimed.version)} cannot be handled as a {resource.kind}: {why}"
-    )
+        return OtherKind.of(claimed, resource, why)
+    try:
+        shape_of(definition).admit(copy(tree))
+    except ValueError as error:
+        return OtherKind.of(claimed, resource, str(error))
+    if claimed.group_kind == resource.group_kind:
+        return _other_version(claimed.api_version, resource)
+    package = resource.group.partition(".")[0] or "core"
+    types = f"({claimed.version}.{claimed.kind}) to ({package}.{resource.kind})"
+    return OtherKind.of(claimed, resource, f"converting {types}: unknown conversion")

@@ -35,6 +35,9 @@ def _joined(host: str, number: int) -> str:
     return f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
 
 
+_DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+
+
 class EndpointsStrategy(Strategy):
     allows_create_on_update = True
     status_fields: ClassVar[Sequence[str]] = ()
@@ -70,6 +73,9 @@ class EndpointsStrategy(Strategy):
             for number, entry in enumerate(ports):
                 found += _validate_port(entry, index(child(path, "ports"), number), len(ports) > 1)
         return found
+
+    def warnings(self, tree: Object, old: Object | None) -> list[str]:
+        return [_DEPRECATED]
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         return [] if tree.get("subsets") == old.get("subsets") else self.validate(tree)

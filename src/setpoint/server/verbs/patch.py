@@ -24,7 +24,7 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
 from setpoint.server.answer import object_answer
 from setpoint.server.context import Context
-from setpoint.server.decode import check_kind, media_type
+from setpoint.server.decode import OtherKind, check_kind, media_type
 from setpoint.server.exchange import Response
 from setpoint.server.gojson import patched_text
 from setpoint.server.options import IGNORE, STRICT, WriteOptions, write_options
@@ -133,7 +133,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     except (BadRequest, ValueError) as error:
         if resource.is_custom and isinstance(error, BadRequest):
             raise
-        why = error.message if isinstance(error, BadRequest) else str(error)
+        why = error.why if isinstance(error, OtherKind) else str(error)
         if change.shown is not None:
             why = _conversion_text(why)
         raise _invalid_patch(change.text(resource, before), why) from None
