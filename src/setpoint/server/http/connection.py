@@ -15,6 +15,7 @@ import httptools
 
 from setpoint.objects.errors import APIError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
 from setpoint.server.exchange import Frame, Peer, Request, Response, Stream
+from setpoint.server.http.head import METHODS, NAMES, Head, may_repeat
 from setpoint.server.http.message import (
     CHUNKED,
     CLOSE,
@@ -36,21 +37,47 @@ _MAX_REPEATS = 256
 _CRASHED = "the server failed at this request; its log says why"
 _LATE = "request did not complete within the allotted timeout"
 
-# The names that come with most requests, as clients write them: to find one here is quicker than to make it.
-_NAMES = {
-    name.encode(): name.lower()
-    for name in (
-        *("Host", "User-Agent", "Accept", "Accept-Encoding", "Authorization", "Content-Type", "Content-Length"),
-        *("Connection", "Kubectl-Command", "Kubectl-Session", "Audit-Id", "Transfer-Encoding", "If-None-Match"),
-    )
-}
-_METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
-
 _log = logging.getLogger(__name__)
 
 
 class Connection(asyncio.Protocol):
     """The edge's side of one socket. `deadline` is when the listener's sweep looks into it, by the loop's own clock."""
+
+    # Slots, for with so many attributes Python would look each of them up in a dictionary.
+    __slots__ = (
+        "_body",
+        "_busy",
+        "_chunked",
+        "_completed",
+        "_deaf",
+        "_ending",
+        "_expecting",
+        "_gone",
+        "_head",
+        "_headers",
+        "_held_back",
+        "_in_head",
+        "_limits",
+        "_listener",
+        "_loop",
+        "_lost",
+        "_parser",
+        "_peer",
+        "_reading",
+        "_repeatable",
+        "_repeats",
+        "_streaming",
+        "_task",
+        "_transport",
+        "_turns",
+        "_turns_bytes",
+        "_unsent",
+        "_untold",
+        "_url",
+        "_wake",
+        "_writable",
+        "deadline",
+    )
 
     def __init__(self, listener: "Listener") -> None:
         self._listener = listener
@@ -69,6 +96,10 @@ class Connection(asyncio.Protocol):
         self._body: bytes | bytearray = b""
         self._expecting = False
         self._untold = 0
+        # The head of the last request that may come again, and how many requests the parser found in what it was fed.
+        self._head = Head()
+        self._completed = 0
+        self._repeatable = False
         # What is still to be answered: a request, or the fault of one that could not be read; and whether the client
         # will keep the connection, and knows HTTP/1.1.
         self._turns: deque[tuple[Request | APIError, bool, bool]] = deque()
@@ -111,7 +142,12 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             return
+        first, head = not self._reading, self._head
+        if first and (found := head.repeated(data)) is not None:
+            self._take_request(*found, head.headers, b"", True, True)
+            return
         self._untold += len(data)
+        self._completed = 0
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -128,6 +164,8 @@ class Connection(asyncio.Protocol):
             if self._untold > self._limits.head_bytes:
                 limit = self._limits.head_bytes
                 self._refuse(BadRequest(f"the request line and headers are larger than {limit} bytes"))
+            elif first and self._completed == 1 and not self._reading and self._repeatable:
+                head.learn(data, self._headers)
 
     def eof_received(self) -> bool:
         """The client sends no more. What it has asked for is still answered, but for a stream: nobody watches with half
@@ -162,7 +200,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
             return  # a trailer: it comes too late to mean anything
-        key = _NAMES.get(name) or name.decode("latin-1").lower()
+        key = NAMES.get(name) or name.decode("latin-1").lower()
         text = value.decode("latin-1")
         headers = self._headers
         if key in headers:
@@ -199,16 +237,22 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         self._untold = 0
         self._reading = self._expecting = False
-        parser = self._parser
-        url = self._url.decode("latin-1")
-        path, _, query = (url if url.startswith("/") else _origin_form(url)).partition("?")
-        body = bytes(self._body)
-        method = parser.get_method()
-        request = Request(_METHODS.get(method) or method.decode("ascii"), path, query, self._headers, body, self._peer)
+        parser, headers = self._parser, self._headers
+        keep_alive, modern = parser.should_keep_alive(), parser.get_http_version() == "1.1"
+        self._completed += 1
+        self._repeatable = keep_alive and modern and may_repeat(headers)
+        name = parser.get_method()
+        method = METHODS.get(name) or name.decode("ascii")
+        self._take_request(method, self._url.decode("latin-1"), headers, bytes(self._body), keep_alive, modern)
+
+    def _take_request(
+        self, method: str, target: str, headers: dict[str, str], body: bytes, keep_alive: bool, modern: bool
+    ) -> None:
+        path, _, query = (target if target.startswith("/") else _origin_form(target)).partition("?")
+        had_turns = self._busy
         self._turns_bytes += len(body)
-        was_busy = self._busy
-        self._take_turn(request, parser.should_keep_alive(), parser.get_http_version() == "1.1")
-        if was_busy and (
+        self._take_turn(Request(method, path, query, headers, body, self._peer), keep_alive, modern)
+        if had_turns and (
             len(self._turns) >= self._limits.pipelined or self._turns_bytes > self._limits.pipelined_bytes
         ):
             self._held_back = True
