@@ -27,8 +27,9 @@ def named_schema(name: str, schema: Json) -> bytes:
     try:
         content = _schema(schema)
     except (RecursionError, OverflowError, TypeError, ValueError):
-        # A definition that somebody sent: whatever is in it, the document of all the others is not to fail for it.
-        content = _string_list(22, "object")
+        # It is a definition that somebody sent. Whatever is in it, the document of all others does not fail for it:
+        # what cannot be said is left open.
+        content = b""
     return message(1, text(1, name) + message(2, content))
 
 

@@ -27,7 +27,7 @@ def boolean(number: int, value: object) -> bytes:
 
 def double(number: int, value: float) -> bytes:
     """A double field."""
-    return varint(number << 3 | _FIXED64) + struct.pack("<d", value) if value else b""
+    return varint(number << 3 | _FIXED64) + struct.pack("<d", float(value)) if value else b""
 
 
 def varint(value: int) -> bytes:

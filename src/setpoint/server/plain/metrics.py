@@ -55,12 +55,18 @@ class Metrics:
         self._requests: dict[tuple[_Series, int], int] = {}
         self._durations: dict[_Series, _Durations] = {}
         self._streams: dict[_Series, int] = {}
+        self._known: set[_Series] = set()
 
     def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response:
         """Counts a request that was answered. The answer comes back, the same but for streams, which count on."""
-        series = _series(context)
-        if series not in self._durations and len(self._durations) >= _MOST_SERIES:
-            series = _OTHERS
+        return self.count(_series(context), response, seconds)
+
+    def count(self, series: _Series, response: Response, seconds: float) -> Response:
+        """Counts an answer under a series, or with all others once there are too many."""
+        if series not in self._known:
+            if len(self._known) >= _MOST_SERIES:
+                series = _OTHERS
+            self._known.add(series)
         key = (series, response.status)
         self._requests[key] = self._requests.get(key, 0) + 1
         body = response.body

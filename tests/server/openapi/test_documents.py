@@ -1,0 +1,301 @@
+"""The OpenAPI documents: what kubectl looks for in them, their addresses, and that they follow definitions at once."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.server.openapi.protobuf_reader import named, read
+from tests.server.plain.asking import DEFINITIONS, Asking, Tree, asking, header
+
+from setpoint.objects.gvk import GroupVersion
+from setpoint.server.openapi.names import operation_id, tag
+
+GVK = "x-kubernetes-group-version-kind"
+PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+SUBRESOURCES = {"status": {}, "scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}}
+
+
+async def addresses(server: Asking) -> dict[str, str]:
+    """The addresses of the documents of version 3, by path."""
+    found = await server.get("/openapi/v3")
+    return {path: entry["serverRelativeURL"] for path, entry in found["paths"].items()}
+
+
+def operations(document: Tree) -> Iterator[tuple[str, str, Tree]]:
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            if method != "parameters":
+                yield path, method, operation
+
+
+def references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+async def test_every_group_and_version_has_a_document_at_the_address_in_the_index() -> None:
+    async with asking() as server:
+        await server.define()
+        found = await addresses(server)
+        assert {"api/v1", "apis/apps/v1", "apis/ex.com/v1", "version"} <= found.keys()
+        for address in found.values():
+            document = await server.get(address)
+            assert document["openapi"] == "3.0.0"
+            assert document["paths"]
+
+
+async def test_no_reference_leads_nowhere() -> None:
+    async with asking() as server:
+        await server.define(subresources=SUBRESOURCES)
+        for address in (await addresses(server)).values():
+            document = await server.get(address)
+            known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+            assert set(references(document)) <= known
+        document = await server.get("/openapi/v2")
+        assert set(references(document)) <= {f"#/definitions/{name}" for name in document["definitions"]}
+
+
+async def test_operation_ids_are_unique_in_the_document_of_everything() -> None:
+    async with asking() as server:
+        await server.define()
+        await server.define(plural="gadgets", versions=("v1", "v2"))
+        ids = [operation["operationId"] for _, _, operation in operations(await server.get("/openapi/v2"))]
+        assert len(ids) == len(set(ids))
+
+
+async def test_kubectl_finds_that_a_patch_can_be_validated_and_tried_out() -> None:
+    async with asking() as server:
+        await server.define(subresources=SUBRESOURCES)
+        for path, kind in (
+            ("api/v1", {"group": "", "kind": "Pod", "version": "v1"}),
+            ("apis/apps/v1", {"group": "apps", "kind": "Deployment", "version": "v1"}),
+            ("apis/ex.com/v1", {"group": "ex.com", "kind": "Widget", "version": "v1"}),
+        ):
+            document = await server.get(f"/openapi/v3/{path}")
+            patches = [found for _, method, found in operations(document) if method == "patch" and found[GVK] == kind]
+            assert patches
+            for patch in patches:
+                inline = {(parameter.get("name"), parameter.get("in")) for parameter in patch["parameters"]}
+                assert {("dryRun", "query"), ("fieldValidation", "query"), ("force", "query")} <= inline
+
+
+async def test_only_built_in_kinds_take_strategic_merge_patches() -> None:
+    async with asking() as server:
+        await server.define()
+        strategic = "application/strategic-merge-patch+json"
+        for path, takes in (("api/v1", True), ("apis/ex.com/v1", False)):
+            document = await server.get(f"/openapi/v3/{path}")
+            for _, method, found in operations(document):
+                if method == "patch":
+                    assert (strategic in found["requestBody"]["content"]) is takes
+
+
+async def test_a_custom_resource_has_all_its_paths() -> None:
+    async with asking() as server:
+        await server.define(subresources=SUBRESOURCES)
+        document = await server.get("/openapi/v3/apis/ex.com/v1")
+        found = {(path, method): op["operationId"] for path, method, op in operations(document)}
+        root, widgets = "/apis/ex.com/v1", "/apis/ex.com/v1/namespaces/{namespace}/widgets"
+        scale = f"{widgets}/{{name}}/scale"
+        status = f"{widgets}/{{name}}/status"
+        assert found == {
+            (f"{root}/widgets", "get"): "listExComV1WidgetForAllNamespaces",
+            (widgets, "get"): "listExComV1NamespacedWidget",
+            (widgets, "post"): "createExComV1NamespacedWidget",
+            (widgets, "delete"): "deleteExComV1CollectionNamespacedWidget",
+            (f"{widgets}/{{name}}", "get"): "readExComV1NamespacedWidget",
+            (f"{widgets}/{{name}}", "put"): "replaceExComV1NamespacedWidget",
+            (f"{widgets}/{{name}}", "patch"): "patchExComV1NamespacedWidget",
+            (f"{widgets}/{{name}}", "delete"): "deleteExComV1NamespacedWidget",
+            (status, "get"): "readExComV1NamespacedWidgetStatus",
+            (status, "put"): "replaceExComV1NamespacedWidgetStatus",
+            (status, "patch"): "patchExComV1NamespacedWidgetStatus",
+            (scale, "get"): "readExComV1NamespacedWidgetScale",
+            (scale, "put"): "replaceExComV1NamespacedWidgetScale",
+            (scale, "patch"): "patchExComV1NamespacedWidgetScale",
+        }
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "wanted", "wanted_tag"),
+    [
+        ("", "v1", "listCoreV1Thing", "core_v1"),
+        ("apps", "v1", "listAppsV1Thing", "apps_v1"),
+        ("rbac.authorization.k8s.io", "v1", "listRbacAuthorizationV1Thing", "rbacAuthorization_v1"),
+        ("stable.my-shop.com", "v1beta1", "listStableMyShopComV1beta1Thing", "stableMyShopCom_v1beta1"),
+    ],
+)
+def test_operations_are_named_by_group_and_version(group: str, version: str, wanted: str, wanted_tag: str) -> None:
+    gv = GroupVersion(group, version)
+    assert operation_id(gv, "list", "Thing") == wanted
+    assert tag(gv) == wanted_tag
+
+
+async def test_built_in_kinds_are_described() -> None:
+    async with asking() as server:
+        schemas = (await server.get("/openapi/v3/api/v1"))["components"]["schemas"]
+        container = schemas["io.k8s.api.core.v1.Container"]
+        assert "application container" in container["description"]
+        assert container["properties"]["name"]["description"]
+        resources = container["properties"]["resources"]
+        assert resources["allOf"] == [{"$ref": "#/components/schemas/io.k8s.api.core.v1.ResourceRequirements"}]
+        assert resources["default"] == {}
+        assert resources["description"]
+
+
+async def test_types_with_their_own_json_are_published_in_the_words_of_each_version() -> None:
+    async with asking() as server:
+        v3 = (await server.get("/openapi/v3/api/v1"))["components"]["schemas"]
+        v2 = (await server.get("/openapi/v2"))["definitions"]
+        quantity, port = (
+            "io.k8s.apimachinery.pkg.api.resource.Quantity",
+            "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+        )
+        assert v3[quantity]["oneOf"] == [{"type": "string"}, {"type": "number"}]
+        assert v2[quantity]["type"] == "string"
+        assert v3[port]["oneOf"] == [{"type": "integer"}, {"type": "string"}]
+        assert v2[port]["type"] == "string"
+        fields = v3["io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"]
+        assert fields.keys() == {"description", "type"}
+
+
+async def test_the_options_of_a_delete_are_named_for_the_group_alone() -> None:
+    async with asking() as server:
+        schemas = (await server.get("/openapi/v3/apis/apps/v1"))["components"]["schemas"]
+        found = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"][GVK]
+        assert [(kind["group"], kind["version"]) for kind in found] == [("", "v1"), ("apps", "v1")]
+
+
+async def test_a_document_with_the_right_hash_may_be_kept_for_good() -> None:
+    async with asking() as server:
+        address = (await addresses(server))["apis/apps/v1"]
+        response = await server.ask(address)
+        assert header(response, "Cache-Control") == "public, immutable"
+        assert header(response, "Expires") == "Fri, 01 Jan 2027 00:00:00 GMT"
+        assert header(response, "ETag") == f'"{address.partition("hash=")[2]}"'
+
+
+async def test_a_wrong_hash_leads_to_the_right_one() -> None:
+    async with asking() as server:
+        response = await server.ask("/openapi/v3/apis/apps/v1?hash=ABC")
+        assert response.status == 301
+        assert header(response, "Location") == (await addresses(server))["apis/apps/v1"]
+
+
+async def test_without_a_hash_a_document_must_be_asked_for_again() -> None:
+    async with asking() as server:
+        response = await server.ask("/openapi/v3/apis/apps/v1")
+        assert response.status == 200
+        assert header(response, "Cache-Control") == "no-cache, private"
+
+
+@pytest.mark.parametrize("path", ["/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/version", "/openapi/v2"])
+async def test_who_has_a_document_already_is_only_told_so(path: str) -> None:
+    async with asking() as server:
+        etag = header(await server.ask(path), "ETag")
+        again = await server.ask(path, if_none_match=f'"other", W/{etag}')
+        assert (again.status, again.body) == (304, b"")
+        assert (await server.ask(path, if_none_match='"other"')).status == 200
+
+
+async def test_only_the_documents_that_a_definition_is_in_change_with_it() -> None:
+    async with asking() as server:
+        await server.define(plural="gadgets", group="other.com")
+        before = await addresses(server)
+        await server.define()
+        after = await addresses(server)
+        new = after.pop("apis/ex.com/v1")
+        assert after == before
+        body = {"spec": {"versions": [_version("number")]}}
+        patched = await server.ask(
+            f"{DEFINITIONS}/widgets.ex.com", method="PATCH", body=body, content_type="application/merge-patch+json"
+        )
+        assert patched.status == 200, patched.body
+        assert (await addresses(server))["apis/ex.com/v1"] != new
+        schemas = (await server.get("/openapi/v3/apis/ex.com/v1"))["components"]["schemas"]
+        assert schemas["com.ex.v1.Widget"]["properties"]["size"] == {"type": "number"}
+        assert (await server.get("/openapi/v2"))["definitions"]["com.ex.v1.Widget"]["properties"]["size"] == {
+            "type": "number"
+        }
+        assert (await server.ask(f"{DEFINITIONS}/widgets.ex.com", method="DELETE")).status == 200
+        assert await addresses(server) == before
+        assert (await server.ask("/openapi/v3/apis/ex.com/v1")).status == 404
+        assert "com.ex.v1.Widget" not in (await server.get("/openapi/v2"))["definitions"]
+
+
+def _version(kind: str) -> Tree:
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"size": {"type": kind}}}}
+    return {"name": "v1", "served": True, "storage": True, "schema": schema}
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "status"),
+    [
+        ("/openapi/v3/api/v1", "application/json", 200),
+        ("/openapi/v3/api/v1", "*/*", 200),
+        ("/openapi/v3/api/v1", "text/html", 406),
+        ("/openapi/v3/api/v1", PROTOBUF, 406),
+        ("/openapi/v2", PROTOBUF, 200),
+        ("/openapi/v2", f"{PROTOBUF},application/json", 200),
+        ("/openapi/v2", "application/*", 200),
+        ("/openapi/v2", "text/html", 406),
+        ("/openapi/v3/apis/nobody.example.com/v1", "application/json", 404),
+        ("/openapi/v1", "application/json", 404),
+    ],
+)
+async def test_documents_come_in_the_types_that_clients_ask_for(path: str, accept: str, status: int) -> None:
+    async with asking() as server:
+        assert (await server.ask(path, accept=accept)).status == status
+
+
+@pytest.mark.parametrize("path", ["/openapi/v3", "/openapi/v3/api/v1", "/openapi/v2"])
+async def test_documents_can_only_be_read(path: str) -> None:
+    async with asking() as server:
+        assert (await server.ask(path, method="POST")).status == 405
+
+
+async def test_the_protobuf_form_says_the_same_as_the_json() -> None:
+    async with asking() as server:
+        await server.define(schema={"type": "object", "properties": {"size": {"type": "integer", "minimum": -2.5}}})
+        response = await server.ask("/openapi/v2", accept=PROTOBUF)
+        assert response.content_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+        assert isinstance(response.body, bytes)
+        document, tree = read(response.body), await server.get("/openapi/v2")
+        assert document[1] == [b"2.0"]
+        paths = named(read(document[8][0])[2])
+        assert paths.keys() == tree["paths"].keys()
+        definitions = named(read(document[9][0])[1])
+        assert definitions.keys() == tree["definitions"].keys()
+        for name, fields in definitions.items():
+            wanted = tree["definitions"][name]
+            properties = named(read(fields[25][0])[1]) if 25 in fields else {}
+            assert properties.keys() == wanted.get("properties", {}).keys(), name
+            assert [str(field, "utf-8") for field in fields.get(19, ())] == wanted.get("required", []), name
+            assert _extensions(fields, 31) == {key: wanted[key] for key in wanted if key.startswith("x-")}, name
+        size = named(read(definitions["com.ex.v1.Widget"][25][0])[1])["size"]
+        assert size == {9: [-2.5], 22: [b"\x0a\x07integer"]}
+
+
+async def test_old_kubectl_finds_the_dry_run_of_a_patch_in_the_protobuf_form() -> None:
+    async with asking() as server:
+        response = await server.ask("/openapi/v2", accept=PROTOBUF)
+        assert isinstance(response.body, bytes)
+        paths = named(read(read(response.body)[8][0])[2])
+        patch = read(paths["/api/v1/namespaces/{namespace}/pods/{name}"][8][0])
+        assert _extensions(patch, 13)[GVK] == {"group": "", "kind": "Pod", "version": "v1"}
+        # parameter (1), not of the body (2), of the query (3): its place (2) and name (4)
+        queries = [read(read(read(found)[1][0])[2][0]) for found in patch[8] if 2 in read(read(found)[1][0])]
+        names = {(read(found[3][0])[2][0], read(found[3][0])[4][0]) for found in queries}
+        assert (b"query", b"dryRun") in names
+
+
+def _extensions(fields: dict[int, list[Any]], number: int) -> Tree:
+    """The extensions, whose values are YAML; ours are JSON, which is YAML too."""
+    return {name: json.loads(value[2][0]) for name, value in named(fields.get(number, [])).items()}

@@ -1,0 +1,98 @@
+"""What the server counts, and how it tells."""
+
+import asyncio
+import re
+
+from tests.server.plain.asking import Asking, asking
+from tests.server.read.reader import MemorySink
+
+from setpoint.server.exchange import Request, Response
+from setpoint.server.plain import metrics as measuring
+from setpoint.server.plain.metrics import Metrics
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+_LINE = re.compile(
+    r'(?P<name>[a-z_]+)(?:\{(?P<labels>(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (?P<value>[0-9.e+-]+)'
+)
+
+
+async def lines(server: Asking) -> dict[str, float]:
+    """Every sample, each of which has the form that Prometheus reads."""
+    status, text = await server.text("/metrics")
+    assert status == 200
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("# "):
+            assert _LINE.fullmatch(line), line
+            name, _, value = line.rpartition(" ")
+            assert name not in found
+            found[name] = float(value)
+    return found
+
+
+def labels(verb: str, resource: str = "", scope: str = "", **more: str) -> str:
+    version = "v1" if resource else ""
+    shown = {"verb": verb, "group": "", "version": version, "resource": resource, "subresource": "", "scope": scope}
+    return "{" + ",".join(f'{name}="{value}"' for name, value in (shown | more).items()) + "}"
+
+
+async def test_requests_are_counted_by_verb_resource_and_code() -> None:
+    async with asking() as server:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        for _ in range(2):
+            await server.ask(MAPS, method="POST", body=body)
+        await server.ask(f"{MAPS}/a")
+        await server.ask(MAPS)
+        found = await lines(server)
+        total, count = "apiserver_request_total", "apiserver_request_duration_seconds_count"
+        assert found[total + labels("POST", "configmaps", "namespace", code="201")] == 1
+        assert found[total + labels("POST", "configmaps", "namespace", code="409")] == 1
+        assert found[total + labels("GET", "configmaps", "resource", code="200")] == 1
+        assert found[total + labels("LIST", "configmaps", "namespace", code="200")] == 1
+        assert found[count + labels("POST", "configmaps", "namespace")] == 2
+        bucket = "apiserver_request_duration_seconds_bucket" + labels("POST", "configmaps", "namespace", le="+Inf")
+        assert found[bucket] == 2
+
+
+async def test_the_store_is_measured() -> None:
+    async with asking() as server:
+        before = await lines(server)
+        await server.ask(MAPS, method="POST", body={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+        after = await lines(server)
+        name = 'apiserver_storage_objects{group="",resource="configmaps"}'
+        assert after[name] == before[name] + 1
+        assert after["setpoint_store_revision"] > before["setpoint_store_revision"]
+
+
+async def test_a_watch_counts_while_it_is_open() -> None:
+    async with asking() as server:
+        response = await server.ask(f"{MAPS}?watch=true")
+        assert not isinstance(response.body, bytes | list)
+        sink = MemorySink()
+        running = asyncio.create_task(response.body.run(sink))
+        name = "apiserver_longrunning_requests" + labels("WATCH", "configmaps", "namespace")
+        await asyncio.sleep(0)
+        assert (await lines(server))[name] == 1
+        sink.close()
+        await running
+        assert (await lines(server))[name] == 0
+
+
+async def test_what_is_not_served_is_counted_together() -> None:
+    async with asking() as server:
+        for name in ("a", "b", "c"):
+            await server.ask(f"/apis/{name}.example.com/v1/things")
+        found = await lines(server)
+        assert found["apiserver_request_total" + labels("OTHER", code="404")] == 3
+        assert not [name for name in found if "example" in name]
+
+
+def test_the_number_of_series_is_bounded() -> None:
+    metrics, most = Metrics(), measuring._MOST_SERIES
+    response = Response(200, "text/plain", b"")
+    for number in range(most + 10):
+        series = measuring._Series("GET", resource=str(number))
+        metrics.count(series, response, 0.1)
+    assert len({series for series, _ in metrics._requests}) == most + 1
+    metrics.observe(Request("GET", "/"), None, response, 0.1)
+    assert metrics._requests[measuring._OTHERS, 200] == 11
