@@ -1,0 +1,190 @@
+"""The API server over HTTP, beside a bare server with the same parser and loop that always says the same kilobyte.
+
+Each side of the wire has a core of its own where the machine has two. Rates on a busy machine say little by themselves;
+the CPU time that a request costs the server, as the system counts it, stands beside each.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httptools
+import msgspec
+import uvloop
+
+from bench.figure import Figure
+from bench.edge_load import Order, Report
+
+CONNECTIONS = 32
+ROUNDS = 3
+SECONDS = 1.5
+TOKEN = "bench"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+PADDING = "x" * 700
+CONFIG_MAP = (
+    f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"NAME"}},"data":{{"key":"{PADDING}","n":"VALUE"}}}}'
+)
+BARE_BODY = b"x" * 1024
+BARE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1024\r\n\r\n" + BARE_BODY
+AIMS = {"get": 0.4, "create": 0.07, "apply": 0.04}
+
+
+def figures() -> Iterator[Figure]:
+    yield from _start()
+    with _server("bench.edge") as bare, _server("setpoint", *_serve_options()) as ours:
+        orders = _orders(ours.port)
+        _ask(orders["seed"])
+        rates: dict[str, float] = {}
+        costs: dict[str, float] = {}
+        plain = Order(bare.port, SECONDS, CONNECTIONS, "GET", f"{CONFIG_MAPS}/one")
+        for turn in range(ROUNDS):
+            for name, server, order in (
+                ("bare", bare, plain),
+                *((name, ours, orders[name]) for name in AIMS),
+            ):
+                rate, cost = server.measure(msgspec.structs.replace(order, first=turn * 10_000_000))
+                rates[name] = max(rates.get(name, 0.0), rate)
+                costs[name] = min(costs.get(name, float("inf")), cost)
+        for name, aim in AIMS.items():
+            met = rates[name] / rates["bare"] >= aim
+            yield Figure(f"http: {name}", rates[name], "requests/s", "bare", rates["bare"], f"{aim}x", met)
+            yield Figure(f"http: CPU of the server, {name}", costs[name], "µs", "bare", costs["bare"])
+
+
+def _orders(port: int) -> dict[str, Order]:
+    def order(method: str, path: str, content_type: str = "", body: str = "", connections: int = CONNECTIONS) -> Order:
+        return Order(port, SECONDS, connections, method, path, TOKEN, content_type, body)
+
+    one = CONFIG_MAP.replace("NAME", "one").replace("VALUE", "0")
+    many = CONFIG_MAP.replace("NAME", "many-{n}").replace("VALUE", "0")
+    changing = CONFIG_MAP.replace("NAME", "applied").replace("VALUE", "{n}")
+    seed = order("PATCH", f"{CONFIG_MAPS}/one?fieldManager=bench", "application/apply-patch+yaml", one, 1)
+    return {
+        "seed": msgspec.structs.replace(seed, seconds=0.1),
+        "get": order("GET", f"{CONFIG_MAPS}/one"),
+        "create": order("POST", CONFIG_MAPS, "application/json", many),
+        "apply": order(
+            "PATCH", f"{CONFIG_MAPS}/applied?fieldManager=bench&force=true", "application/apply-patch+yaml", changing
+        ),
+    }
+
+
+def _start() -> Iterator[Figure]:
+    seconds, memory = float("inf"), 0.0
+    for _ in range(5):
+        start = time.perf_counter()
+        with _server("setpoint", *_serve_options(tls=True), core=None) as server:
+            seconds = min(seconds, time.perf_counter() - start)
+            memory = server.memory()
+    yield Figure("serve: from process start to ready", seconds * 1000, "ms", aim="under 600", met=seconds < 0.6)
+    yield Figure("serve: resident memory, idle", memory, "MB", aim="under 90", met=memory < 90)
+
+
+def _serve_options(*, tls: bool = False) -> list[str]:
+    kubeconfig = Path(tempfile.gettempdir()) / f"setpoint-bench-{os.getpid()}" / "kubeconfig"
+    options = ["serve", "--listen", "127.0.0.1:0", "--token", TOKEN, "--kubeconfig", str(kubeconfig)]
+    return options if tls else [*options, "--plain-http"]
+
+
+class Served:
+    """A server in a process of its own."""
+
+    def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
+        self.process = process
+        self.port = port
+
+    def measure(self, order: Order) -> tuple[float, float]:
+        """Answers a second, and microseconds of the server's CPU for each."""
+        before = self._cpu()
+        report = _ask(order)
+        spent = self._cpu() - before
+        good = sum(number for status, number in report.statuses.items() if status < 300)
+        if good != sum(report.statuses.values()):
+            raise RuntimeError(f"{order.method} {order.path}: {report.statuses}")
+        return report.answers / report.seconds, spent / good * 1e6
+
+    def _cpu(self) -> float:
+        """Seconds of CPU so far; not known but on Linux."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            return float("nan")
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> float:
+        """Resident megabytes."""
+        try:
+            status = Path(f"/proc/{self.process.pid}/status").read_text()
+        except FileNotFoundError:
+            return float("nan")
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def _ask(order: Order) -> Report:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.edge_load"],
+        input=msgspec.json.encode(order),
+        stdout=subprocess.PIPE,
+        check=True,
+        preexec_fn=lambda: _settle(1),
+    )
+    return msgspec.json.decode(done.stdout, type=Report)
+
+
+@contextmanager
+def _server(module: str, *arguments: str, core: int | None = 0) -> Iterator[Served]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: _settle(core),
+    )
+    assert process.stdout is not None
+    try:
+        yield Served(process, int(process.stdout.readline().rpartition(":")[2]))
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def _settle(core: int | None) -> None:
+    """Keeps to one core, where there are two and the system lets us choose."""
+    if core is not None and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) > 1:
+            os.sched_setaffinity(0, {cores[core]})
+
+
+class _Bare(asyncio.Protocol):
+    """The least that a server written so can do."""
+
+    def __init__(self) -> None:
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_message_complete(self) -> None:
+        self._transport.write(BARE)
+
+
+async def _serve_bare() -> None:
+    server = await asyncio.get_running_loop().create_server(_Bare, "127.0.0.1", 0)
+    print(f"ready http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(_serve_bare())
