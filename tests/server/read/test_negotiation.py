@@ -8,9 +8,11 @@ import pytest
 import yaml
 
 from setpoint.objects.errors import NotAcceptable
+from setpoint.server import builtin
 from setpoint.server.negotiate import JSON, PROTOBUF, YAML, Accepted, accepted
+from setpoint.server.table import TableMaker
 
-from .reader import MAPS, PARTIAL, PARTIAL_LIST, TABLE, WIDGETS, reading
+from .reader import MAPS, PARTIAL, PARTIAL_LIST, START, TABLE, WIDGETS, reading
 
 META = "g=meta.k8s.io;v=v1"
 
@@ -205,3 +207,11 @@ async def test_a_table_cannot_include_what_there_is_not() -> None:
             'Unable to convert to Table as requested: includeObject: Invalid value: "All": '
             "must be 'Metadata', 'Object', 'None', or empty"
         )
+
+
+def test_the_table_of_every_built_in_kind_can_tell_a_bookmark() -> None:
+    for resource in builtin.resources():
+        tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": "5"}}
+        told = TableMaker(resource, "meta.k8s.io/v1", "None").of_bookmark(tree, START, headers=True)
+        assert len(told["rows"][0]["cells"]) == len(told["columnDefinitions"]), resource.resource
+        assert told["rows"][0]["object"]["metadata"] == {"resourceVersion": "5"}

@@ -55,6 +55,19 @@ async def test_a_watch_from_a_revision_to_come_waits_for_it() -> None:
         assert await watch.told(1) == [("ADDED", "b")]
 
 
+async def test_a_watch_from_far_ahead_holds_up_no_other() -> None:
+    async with reading() as reader:
+        ahead = await reader.watch(resourceVersion=10**12, allowWatchBookmarks="true")
+        assert await ahead.told(0) == []
+        watches = [await reader.watch() for _ in range(2)]
+        await asyncio.gather(*(watch.told(0) for watch in watches))
+        await reader.create(MAPS, "a")
+        for watch in watches:
+            assert await watch.told(1) == [("ADDED", "a")]
+        reader.clock.advance(60)
+        assert await ahead.told(0) == []
+
+
 async def test_a_watch_from_a_forgotten_revision_is_told_so_and_ends() -> None:
     async with reading() as reader:
         first = await reader.create(MAPS, "a")

@@ -168,10 +168,12 @@ class WatchStream:
         store = self._services.store
         while not self._over:
             prefix = self._selector.prefix
-            relay = self._resource.relays.of(store, prefix, self.reached)
-            ride = relay.board(self)
+            current = await store.revision()
+            if self._over:
+                return
+            # Who waits for a revision to come waits alone.
+            ride = self._board(prefix) if self.reached <= current else None
             if ride is not None:
-                self._relay, self._cursor = relay, None
                 await ride
                 self._relay = None
             else:
@@ -182,6 +184,14 @@ class WatchStream:
                 return
             if self._pending > _BURST:
                 await self._drain()
+
+    def _board(self, prefix: str) -> "asyncio.Future[None] | None":
+        """Goes on with the others, if there are none ahead of it."""
+        relay = self._resource.relays.of(self._services.store, prefix, self.reached)
+        ride = relay.board(self)
+        if ride is not None:
+            self._relay, self._cursor = relay, None
+        return ride
 
     def tell(self, events: Sequence[Event]) -> bool:
         """Sends events. False: the client needs time to take them, or the watch has to look around."""
