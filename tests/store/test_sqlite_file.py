@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 async def test_a_file_in_use_is_refused_with_its_holder_named(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = await SqliteStore.open(path)
-    with pytest.raises(InUse, match=rf"in use by process {os.getpid()} \(.*pytest") as refused:
+    with pytest.raises(InUse, match=rf"in use by process {os.getpid()} \(.*python") as refused:
         await SqliteStore.open(path)
     assert str(path) in str(refused.value)
     assert await store.commit("a", b"1", ANY, ACTOR) == 1

@@ -13,6 +13,7 @@ from typing import Self
 
 from setpoint.store.sqlite.errors import DiskFailed, InUse
 
+_COMMAND = 200  # of a command line, what is enough to know it by
 _DIGITS = 20  # enough for any revision; the mark is always this long, so that it can be overwritten in place
 
 
@@ -44,7 +45,7 @@ class Lock:
             os.close(descriptor)  # its holder removed it between our opening and locking it
         acknowledged = os.pread(descriptor, _DIGITS, 0)
         lock = cls(path, descriptor, int(acknowledged) if acknowledged.isdigit() else 0)
-        holder = f"process {os.getpid()} ({' '.join(sys.argv) or sys.executable})"
+        holder = f"process {os.getpid()} ({' '.join(sys.orig_argv)[:_COMMAND]})"
         os.ftruncate(descriptor, _DIGITS + 1)
         os.pwrite(descriptor, holder.encode(errors="replace") + b"\n", _DIGITS + 1)
         lock.acknowledge(lock.acknowledged)
