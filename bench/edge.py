@@ -18,8 +18,8 @@ import httptools
 import msgspec
 import uvloop
 
-from bench.figure import Figure
 from bench.edge_load import Order, Report
+from bench.figure import Figure
 
 CONNECTIONS = 32
 ROUNDS = 3
