@@ -28,7 +28,7 @@ def object_answer(context: Context, resource: Resource, body: bytes, status: int
     """The answer with an object of the resource, given as finished JSON."""
     accepted = negotiate.negotiate(context, resource)
     if accepted.form == PARTIAL:
-        body = partial(body, accepted.api_version)
+        body = partial(resource, body, accepted.api_version)
     elif accepted.form == TABLE:
         maker = table.TableMaker(resource, accepted.api_version, table.included(context))
         body = _encode(maker.of_object(_decode(body), context.services.clock.now()))
@@ -47,7 +47,7 @@ def list_answer(context: Context, resource: Resource, selected: Selected) -> Res
         body = _encode(maker.table(selected.trees, metadata, context.services.clock.now()))
     elif accepted.form == PARTIAL_LIST:
         bodies = (resource.render(item.value, item.revision) for item in selected.items)
-        body = partial_list(bodies, _encode(metadata), accepted.api_version)
+        body = partial_list(resource, bodies, _encode(metadata), accepted.api_version)
     elif accepted.form == PARTIAL:
         what = f"you requested {PARTIAL}, but the requested object is a list ({_go_type(resource, is_list=True)})"
         raise NotAcceptable(what)

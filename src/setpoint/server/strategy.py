@@ -65,6 +65,8 @@ class Strategy:
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
     columns: ClassVar[Sequence[Column]] = ()
+    # Annotations that whole objects show and their metadata alone does not: fields of an older version in disguise.
+    annotations_of_whole: ClassVar[Sequence[str]] = ()
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         """What is wrong with a name, or with the prefix of a generated one."""

@@ -75,6 +75,7 @@ class TableMaker:
     """Makes the tables of one request."""
 
     def __init__(self, resource: Resource, api_version: str, include: str) -> None:
+        self._resource = resource
         self._cells = cells_of(resource)
         self._api_version = api_version
         self._include = include
@@ -96,10 +97,10 @@ class TableMaker:
     def of_bookmark(self, tree: Object, now: datetime, *, headers: bool) -> Object:
         """The table of a bookmark: an object with next to nothing in it, which is shown whatever was asked for."""
         table = self.of_object(tree, now, headers=headers)
-        table["rows"][0]["object"] = partial_tree(tree, self._api_version)
+        table["rows"][0]["object"] = partial_tree(self._resource, tree, self._api_version)
         return table
 
     def _shown(self, tree: Object) -> Json:
         if self._include == OBJECT:
             return tree
-        return partial_tree(tree, self._api_version) if self._include == METADATA else None
+        return partial_tree(self._resource, tree, self._api_version) if self._include == METADATA else None

@@ -65,13 +65,13 @@ class PartialForm(WholeForm):
         self._api_version = api_version
 
     def item(self, item: Item) -> bytes:
-        return partial(super().item(item), self._api_version)
+        return partial(self._resource, super().item(item), self._api_version)
 
     def event(self, kind: str, event: Event) -> bytes:
-        return partial(super().event(kind, event), self._api_version)
+        return partial(self._resource, super().event(kind, event), self._api_version)
 
     def bookmark(self, tree: Object) -> bytes:
-        return _encode(partial_tree(tree, self._api_version))
+        return _encode(partial_tree(self._resource, tree, self._api_version))
 
 
 class TableForm(WholeForm):

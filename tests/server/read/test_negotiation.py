@@ -151,6 +151,25 @@ async def test_metadata_alone_is_answered_for_objects_and_lists() -> None:
         assert status["message"].endswith("is not a list (*core.ConfigMap)")
 
 
+async def test_metadata_alone_does_not_show_what_an_older_version_left_in_annotations() -> None:
+    async with reading() as reader:
+        path = "/apis/apps/v1/namespaces/default/daemonsets"
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"name": "d", "annotations": {"mine": "stays"}},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        }
+        made = await reader.json(path, method="POST", body=body, status=201)
+        assert set(made["metadata"]["annotations"]) == {"mine", "deprecated.daemonset.template.generation"}
+        partial = await reader.json(f"{path}/d", accept=PARTIAL)
+        listed = await reader.json(path, accept=PARTIAL_LIST)
+        table = await reader.json(path, accept=TABLE)
+        for shown in (partial, listed["items"][0], table["rows"][0]["object"]):
+            assert shown["metadata"]["annotations"] == {"mine": "stays"}
+
+
 async def test_a_page_of_metadata_goes_on_like_any_other() -> None:
     async with reading() as reader:
         for name in "abc":

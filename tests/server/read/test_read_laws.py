@@ -108,7 +108,7 @@ def test_a_token_cannot_lead_out_of_its_collection(start: str) -> None:
 def test_metadata_is_cut_out_of_an_object_as_it_is(own: dict[str, str], data: dict[str, str]) -> None:
     metadata = {"name": "a", "labels": own, "annotations": data}
     body = msgspec.json.encode({"kind": "Thing", "metadata": metadata, "data": data, "status": {"metadata": {}}})
-    found = msgspec.json.decode(partial(body, "meta.k8s.io/v1"))
+    found = msgspec.json.decode(partial(THINGS, body, "meta.k8s.io/v1"))
     assert found == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
 
 

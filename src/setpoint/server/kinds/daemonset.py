@@ -37,6 +37,7 @@ def _node_selector(tree: Object, _now: datetime) -> str:
 class DaemonSetStrategy(Rules):
     keeps_generation = True
     immutable = ("spec.selector",)
+    annotations_of_whole = (_TEMPLATE_GENERATION,)
     columns = (
         NAME,
         Column("Desired", number("status", "desiredNumberScheduled"), "integer"),
