@@ -274,3 +274,22 @@ except AssertionError:
 sys.exit("the first call did not read the file")
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_every_description_belongs_to_a_field_that_is_there() -> None:
+    described = 0
+    for name in builtin.names():
+        texts = builtin.descriptions(name)
+        described += len(texts)
+        assert texts.keys() - {""} <= builtin.definition(name).get("properties", {}).keys(), name
+    assert described > 4000
+
+
+def test_a_kind_is_described_with_its_fields() -> None:
+    texts = builtin.descriptions("io.k8s.api.core.v1.Container")
+    assert "application container" in texts[""]
+    assert texts["image"]
+
+
+def test_a_name_that_is_not_there_has_no_descriptions() -> None:
+    assert builtin.descriptions("io.k8s.api.core.v1.Nothing") == {}

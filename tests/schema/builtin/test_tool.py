@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tools.builtin_schemas import compare_nodes, document, restore_node, set_defaults
+from tools.builtin_schemas import compare_nodes, descriptions, document, restore_node, set_defaults
 
 
 def test_types_are_single_again_and_references_point_to_definitions() -> None:
@@ -75,3 +75,11 @@ def test_a_comparison_names_what_differs_from_the_published_document() -> None:
         },
     }
     assert list(compare_nodes("T", ours, theirs)) == ['T.b: default: null, published: ""']
+
+
+def test_descriptions_are_kept_apart_by_definition_and_field() -> None:
+    described: dict[str, Any] = {
+        "A": {"description": "An A.", "properties": {"x": {"description": "Its x."}, "y": {"type": "string"}}},
+        "B": {"type": "object"},
+    }
+    assert descriptions(described) == {"A": {"": "An A.", "x": "Its x."}}

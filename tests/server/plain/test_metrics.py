@@ -3,12 +3,11 @@
 import asyncio
 import re
 
+import pytest
 from tests.server.plain.asking import Asking, asking
 from tests.server.read.reader import MemorySink
 
-from setpoint.server.exchange import Request, Response
 from setpoint.server.plain import metrics as measuring
-from setpoint.server.plain.metrics import Metrics
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 _LINE = re.compile(
@@ -82,17 +81,19 @@ async def test_what_is_not_served_is_counted_together() -> None:
     async with asking() as server:
         for name in ("a", "b", "c"):
             await server.ask(f"/apis/{name}.example.com/v1/things")
+        await server.ask(f"{MAPS}/a/things")
+        await server.ask(f"{MAPS}/a", method="FETCH")
         found = await lines(server)
         assert found["apiserver_request_total" + labels("OTHER", code="404")] == 3
-        assert not [name for name in found if "example" in name]
+        assert not [name for name in found if "example" in name or "things" in name or "FETCH" in name]
 
 
-def test_the_number_of_series_is_bounded() -> None:
-    metrics, most = Metrics(), measuring._MOST_SERIES
-    response = Response(200, "text/plain", b"")
-    for number in range(most + 10):
-        series = measuring._Series("GET", resource=str(number))
-        metrics.count(series, response, 0.1)
-    assert len({series for series, _ in metrics._requests}) == most + 1
-    metrics.observe(Request("GET", "/"), None, response, 0.1)
-    assert metrics._requests[measuring._OTHERS, 200] == 11
+async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_MOST_TALLIES", 3)
+    async with asking() as server:
+        for path in (MAPS, f"{MAPS}/a", "/api/v1/pods", "/api/v1/nodes", "/api/v1/nodes", "/api/v1/secrets"):
+            await server.ask(path)
+        found = await lines(server)
+        totals = {name: count for name, count in found.items() if name.startswith("apiserver_request_total")}
+        assert len(totals) == 4
+        assert totals["apiserver_request_total" + labels("OTHER", code="200")] == 3

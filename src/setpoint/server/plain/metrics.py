@@ -6,7 +6,7 @@ thousands of series.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from setpoint import __version__
@@ -14,13 +14,15 @@ from setpoint.objects.errors import MethodNotAllowed
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
 from setpoint.server.exchange import Request, Response, Sink, Stream
-from setpoint.server.resource import Resource
+from setpoint.server.resource import ALL_VERBS, Resource
 
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_MOST_SERIES = 5000
+_BOUNDS = (*(f"{bound:g}" for bound in _BUCKETS), "+Inf")
+_MOST_TALLIES = 5000
 _VERBS = {"create": "POST", "update": "PUT"}
 _METHODS = frozenset(("get", "head", "post", "put", "patch", "delete", "options"))
+_FINISHED = (bytes, list)
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
@@ -38,46 +40,61 @@ class _Series(NamedTuple):
 _OTHERS = _Series("OTHER")
 
 
-class _Durations:
-    """How long the requests of one series took: how many were in each bucket, and the sum of all."""
+class _Tally:
+    """The requests of one series that were answered with one code."""
 
-    __slots__ = ("buckets", "total")
+    __slots__ = ("buckets", "code", "seconds", "series", "streams")
 
-    def __init__(self) -> None:
+    def __init__(self, series: _Series, code: int) -> None:
+        self.series = series
+        self.code = code
+        # How many took how long: as many as fit into each bucket but not into the one before.
         self.buckets = [0] * (len(_BUCKETS) + 1)
-        self.total = 0.0
+        self.seconds = 0.0
+        self.streams = 0
 
 
 class Metrics:
     """The measurements of one server."""
 
     def __init__(self) -> None:
-        self._requests: dict[tuple[_Series, int], int] = {}
-        self._durations: dict[_Series, _Durations] = {}
-        self._streams: dict[_Series, int] = {}
-        self._known: set[_Series] = set()
+        self._tallies: dict[tuple[_Series, int], _Tally] = {}
+        # The same by what a request says, for requests of a sort that was seen before.
+        self._by_request: dict[tuple[str, str, str, str, str, bool, bool, int], _Tally] = {}
+        self._open_streams: dict[_Series, int] = {}
 
     def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response:
         """Counts a request that was answered. The answer comes back, the same but for streams, which count on."""
-        return self.count(_series(context), response, seconds)
-
-    def count(self, series: _Series, response: Response, seconds: float) -> Response:
-        """Counts an answer under a series, or with all others once there are too many."""
-        if series not in self._known:
-            if len(self._known) >= _MOST_SERIES:
-                series = _OTHERS
-            self._known.add(series)
-        key = (series, response.status)
-        self._requests[key] = self._requests.get(key, 0) + 1
+        if context is None:
+            tally = self._tally(_OTHERS, response.status)
+        else:
+            verb, _, _, group, version, namespace, resource, name, subresource, _ = context.info
+            key = (verb, group, version, resource, subresource, not name, not namespace, response.status)
+            known = self._by_request.get(key)
+            tally = known if known is not None else self._first(key, context)
         body = response.body
-        if not isinstance(body, bytes | list):
-            return response._replace(body=_Counted(body, series, self._streams))
-        durations = self._durations.get(series)
-        if durations is None:
-            durations = self._durations[series] = _Durations()
-        durations.buckets[bisect_left(_BUCKETS, seconds)] += 1
-        durations.total += seconds
+        if not isinstance(body, _FINISHED):
+            tally.streams += 1
+            return response._replace(body=_Counted(body, tally.series, self._open_streams))
+        tally.buckets[bisect_left(_BUCKETS, seconds)] += 1
+        tally.seconds += seconds
         return response
+
+    def _first(self, key: tuple[str, str, str, str, str, bool, bool, int], context: Context) -> _Tally:
+        """The tally of a sort of request that is new, remembered if it is one of a bounded number."""
+        series = _series(context)
+        tally = self._tally(series, key[-1])
+        if tally.series == series and series is not _OTHERS and series.subresource == context.info.subresource:
+            self._by_request[key] = tally
+        return tally
+
+    def _tally(self, series: _Series, code: int) -> _Tally:
+        found = self._tallies.get((series, code))
+        if found is None:
+            if len(self._tallies) >= _MOST_TALLIES:
+                series = _OTHERS
+            found = self._tallies.setdefault((series, code), _Tally(series, code))
+        return found
 
     async def respond(self, context: Context) -> Response | None:
         if context.request.path.rstrip("/") != "/metrics":
@@ -88,16 +105,21 @@ class Metrics:
         return Response(200, _CONTENT_TYPE, "".join(f"{line}\n" for line in lines).encode())
 
     def _request_lines(self) -> Iterator[str]:
-        yield from _family("apiserver_request_total", "counter", "Requests by verb, resource and code.")
-        for (series, code), count in self._requests.items():
-            yield _line("apiserver_request_total", {**series._asdict(), "code": str(code)}, count)
+        name = "apiserver_request_total"
+        yield from _family(name, "counter", "Requests by verb, resource and code.")
+        for tally in self._tallies.values():
+            labels = {**tally.series._asdict(), "code": str(tally.code)}
+            yield _line(name, labels, sum(tally.buckets) + tally.streams)
         name = "apiserver_request_duration_seconds"
         yield from _family(name, "histogram", "How long requests took that are not streams.")
-        for series, durations in self._durations.items():
-            yield from _histogram(name, series._asdict(), durations)
+        by_series: dict[_Series, list[_Tally]] = {}
+        for tally in self._tallies.values():
+            by_series.setdefault(tally.series, []).append(tally)
+        for series, tallies in by_series.items():
+            yield from _histogram(name, series._asdict(), tallies)
         name = "apiserver_longrunning_requests"
         yield from _family(name, "gauge", "Streams that are open, such as watches.")
-        for series, count in self._streams.items():
+        for series, count in self._open_streams.items():
             yield _line(name, series._asdict(), count)
 
 
@@ -124,7 +146,7 @@ def _series(context: Context | None) -> _Series:
     if not info.is_resource:
         return _Series(info.verb.upper()) if info.verb in _METHODS else _OTHERS
     resource = context.registry.resource(info.group, info.version, info.resource)
-    if resource is None:
+    if resource is None or info.verb not in ALL_VERBS:
         return _OTHERS
     verb = _VERBS.get(info.verb) or info.verb.upper()
     subresource = info.subresource if info.subresource in resource.subresources else ""
@@ -156,13 +178,12 @@ def _family(name: str, kind: str, text: str) -> Iterable[str]:
     return (f"# HELP {name} {text}", f"# TYPE {name} {kind}")
 
 
-def _histogram(name: str, labels: Mapping[str, str], durations: _Durations) -> Iterator[str]:
+def _histogram(name: str, labels: Mapping[str, str], tallies: Sequence[_Tally]) -> Iterator[str]:
     count = 0
-    for bound, found in zip((*_BUCKETS, float("inf")), durations.buckets, strict=True):
-        count += found
-        shown = "+Inf" if bound == float("inf") else f"{bound:g}"
-        yield _line(f"{name}_bucket", {**labels, "le": shown}, count)
-    yield _line(f"{name}_sum", labels, durations.total)
+    for bound, *found in zip(_BOUNDS, *(tally.buckets for tally in tallies), strict=True):
+        count += sum(found)
+        yield _line(f"{name}_bucket", {**labels, "le": bound}, count)
+    yield _line(f"{name}_sum", labels, sum(tally.seconds for tally in tallies))
     yield _line(f"{name}_count", labels, count)
 
 
