@@ -7,7 +7,7 @@ from setpoint.objects.field import FieldError, invalid, not_supported, required
 from setpoint.objects.tree import Object
 from setpoint.server.kinds.cells import label_text, lookup
 from setpoint.server.kinds.columns import AGE, NAME, containers, number, selector
-from setpoint.server.kinds.deployment import shown_update
+from setpoint.server.kinds.deployment import shown_strategy
 from setpoint.server.kinds.percentages import at_most_all, plain_amount, validate_amount
 from setpoint.server.kinds.pod import default_pod_template, validate_pod_template
 from setpoint.server.kinds.replicated import selector_of, validate_collisions, validate_lasting, validate_match
@@ -61,6 +61,8 @@ class DaemonSetStrategy(Rules):
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
+        # Whoever writes the object writes the count too, though only the server knows it.
+        _set_template_generation(tree, _template_generation(tree))
 
     def prepare_for_create(self, tree: Object) -> None:
         _set_template_generation(tree, max(_template_generation(tree), 1))
@@ -90,7 +92,7 @@ class DaemonSetStrategy(Rules):
 
 
 def _template_generation(tree: Object) -> int:
-    value = (tree["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION) or "0"
+    value = (tree.get("metadata") or {}).get("annotations", {}).get(_TEMPLATE_GENERATION) or "0"
     sign, figures = value[:1] in "+-", value.lstrip("+-")
     # What is no number of 64 bits was never written by a server.
     if not (figures.isascii() and figures.isdigit()) or len(figures) > 18 or (sign and len(value) - len(figures) > 1):
@@ -99,7 +101,7 @@ def _template_generation(tree: Object) -> int:
 
 
 def _set_template_generation(tree: Object, generation: int) -> None:
-    annotations = tree["metadata"].setdefault("annotations", {})
+    annotations = tree.setdefault("metadata", {}).setdefault("annotations", {})
     annotations[_TEMPLATE_GENERATION] = str(generation)
 
 
@@ -108,7 +110,7 @@ def _validate_strategy(strategy: Object, path: str) -> list[FieldError]:
     if kind == "OnDelete":
         return []
     if kind != "RollingUpdate":
-        return [not_supported(path, {"Type": kind, "RollingUpdate": shown_update(rolling)}, _STRATEGIES)]
+        return [not_supported(path, shown_strategy(kind, rolling), _STRATEGIES)]
     if rolling is None:
         return [required(place)]
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)

@@ -11,7 +11,7 @@ from setpoint.server.kinds.columns import AGE, NAME, containers, number, selecto
 from setpoint.server.kinds.percentages import at_most_all, plain_amount, validate_amount
 from setpoint.server.kinds.pod import default_pod_template
 from setpoint.server.kinds.replicated import validate_collisions, validate_counts, validate_replicated
-from setpoint.server.kinds.rules import Rules
+from setpoint.server.kinds.rules import Rules, struct_text
 from setpoint.server.kinds.values import non_negative_fields
 from setpoint.server.strategy import Column
 
@@ -103,7 +103,7 @@ def _validate_strategy(strategy: Object, path: str) -> list[FieldError]:
         why = "may not be specified when strategy `type` is 'Recreate'"
         return [] if rolling is None else [forbidden(f"{path}.rollingUpdate", why)]
     if kind != "RollingUpdate":
-        return [not_supported(path, {"Type": kind, "RollingUpdate": shown_update(rolling)}, _STRATEGIES)]
+        return [not_supported(path, shown_strategy(kind, rolling), _STRATEGIES)]
     if rolling is None:
         return [required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")]
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
@@ -114,11 +114,13 @@ def _validate_strategy(strategy: Object, path: str) -> list[FieldError]:
     return found + at_most_all(unavailable, place)
 
 
-def shown_update(rolling: Object | None) -> Object | None:
-    """The way of a rolling update as the API's own struct has it."""
+def shown_strategy(kind: str, rolling: Object | None) -> str:
+    """A way to update as the API's own struct has it."""
     if rolling is None:
-        return None
-    return {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+        return struct_text(Type=kind, RollingUpdate=None)
+    amounts = {name: rolling.get(name, 0) for name in ("maxUnavailable", "maxSurge")}
+    shown = struct_text(MaxUnavailable=amounts["maxUnavailable"], MaxSurge=amounts["maxSurge"])
+    return struct_text(Type=kind, RollingUpdate=shown)
 
 
 class ReplicaSetStrategy(Rules):

@@ -9,7 +9,7 @@ from setpoint.server.kinds.cells import Cell, lookup
 from setpoint.server.kinds.columns import AGE, NAME, number
 from setpoint.server.kinds.conditions import validate_conditions
 from setpoint.server.kinds.percentages import at_most_all, validate_amount
-from setpoint.server.kinds.rules import Rules
+from setpoint.server.kinds.rules import Rules, struct_text
 from setpoint.server.kinds.values import non_negative_fields
 from setpoint.server.strategy import Column, Strategy
 
@@ -56,14 +56,13 @@ class PodDisruptionBudgetStrategy(Rules):
         return found + non_negative_fields(status, "status", *_COUNTS)
 
 
-def _shown(spec: Object) -> Object:
-    """The spec as the API's own struct has it."""
-    return {
-        "MinAvailable": spec.get("minAvailable"),
-        "Selector": spec.get("selector"),
-        "MaxUnavailable": spec.get("maxUnavailable"),
-        "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
-    }
+def _shown(spec: Object) -> str:
+    return struct_text(
+        MinAvailable=spec.get("minAvailable"),
+        Selector=spec.get("selector"),
+        MaxUnavailable=spec.get("maxUnavailable"),
+        UnhealthyPodEvictionPolicy=spec.get("unhealthyPodEvictionPolicy"),
+    )
 
 
 class EvictionStrategy(Strategy):

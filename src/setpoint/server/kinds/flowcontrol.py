@@ -9,7 +9,7 @@ from setpoint.objects.names import dns1123_label, dns1123_subdomain
 from setpoint.objects.tree import Object
 from setpoint.server.kinds.cells import NONE, Cell, field, lookup
 from setpoint.server.kinds.columns import AGE, NAME, number
-from setpoint.server.kinds.rules import STATUS_ALONE, Rules
+from setpoint.server.kinds.rules import STATUS_ALONE, Rules, struct_text
 from setpoint.server.kinds.values import wrong
 from setpoint.server.strategy import Column
 
@@ -73,7 +73,7 @@ class FlowSchemaStrategy(_Ruled):
             found.append(invalid(path, precedence, why))
         method = spec.get("distinguisherMethod")
         if method is not None and method.get("type") not in _METHODS:
-            shown = {"Type": method.get("type") or ""}
+            shown = struct_text(Type=method.get("type") or "")
             found.append(not_supported("spec.distinguisherMethod.type", shown, _METHODS))
         level, path = lookup(spec, "priorityLevelConfiguration", "name") or "", "spec.priorityLevelConfiguration.name"
         needed = [required(path, "must reference a priority level")]

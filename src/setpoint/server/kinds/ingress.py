@@ -134,7 +134,7 @@ def _validate_rule(rule: Object, path: str) -> list[FieldError]:
 
 def _validate_path(item: Object, path: str) -> list[FieldError]:
     kind, value, place = item.get("pathType"), item.get("path") or "", f"{path}.path"
-    if kind is None:
+    if not kind:
         return [required(f"{path}.pathType", "pathType must be specified")]
     found: list[FieldError] = []
     if kind in ("Exact", "Prefix"):

@@ -13,7 +13,7 @@ from setpoint.schema.formats.network import is_cidr, is_ipv4, is_ipv6
 from setpoint.server.kinds.cells import NONE, lookup
 from setpoint.server.kinds.columns import AGE, NAME, joined, selector
 from setpoint.server.kinds.references import path_segments
-from setpoint.server.kinds.rules import STATUS_ALONE, Rules
+from setpoint.server.kinds.rules import STATUS_ALONE, Rules, struct_text
 from setpoint.server.kinds.values import IMMUTABLE, cidr, port, port_name, wrong
 from setpoint.server.strategy import Column
 
@@ -200,7 +200,7 @@ def _validate_ranges(ranges: list[str], path: str) -> list[FieldError]:
     if not ranges:
         return [required(path, "at least one CIDR required")]
     if len(ranges) > 2:
-        return [invalid(path, {"CIDRs": ranges}, "may only hold up to 2 values")]
+        return [invalid(path, struct_text(CIDRs=ranges), "may only hold up to 2 values")]
     found: list[FieldError] = []
     for position, value in enumerate(ranges):
         found += wrong(index(path, position), value, cidr_problems(value))

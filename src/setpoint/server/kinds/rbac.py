@@ -10,7 +10,7 @@ from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
 from setpoint.server.kinds.cells import Cell
 from setpoint.server.kinds.columns import AGE, CREATED_AT, NAME
-from setpoint.server.kinds.rules import Rules
+from setpoint.server.kinds.rules import Rules, struct_text
 from setpoint.server.kinds.values import IMMUTABLE, wrong
 from setpoint.server.strategy import Column
 
@@ -126,7 +126,7 @@ class RoleBindingStrategy(_Named):
         if role == (old.get("roleRef") or {}):
             return []
         # The API shows the reference as its own struct has it.
-        shown = {"APIGroup": role.get("apiGroup", ""), "Kind": role.get("kind", ""), "Name": role.get("name", "")}
+        shown = struct_text(APIGroup=role.get("apiGroup", ""), Kind=role.get("kind", ""), Name=role.get("name", ""))
         return [invalid("roleRef", shown, IMMUTABLE)]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.gotext import RawJson, compact_json
 from setpoint.objects.tree import Json, Object
 from setpoint.server.kinds.cells import lookup
 from setpoint.server.kinds.values import IMMUTABLE
@@ -59,3 +60,12 @@ def _differ(value: Json, old: Json) -> bool:
 
 def _is_empty(value: Json) -> bool:
     return value is None or value == "" or value == [] or value == {}
+
+
+def struct_text(**fields: Json) -> RawJson:
+    """A value as the API's own struct has it, its fields in their order: what a refusal of the whole shows."""
+    return RawJson("{" + ",".join(f'"{name}":{_json(value)}' for name, value in fields.items()) + "}")
+
+
+def _json(value: Json) -> str:
+    return value if type(value) is RawJson else compact_json(value)

@@ -22,7 +22,7 @@ from setpoint.server.kinds.replicated import (
     validate_match,
     validate_selector,
 )
-from setpoint.server.kinds.rules import Rules
+from setpoint.server.kinds.rules import Rules, struct_text
 from setpoint.server.kinds.values import enum, non_negative, non_negative_fields, wrong
 from setpoint.server.strategy import Column
 
@@ -111,7 +111,7 @@ def _validate_strategy(strategy: Object, path: str) -> list[FieldError]:
     if not kind:
         return [required(path)]
     if kind not in ("OnDelete", "RollingUpdate"):
-        shown = {"Type": kind, "RollingUpdate": None if rolling is None else _shown(rolling)}
+        shown = struct_text(Type=kind, RollingUpdate=None if rolling is None else _shown(rolling))
         return [invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")]
     if rolling is None:
         return []
@@ -129,8 +129,8 @@ def _validate_strategy(strategy: Object, path: str) -> list[FieldError]:
     return found
 
 
-def _shown(rolling: Object) -> Object:
-    return {"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")}
+def _shown(rolling: Object) -> str:
+    return struct_text(Partition=rolling.get("partition", 0), MaxUnavailable=rolling.get("maxUnavailable"))
 
 
 def _validate_pods(spec: Object) -> list[FieldError]:
