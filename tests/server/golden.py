@@ -1,0 +1,107 @@
+"""Replays the recorded scenarios against a server of ours: one in this process, behind its real HTTP edge.
+
+The scenarios and `replay.py` lie in `tests/golden`; they were recorded from a real kube-apiserver.
+"""
+
+import asyncio
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import yaml
+
+from setpoint.objects.clock import SystemClock
+from setpoint.server.authenticate import ADMIN, Credentials
+from setpoint.server.http.listener import Listener
+from setpoint.server.pipeline import Server
+from setpoint.server.plain.standard import standard
+from setpoint.store.memory import MemoryStore
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SCENARIOS = GOLDEN / "scenarios"
+TOKEN = "admin-token"
+# How long a scenario that is known to fail may wait for what does not come.
+IMPATIENCE = 0.3
+
+
+class Waiting(NamedTuple):
+    """Why a scenario does not pass. `issue` is the one that will mend it; none where our answer is meant."""
+
+    reason: str
+    issue: int | None
+
+
+@cache
+def replay() -> ModuleType:
+    """The recorder and checker, which is a script of its own."""
+    spec = importlib.util.spec_from_file_location("golden_replay", GOLDEN / "replay.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def scenario_ids() -> list[str]:
+    """`area/id` of every scenario."""
+    return sorted(f"{path.parent.name}/{path.stem}" for path in SCENARIOS.glob("*/*.yaml"))
+
+
+def load(scenario_id: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = replay().load(str(SCENARIOS / f"{scenario_id}.yaml"))
+    return loaded
+
+
+def not_yet() -> dict[str, Waiting]:
+    """The scenarios that do not pass, each with the reason."""
+    listed = yaml.safe_load((Path(__file__).parent / "not_yet.yaml").read_text())
+    return {
+        scenario_id: Waiting(group["reason"], group.get("issue")) for group in listed for scenario_id in group["ids"]
+    }
+
+
+@contextmanager
+def serving() -> Iterator[Any]:
+    """A server over an empty store in a thread of its own; gives the `Target` that `replay.py` talks to."""
+    ready = threading.Event()
+    found: dict[str, Any] = {}
+
+    async def serve() -> None:
+        server = Server(MemoryStore(), authenticator=Credentials({TOKEN: ADMIN}), plain=standard())
+        await server.start()
+        listener = Listener(server, SystemClock())
+        _, found["port"] = await listener.listen("127.0.0.1", 0)
+        found["stop"], found["loop"] = asyncio.Event(), asyncio.get_running_loop()
+        ready.set()
+        await found["stop"].wait()
+        await listener.close(0.1)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
+    thread.start()
+    assert ready.wait(20), "the server did not start"
+    try:
+        yield replay().Target(f"http://127.0.0.1:{found['port']}", TOKEN, timeout=10)
+    finally:
+        found["loop"].call_soon_threadsafe(found["stop"].set)
+        thread.join(10)
+
+
+def differences(scenario: dict[str, Any], target: Any) -> list[str]:
+    """What the server does differently from the recorded one, wording included."""
+    run = replay().Run(scenario, target, None)
+    abort = run.execute()
+    hard, soft = replay().compare(scenario, run, abort)
+    return [*hard, *soft]
+
+
+def impatient(scenario: dict[str, Any]) -> dict[str, Any]:
+    """The scenario with hardly any time to wait for anything."""
+    steps = [{**step, "timeout": IMPATIENCE} if "wait" in step else step for step in scenario["steps"]]
+    return {**scenario, "steps": steps}
