@@ -4,6 +4,8 @@ Objects come here as finished JSON. Who wants just that gets just that; what is 
 tables.
 """
 
+from urllib.parse import parse_qs
+
 import msgspec
 
 from setpoint.objects import yamltext
@@ -102,7 +104,8 @@ def error_answer(request: Request, error: APIError) -> Response:
     elif media_type == PROTOBUF:
         body = encode_status(status)
     else:
-        body = _encode(status) + b"\n"
+        query = parse_qs(request.query).get("pretty", ("",)) if "pretty" in request.query else ("",)
+        body = _json(_encode(status), pretty=negotiate.wants_indents(request, query[0]))
     return Response(error.code, media_type, body, headers)
 
 
@@ -117,9 +120,15 @@ def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> 
         return Response(status, YAML, _yaml(_decode(body)))
     request = context.request
     query_value = context.parameter("pretty") if "pretty" in request.query else ""
-    if accepted.pretty or negotiate.wants_indents(request, query_value):
-        return Response(status, JSON, msgspec.json.format(body, indent=_INDENT))
-    return Response(status, JSON, body if body.endswith(b"\n") else body + b"\n")
+    pretty = accepted.pretty or negotiate.wants_indents(request, query_value)
+    return Response(status, JSON, _json(body, pretty=pretty))
+
+
+def _json(body: bytes, *, pretty: bool) -> bytes:
+    """JSON as it is sent: on one line, or with indents for people."""
+    if pretty:
+        return msgspec.json.format(body, indent=_INDENT)
+    return body if body.endswith(b"\n") else body + b"\n"
 
 
 def _yaml(tree: Json) -> bytes:

@@ -14,9 +14,14 @@ _REMEMBERED_BYTES = 4 << 20
 _REMEMBERED_LABELS = 16
 
 
-def event_frame(kind: str, body: bytes) -> Frame:
+def event_line(kind: str, body: bytes) -> bytes:
     """The line of a watch that tells an event of some type."""
-    return Frame(b'{"type":"%b","object":%b}\n' % (kind.encode(), body))
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
+
+
+def event_frame(kind: str, body: bytes) -> Frame:
+    """That line as a frame of its own."""
+    return Frame(event_line(kind, body))
 
 
 def kind_of(entry: Entry) -> str:

@@ -92,7 +92,9 @@ class TableMaker:
 
     def of_object(self, tree: Object, now: datetime, *, headers: bool = True) -> Object:
         """The table of one object."""
-        return self.table([tree], {"resourceVersion": meta.resource_version(tree)}, now, headers=headers)
+        # What was only tried has no revision.
+        revision = meta.resource_version(tree)
+        return self.table([tree], {"resourceVersion": revision} if revision else {}, now, headers=headers)
 
     def of_bookmark(self, tree: Object, now: datetime, *, headers: bool) -> Object:
         """The table of a bookmark: an object with next to nothing in it, which is shown whatever was asked for."""

@@ -118,6 +118,21 @@ async def test_json_is_one_line_to_programs_and_indented_to_people() -> None:
             assert (await reader.ask("GET", path, None, {"user-agent": "curl/8"}, pretty="0")).body == plain
 
 
+async def test_errors_are_indented_for_people_too() -> None:
+    async with reading() as reader:
+        for headers, query in (({"user-agent": "curl/8"}, {}), ({}, {"pretty": "1"})):
+            response = await reader.ask("GET", f"{MAPS}/a", None, headers, **query)
+            assert isinstance(response.body, bytes)
+            assert response.body.startswith(b'{\n  "kind": "Status"')
+
+
+async def test_a_table_of_what_was_only_tried_has_no_revision() -> None:
+    async with reading() as reader:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        table = await reader.json(MAPS, method="POST", body=body, accept=TABLE, dryRun="All", status=201)
+        assert table["metadata"] == {}
+
+
 async def test_a_large_answer_is_compressed_for_who_asks_for_it() -> None:
     async with reading() as reader:
         await reader.create(MAPS, "small")

@@ -204,11 +204,20 @@ async def test_a_watch_ends_when_its_store_closes() -> None:
 
 async def test_a_client_that_is_cut_off_ends_its_watch_and_no_other() -> None:
     async with reading() as reader:
-        slow, quick = await reader.watch(patience=2), await reader.watch()
+        slow, quick = await reader.watch(patience=2, **FROM_NOW), await reader.watch(**FROM_NOW)
         for name in "abcd":
             await reader.create(MAPS, name)
         assert len(await quick.told(4)) == 4
         assert await slow.ended()
+
+
+async def test_small_initial_events_are_sent_together() -> None:
+    async with reading() as reader:
+        for number in range(50):
+            await reader.create(MAPS, f"m{number:02d}")
+        watch = await reader.watch(allowWatchBookmarks="true")
+        assert [name for _, name in await watch.told(51)] == [*(f"m{number:02d}" for number in range(50)), ""]
+        assert len(watch.sink.frames) == 1
 
 
 async def test_many_initial_events_are_sent_no_faster_than_the_client_takes_them() -> None:

@@ -14,7 +14,7 @@ from setpoint.objects import fields
 from setpoint.objects.errors import APIError, BadRequest
 from setpoint.objects.tree import Object
 from setpoint.server import freshness
-from setpoint.server.changes import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, kind_of
+from setpoint.server.changes import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, event_line, kind_of
 from setpoint.server.context import Context
 from setpoint.server.definitions import PREFIX as DEFINITIONS
 from setpoint.server.exchange import Frame, Response, Sink
@@ -31,8 +31,9 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 BOOKMARK_INTERVAL = 60.0
 _FAREWELL = 2.0
 _LEAST_DURATION = 1800.0
-# How much is written before the client is given time to take it.
+# How many bytes are written before the client is given time to take them, and how many initial events share a frame.
 _BURST = 256 * 1024
+_FRAME = 32 * 1024
 
 _encode = msgspec.json.Encoder().encode
 
@@ -133,7 +134,7 @@ class WatchStream:
             await clock.sleep(left if last else min(BOOKMARK_INTERVAL, left - _FAREWELL))
             # One that is catching up has something better to send.
             if not last and self._options.allow_bookmarks and self._relay is not None:
-                self._sink.write(self._bookmark(self._relay.revision(self)))
+                self._write(Frame(self._bookmark(self._relay.revision(self))))
             if self._current() is None:
                 break
         self._end()
@@ -151,17 +152,29 @@ class WatchStream:
         options, store, selector = self._options, self._services.store, self._selector
         await freshness.wait_for(store, self._services.clock, options.revision)
         page = await store.range(selector.prefix)
+        lines: list[bytes] = []
+        size = 0
         for item in page.items:
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
-            self._write(event_frame(ADDED, self._form.item(item)))
-            if self._pending > _BURST:
-                await self._drain()
-            if self._over:
-                return
+            lines.append(event_line(ADDED, self._form.item(item)))
+            size += len(lines[-1])
+            if size > _FRAME:
+                await self._write_lines(lines)
+                if self._over:
+                    return
+                lines, size = [], 0
         if options.allow_bookmarks:
-            self._write(self._bookmark(page.revision, {INITIAL_EVENTS_END: "true"}))
+            lines.append(self._bookmark(page.revision, {INITIAL_EVENTS_END: "true"}))
+        await self._write_lines(lines)
         self.reached = page.revision
+
+    async def _write_lines(self, lines: Sequence[bytes]) -> None:
+        """Writes events together, for each that is written by itself costs the edge more than it has in it."""
+        if lines:
+            self._write(Frame(b"".join(lines)))
+        if self._pending > _BURST:
+            await self._drain()
 
     async def _send_changes(self) -> None:
         """Sends what happens, until the watch is over."""
@@ -230,14 +243,14 @@ class WatchStream:
             return MODIFIED if before else ADDED
         return DELETED if before else ""
 
-    def _bookmark(self, revision: int, annotations: Object | None = None) -> Frame:
+    def _bookmark(self, revision: int, annotations: Object | None = None) -> bytes:
         """Tells that everything up to a revision was told."""
         metadata: Object = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
         resource = self._resource
         tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-        return event_frame(BOOKMARK, self._form.bookmark(tree))
+        return event_line(BOOKMARK, self._form.bookmark(tree))
 
     # What is watched
 
