@@ -1,12 +1,11 @@
 """Aggregated discovery: all groups, versions and resources in one document, an APIGroupDiscoveryList."""
 
-import hashlib
-
 import msgspec
 
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
 from setpoint.server.discovery.legacy import groups, verbs
+from setpoint.server.readonly import digest
 from setpoint.server.registry import Registry
 from setpoint.server.resource import Resource, Subresource
 
@@ -30,7 +29,7 @@ def document(registry: Registry, *, core: bool) -> Document:
     found = registry.documents.get(key)
     if not isinstance(found, Document):
         body = _encode(group_discovery_list(registry, core=core)) + b"\n"
-        found = registry.documents[key] = Document(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
+        found = registry.documents[key] = Document(body, f'"{digest(body)}"')
     return found
 
 

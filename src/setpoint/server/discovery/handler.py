@@ -1,6 +1,6 @@
 """Answers for `/api` and `/apis`, and for the groups and versions below them."""
 
-from setpoint.objects.errors import MethodNotAllowed, NotAcceptable, NotFound
+from setpoint.objects.errors import NotAcceptable, NotFound
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
 from setpoint.server.answer import json_answer
@@ -8,6 +8,7 @@ from setpoint.server.context import Context
 from setpoint.server.discovery import aggregated, legacy
 from setpoint.server.exchange import Response
 from setpoint.server.negotiate import MEDIA_TYPES, Clause, check_produced, clauses
+from setpoint.server.readonly import check_method, is_known
 
 _JSON = ("application", "json")
 
@@ -20,13 +21,13 @@ class Discovery:
         if parts[0] not in ("api", "apis"):
             return None
         if len(parts) == 1:
-            _check_method(context)
+            check_method(context, head=False)
             return _root(context, core=parts[0] == "api")
         found = _document(context, parts)
         if found is None:
             _refuse_unknown(context, parts)
             return None
-        _check_method(context)
+        check_method(context, head=False)
         check_produced(context.request.headers.get("accept", ""))
         return json_answer(context, found)
 
@@ -63,7 +64,7 @@ def _root(context: Context, *, core: bool) -> Response:
 def _cached(context: Context, found: aggregated.Document) -> Response:
     """The document, or only the word that the client has it already."""
     headers = (("Cache-Control", "public"), ("ETag", found.etag), ("Vary", "Accept"))
-    if context.request.headers.get("if-none-match") == found.etag:
+    if is_known(context, found.etag):
         return Response(304, "", b"", headers)
     return Response(200, aggregated.CONTENT_TYPE, found.body, headers)
 
@@ -88,8 +89,3 @@ def _is_aggregated(clause: Clause) -> bool:
     return (clause.type, clause.subtype) == _JSON and all(
         clause.parameters.get(name) == value for name, value in wanted.items()
     )
-
-
-def _check_method(context: Context) -> None:
-    if context.request.method != "GET":
-        raise MethodNotAllowed.method()

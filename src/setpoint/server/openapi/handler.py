@@ -7,7 +7,6 @@ The modules that make documents are loaded when the first one is made.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
@@ -17,13 +16,14 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from setpoint import __version__
-from setpoint.objects.errors import MethodNotAllowed, NotAcceptable
+from setpoint.objects.errors import NotAcceptable
 from setpoint.objects.gvk import GroupVersion
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.negotiate import clauses
 from setpoint.server.openapi.names import root_path
+from setpoint.server.readonly import check_method, digest, is_known
 from setpoint.server.registry import Registry
 from setpoint.server.resource import Resource
 
@@ -41,6 +41,8 @@ _V2_TYPES: Mapping[str, str] = {
 }
 _VERSION = "version"
 _HASHES = "openapi hashes"
+# Another release may tell of the same resources in another way.
+_MADE_BY = f"{__version__} {RELEASE}".encode()
 _A_YEAR = timedelta(days=365)
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -57,6 +59,8 @@ class OpenAPI:
     """The OpenAPI documents of one server."""
 
     def __init__(self) -> None:
+        # Documents take long enough to make to hold up other requests: a thread makes them, one after the other.
+        self._making = asyncio.Lock()
         self._fingerprints: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
         # Documents of version 3 by hash; those that no longer stand in the index go when another one is made.
         self._documents: dict[str, bytes] = {}
@@ -69,12 +73,12 @@ class OpenAPI:
     async def respond(self, context: Context) -> Response | None:
         match context.request.path.rstrip("/").split("/", 3):
             case ["", "openapi", "v3"]:
-                _check_method(context)
+                check_method(context)
                 return self._index(context)
             case ["", "openapi", "v3", path]:
-                return self._version_3(context, path)
+                return await self._version_3(context, path)
             case ["", "openapi", "v2"]:
-                _check_method(context)
+                check_method(context)
                 return await self._version_2(context)
             case _:
                 return None
@@ -89,31 +93,31 @@ class OpenAPI:
         return found
 
     def _hash(self, members: Sequence[Resource]) -> str:
-        digest = hashlib.sha512(f"{__version__} {RELEASE}".encode())
-        for resource in members:
-            digest.update(self._fingerprint(resource))
-        return digest.hexdigest().upper()
+        return digest(b"".join([_MADE_BY, *(self._fingerprint(resource) for resource in members)]))
 
     def _fingerprint(self, resource: Resource) -> bytes:
         """Differs for resources whose parts of a document differ."""
         found = self._fingerprints.get(resource)
         if found is None:
-            found = self._fingerprints[resource] = hashlib.sha512(_encode(_ingredients(resource))).digest()
+            found = self._fingerprints[resource] = digest(_encode(_ingredients(resource))).encode()
         return found
 
     def _index(self, context: Context) -> Response:
         hashes = self.hashes(context.registry)
         paths = {path: {"serverRelativeURL": _address(path, found)} for path, found in hashes.items()}
         body = _encode({"paths": paths})
-        etag = _etag(hashlib.sha512(body).hexdigest().upper())
+        etag = _etag(digest(body))
+        headers = [("ETag", etag)]
+        if is_known(context, etag):
+            return Response(304, "", b"", headers)
         # The type is the real server's: clients do not look at it.
-        return _conditional(context, Response(200, "text/plain; charset=utf-8", body, [("ETag", etag)]), etag)
+        return Response(200, "text/plain; charset=utf-8", body, headers)
 
-    def _version_3(self, context: Context, path: str) -> Response | None:
+    async def _version_3(self, context: Context, path: str) -> Response | None:
         found = self.hashes(context.registry).get(path)
         if found is None:
             return None
-        _check_method(context)
+        check_method(context)
         media_type = _negotiated(context, _V3_TYPES)
         etag, asked = _etag(found), context.parameter("hash")
         headers = [("ETag", etag), ("Vary", "Accept")]
@@ -122,34 +126,32 @@ class OpenAPI:
         if asked:
             expires = format_datetime(context.services.clock.now() + _A_YEAR, usegmt=True)
             headers += [("Cache-Control", "public, immutable"), ("Expires", expires)]
-        if _is_known(context, etag):
+        if is_known(context, etag):
             return Response(304, "", b"", headers)
-        return Response(200, media_type, self._document(context.registry, path, found), headers)
+        return Response(200, media_type, await self._document(context.registry, path, found), headers)
 
-    def _document(self, registry: Registry, path: str, name: str) -> bytes:
-        found = self._documents.get(name)
-        if found is None:
-            current = set(self.hashes(registry).values())
-            for gone in [old for old in self._documents if old not in current]:
-                del self._documents[gone]
-            found = self._documents[name] = _make(registry, path)
+    async def _document(self, registry: Registry, path: str, name: str) -> bytes:
+        async with self._making:
+            found = self._documents.get(name)
+            if found is None:
+                found = await asyncio.to_thread(_make, registry, path)
+                current = {*self.hashes(registry).values(), name}
+                self._documents = {old: made for old, made in self._documents.items() if old in current}
+                self._documents[name] = found
         return found
 
     async def _version_2(self, context: Context) -> Response:
         media_type = _negotiated(context, _V2_TYPES)
         registry = context.registry
-        digest = hashlib.sha512(media_type.encode())
-        for resource in registry:
-            digest.update(self._fingerprint(resource))
-        etag = _etag(digest.hexdigest().upper())
+        etag = _etag(digest(media_type.encode() + self._hash(list(registry)).encode()))
         headers = [("ETag", etag), ("Vary", "Accept-Encoding, Accept")]
-        if _is_known(context, etag):
+        if is_known(context, etag):
             return Response(304, "", b"", headers)
         key = f"openapi v2 {media_type}"
-        body = registry.documents.get(key)
-        if not isinstance(body, bytes):
-            # Long enough to hold up other requests.
-            body = registry.documents[key] = await asyncio.to_thread(self._whole, registry, media_type)
+        async with self._making:
+            body = registry.documents.get(key)
+            if not isinstance(body, bytes):
+                body = registry.documents[key] = await asyncio.to_thread(self._whole, registry, media_type)
         return Response(200, media_type, body, headers)
 
     def _whole(self, registry: Registry, media_type: str) -> bytes:
@@ -218,20 +220,3 @@ def _address(path: str, found: str) -> str:
 
 def _etag(found: str) -> str:
     return f'"{found}"'
-
-
-def _is_known(context: Context, etag: str) -> bool:
-    """Whether the client says that it has the document already."""
-    header = context.request.headers.get("if-none-match", "")
-    return any(part.strip().removeprefix("W/") in (etag, "*") for part in header.split(","))
-
-
-def _conditional(context: Context, response: Response, etag: str) -> Response:
-    if _is_known(context, etag):
-        return Response(304, "", b"", response.headers)
-    return response
-
-
-def _check_method(context: Context) -> None:
-    if context.request.method not in ("GET", "HEAD"):
-        raise MethodNotAllowed.method()

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from setpoint.objects.errors import MethodNotAllowed
 from setpoint.objects.gotext import quote
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
+from setpoint.server.readonly import check_method
 
 _TEXT = "text/plain; charset=utf-8"
 _NO_SNIFFING = (("X-Content-Type-Options", "nosniff"),)
@@ -65,8 +65,7 @@ class Health:
         found = [check for check in checks if check.name == wanted]
         if wanted and not found:
             return None
-        if context.request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed.method()
+        check_method(context)
         return await (_one(context, found[0]) if found else _all(context, name, checks))
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from setpoint.objects.errors import MethodNotAllowed
 from setpoint.server.answer import json_answer
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.openapi.names import root_path
+from setpoint.server.readonly import check_method
 
 
 class Index:
@@ -18,8 +18,7 @@ class Index:
     async def respond(self, context: Context) -> Response | None:
         if context.request.path.strip("/"):
             return None
-        if context.request.method != "GET":
-            raise MethodNotAllowed.method()
+        check_method(context, head=False)
         found = {"/api", "/apis", *self._paths}
         for gv in context.registry.group_versions:
             found.add(f"/{root_path(gv)}")

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from setpoint import __version__
-from setpoint.objects.errors import MethodNotAllowed
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
 from setpoint.server.exchange import Request, Response, Sink, Stream
+from setpoint.server.readonly import check_method
 from setpoint.server.resource import ALL_VERBS, Resource
 
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -99,8 +99,7 @@ class Metrics:
     async def respond(self, context: Context) -> Response | None:
         if context.request.path.rstrip("/") != "/metrics":
             return None
-        if context.request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed.method()
+        check_method(context)
         lines = [*self._request_lines(), *await _store_lines(context)]
         return Response(200, _CONTENT_TYPE, "".join(f"{line}\n" for line in lines).encode())
 

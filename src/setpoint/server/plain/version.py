@@ -3,12 +3,12 @@
 import platform
 
 from setpoint import __version__
-from setpoint.objects.errors import MethodNotAllowed
 from setpoint.objects.tree import Object
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.answer import json_answer
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
+from setpoint.server.readonly import check_method
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -43,6 +43,5 @@ class VersionPage:
     async def respond(self, context: Context) -> Response | None:
         if context.request.path.strip("/") != "version":
             return None
-        if context.request.method != "GET":
-            raise MethodNotAllowed.method()
+        check_method(context, head=False)
         return json_answer(context, self._version)
