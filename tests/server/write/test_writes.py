@@ -1,0 +1,207 @@
+"""Writes that meet other writes, writes that change nothing, and writes that are only tried."""
+
+from collections.abc import Awaitable, Callable
+
+from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
+
+from setpoint.objects.errors import Forbidden
+from setpoint.objects.ids import SeededIds
+from setpoint.server.admission import Operation
+from setpoint.server.context import Context
+
+Act = Callable[[], Awaitable[object]]
+
+
+class Meddler:
+    """Writes between the moment an update reads an object and the moment it writes it."""
+
+    def __init__(self, times: int = 1) -> None:
+        self.left = times
+        self.act: Act | None = None
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        if operation.verb == "UPDATE" and self.act is not None and self.left:
+            self.left -= 1
+            await self.act()
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        """Has no objections."""
+
+
+class Mutator:
+    """Puts something of its own into every new object, and refuses those that say so."""
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        if operation.verb == "CREATE" and operation.object is not None:
+            operation.object.setdefault("data", {})["added"] = "by-admission"
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        if operation.object and operation.object.get("data", {}).get("refuse"):
+            raise Forbidden.of(operation.resource.group_resource, operation.name, "it says so")
+
+
+def test_a_patch_is_applied_to_what_another_writer_made_of_the_object_meanwhile() -> None:
+    meddler = Meddler()
+
+    async def scenario(api: Api) -> None:
+        await api("POST", CONFIG_MAPS, config_map(a="1"))
+        meddler.act = lambda: api.merge(f"{CONFIG_MAPS}/a", {"data": {"meddled": "yes"}})
+        answer = await api.merge(f"{CONFIG_MAPS}/a", {"data": {"mine": "2"}})
+        assert answer.status == 200
+        assert answer.body["data"] == {"a": "1", "meddled": "yes", "mine": "2"}
+
+    run(scenario, admission=[meddler])
+
+
+def test_a_patch_gives_up_when_others_keep_writing() -> None:
+    meddler = Meddler(times=0)
+
+    async def scenario(api: Api) -> None:
+        await api("POST", CONFIG_MAPS, config_map())
+        count = 0
+
+        async def meddle() -> None:
+            nonlocal count
+            count += 1
+            left, meddler.left = meddler.left, 0
+            await api.merge(f"{CONFIG_MAPS}/a", {"data": {"count": str(count)}})
+            meddler.left = left
+
+        meddler.act, meddler.left = meddle, 1000
+        answer = await api.merge(f"{CONFIG_MAPS}/a", {"data": {"mine": "2"}})
+        assert (answer.status, answer.body["reason"]) == (409, "Conflict")
+        assert count == 5
+
+    run(scenario, admission=[meddler])
+
+
+def test_an_update_that_names_a_revision_does_not_overwrite_a_newer_one() -> None:
+    meddler = Meddler()
+
+    async def scenario(api: Api) -> None:
+        made = await api("POST", CONFIG_MAPS, config_map(a="1"))
+        meddler.act = lambda: api.merge(f"{CONFIG_MAPS}/a", {"data": {"meddled": "yes"}})
+        body = config_map(a="2")
+        body["metadata"]["resourceVersion"] = made.version
+        answer = await api("PUT", f"{CONFIG_MAPS}/a", body)
+        assert (answer.status, answer.body["reason"]) == (409, "Conflict")
+        now = await api("GET", f"{CONFIG_MAPS}/a")
+        assert now.body["data"] == {"a": "1", "meddled": "yes"}
+
+    run(scenario, admission=[meddler])
+
+
+def test_an_update_without_a_revision_overwrites_whatever_is_there() -> None:
+    meddler = Meddler()
+
+    async def scenario(api: Api) -> None:
+        await api("POST", CONFIG_MAPS, config_map(a="1"))
+        meddler.act = lambda: api.merge(f"{CONFIG_MAPS}/a", {"data": {"meddled": "yes"}})
+        answer = await api("PUT", f"{CONFIG_MAPS}/a", config_map(a="2"))
+        assert (answer.status, answer.body["data"]) == (200, {"a": "2"})
+
+    run(scenario, admission=[meddler])
+
+
+def test_writes_that_change_nothing_make_no_revision() -> None:
+    async def scenario(api: Api) -> None:
+        made = await api.apply(f"{CONFIG_MAPS}/a", config_map(a="1"))
+        assert made.status == 201
+        before = await api.store.revision()
+        api.clock.advance(3600)
+        again = [
+            await api.apply(f"{CONFIG_MAPS}/a", config_map(a="1")),
+            await api.merge(f"{CONFIG_MAPS}/a", {"data": {"a": "1"}}),
+            await api("PUT", f"{CONFIG_MAPS}/a", config_map(a="1")),
+            await api.merge(f"{CONFIG_MAPS}/a", {}),
+        ]
+        assert [answer.status for answer in again] == [200] * 4
+        assert all(answer.body == made.body for answer in again)
+        assert await api.store.revision() == before
+
+    run(scenario)
+
+
+def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
+    async def scenario(api: Api) -> None:
+        made = await api("POST", CONFIG_MAPS, config_map("kept", a="1"))
+        before = await api.store.revision()
+        tried = await api("POST", CONFIG_MAPS, config_map("tried"), query="dryRun=All")
+        assert tried.status == 201
+        assert "resourceVersion" not in tried.body["metadata"]
+        assert tried.body["metadata"]["uid"]
+        changed = await api.merge(f"{CONFIG_MAPS}/kept", {"data": {"a": "2"}}, query="dryRun=All")
+        assert (changed.status, changed.body["data"], changed.version) == (200, {"a": "2"}, made.version)
+        deleted = await api("DELETE", f"{CONFIG_MAPS}/kept", query="dryRun=All")
+        assert (deleted.status, deleted.body["status"]) == (200, "Success")
+        taken = await api("POST", CONFIG_MAPS, config_map("kept"), query="dryRun=All")
+        assert (taken.status, taken.body["reason"]) == (409, "AlreadyExists")
+        assert await api.store.revision() == before
+
+    run(scenario)
+
+
+def test_what_admission_adds_is_stored_and_owned_by_nobody() -> None:
+    async def scenario(api: Api) -> None:
+        made = await api("POST", CONFIG_MAPS, config_map(mine="1"))
+        assert made.body["data"] == {"mine": "1", "added": "by-admission"}
+        owned = made.body["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]
+        assert "f:mine" in owned
+        assert "f:added" not in owned
+
+    run(scenario, admission=[Mutator()])
+
+
+def test_what_admission_refuses_is_not_stored() -> None:
+    async def scenario(api: Api) -> None:
+        refused = await api("POST", CONFIG_MAPS, config_map(refuse="me"))
+        assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
+        assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 404
+
+    run(scenario, admission=[Mutator()])
+
+
+class SameIds(SeededIds):
+    """Ids whose generated names are always the same."""
+
+    def suffix(self) -> str:
+        return "aaaaa"
+
+
+def test_a_generated_name_that_is_never_free_is_given_up() -> None:
+    async def scenario(api: Api) -> None:
+        body = {"metadata": {"generateName": "g-"}}
+        first = await api("POST", CONFIG_MAPS, body)
+        assert first.body["metadata"]["name"] == "g-aaaaa"
+        second = await api("POST", CONFIG_MAPS, body)
+        assert (second.status, second.body["reason"]) == (409, "AlreadyExists")
+        assert second.body["details"]["retryAfterSeconds"] == 1
+        assert "was not able to generate a unique name" in second.body["message"]
+
+    run(scenario, ids=SameIds(1))
+
+
+def test_every_write_says_in_the_log_who_made_it() -> None:
+    async def scenario(api: Api) -> None:
+        await api("POST", CONFIG_MAPS, config_map(), query="fieldManager=me")
+        entry = (await api.store.history("/core/configmaps/default/a"))[0]
+        assert (entry.actor.user, entry.actor.field_manager) == ("system:admin", "me")
+        assert entry.cause is not None
+        assert len(entry.cause.id) == 36
+
+    run(scenario)
+
+
+def test_an_event_leaves_the_log_by_itself() -> None:
+    async def scenario(api: Api) -> None:
+        event = {
+            "metadata": {"name": "e"},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+            "reason": "Tested",
+        }
+        assert (await api("POST", "/api/v1/namespaces/default/events", event)).status == 201
+        api.clock.advance(3601)
+        await api.store.maintain()
+        assert (await api("GET", "/api/v1/namespaces/default/events/e")).status == 404
+
+    run(scenario)
