@@ -8,6 +8,7 @@ from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.server.protobuf import decode
+from setpoint.server.protobuf.wire import MAX_ELEMENTS
 
 from .bodies import body, cases, field, number
 
@@ -123,6 +124,16 @@ def test_json_nested_too_deep_counts_from_the_outside() -> None:
     assert decode(body("apps/v1", "ControllerRevision", field(2, field(1, raw))))["data"]
     raw = b"[" * depth + b"]" * depth
     assert refusal(body("apps/v1", "ControllerRevision", field(2, field(1, raw)))) == codec.TOO_DEEP
+
+
+def test_messages_in_lists_are_counted_in_the_whole_body() -> None:
+    # Containers with ports: two bytes each, and half a kilobyte each as JSON.
+    def pod(containers: int, ports: int) -> bytes:
+        return body("v1", "Pod", field(2, field(2, field(6, b"") * ports) * containers))
+
+    assert len(decode(pod(100, 998))["spec"]["containers"]) == 100
+    for too_many in (pod(100, 1000), pod(MAX_ELEMENTS + 1, 0)):
+        assert refusal(too_many) == "a body may have at most 100000 messages in lists"
 
 
 def test_groups_in_groups_are_passed_over() -> None:

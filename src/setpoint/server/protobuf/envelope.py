@@ -1,13 +1,16 @@
 """Protobuf bodies: the envelope with the kind, and in it the message of that kind."""
 
+from functools import lru_cache
+from typing import NamedTuple
+
 from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
 from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.server.protobuf.generate import reader
-from setpoint.server.protobuf.table import ENVELOPE, nests, table
-from setpoint.server.protobuf.wire import PADDING, MalformedError
+from setpoint.server.protobuf.table import ENVELOPE, TYPE_META, nests, table
+from setpoint.server.protobuf.wire import Buffer, MalformedError, span
 
 MAGIC = b"k8s\0"
 # Messages that cannot contain themselves are nested less deep than this; the rest is left to JSON in them.
@@ -24,23 +27,37 @@ def decode(body: bytes, default: GroupVersionKind | None = None, limit: int = co
         raise RequestEntityTooLarge.body(limit)
     claimed = None
     try:
-        raw, api_version, kind = _open(body)
-        claimed = _claimed(api_version, kind, default)
+        found = _open(body)
+        claimed = _claimed(found.api_version, found.kind, default)
         message = table().message_of(claimed.api_version, claimed.kind)
         if message is None:
             where = quote(claimed.api_version)
             raise MalformedError(
                 f"no kind {quote(claimed.kind)} is registered for version {where} in scheme {quote(_SCHEME)}"
             )
-        tree = _read(message, raw, 0)
+        tree = _read(message, found.data, found.pos, found.end)
     except MalformedError as error:
         raise _refusal(str(error), body, claimed, default) from None
-    meta = {name: value for name, value in (("apiVersion", api_version), ("kind", kind)) if value}
-    return meta | tree
+    made: Object = {}
+    if found.api_version:
+        made["apiVersion"] = found.api_version
+    if found.kind:
+        made["kind"] = found.kind
+    made.update(tree)
+    return made
 
 
-def _open(body: bytes) -> tuple[bytes, str, str]:
-    """What is in an envelope: the bytes of the message, and the `apiVersion` and `kind` it has been given."""
+class _Opened(NamedTuple):
+    """What is in an envelope: where the message is, and the `apiVersion` and `kind` it has been given."""
+
+    data: Buffer
+    pos: int
+    end: int
+    api_version: str
+    kind: str
+
+
+def _open(body: bytes) -> _Opened:
     if not body:
         raise MalformedError("empty data")
     if not body.startswith(MAGIC):
@@ -49,8 +66,25 @@ def _open(body: bytes) -> tuple[bytes, str, str]:
         )
     if len(body) == len(MAGIC):
         raise MalformedError("empty body")
-    found = _read(ENVELOPE, body, len(MAGIC))
-    return found["raw"] or b"", found.get("apiVersion", ""), found.get("kind", "")
+    data, end = Buffer.of(body), len(body)
+    # As client-go writes it, which leaves the message where it is: a short type, the message, two empty texts.
+    size = data[5]
+    after = 6 + size
+    if data[4] == 0x0A and size < 0x80 and after < end and data[after] == 0x12:
+        api_version, kind = _type_meta(data[6:after])
+        pos, stop = span(data, after + 1, end)
+        if body[stop:] == b'\x1a\0"\0':
+            return _Opened(data, pos, stop, api_version, kind)
+    found = _read(ENVELOPE, data, len(MAGIC), end)
+    raw = found["raw"] or b""
+    return _Opened(Buffer.of(raw), 0, len(raw), found.get("apiVersion", ""), found.get("kind", ""))
+
+
+@lru_cache(1024)
+def _type_meta(message: bytes) -> tuple[str, str]:
+    """The `apiVersion` and `kind` of an envelope: a few that come again and again."""
+    found = _read(TYPE_META, Buffer.of(message), 0, len(message))
+    return found.get("apiVersion", ""), found.get("kind", "")
 
 
 def _claimed(api_version: str, kind: str, default: GroupVersionKind | None) -> GroupVersionKind:
@@ -69,10 +103,10 @@ def _claimed(api_version: str, kind: str, default: GroupVersionKind | None) -> G
     return claimed.with_kind(kind)
 
 
-def _read(message: str, data: bytes, pos: int) -> Object:
+def _read(message: str, data: Buffer, pos: int, end: int) -> Object:
     """Reads a message, in bounded depth."""
     try:
-        tree: Object = reader(message)(data + PADDING, pos, len(data))
+        tree: Object = reader(message)(data, pos, end)
     except RecursionError:
         raise MalformedError(codec.TOO_DEEP) from None
     except UnicodeDecodeError as error:

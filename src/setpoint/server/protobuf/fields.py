@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from setpoint.objects.tree import Json
-from setpoint.server.protobuf.wire import VARINT, MalformedError, skip, span, varint
+from setpoint.server.protobuf.wire import VARINT, Buffer, MalformedError, skip, span, varint
 
 _DOUBLE = struct.Struct("<d")
 
@@ -20,7 +20,7 @@ def base64(data: bytes, pos: int, end: int) -> str:
 
 
 def entry(
-    data: bytes, pos: int, stop: int, end: int, read: Callable[[bytes, int, int], Json], found: dict[str, Json]
+    data: Buffer, pos: int, stop: int, end: int, read: Callable[[Buffer, int, int], Json], found: dict[str, Json]
 ) -> None:
     """Reads one entry of a map: the message between `pos` and `stop`; `end` is where the message around it ends."""
     # Nearly every entry is a short key and a short value, in this order and nothing else.

@@ -30,6 +30,7 @@ _REMEMBERED, _SHORT = 2048, 32
 # What generated functions call, and these functions themselves: at most one for each message of the table.
 _names: dict[str, Any] = {
     "MalformedError": wire.MalformedError,
+    "TOO_MANY": wire.TOO_MANY,
     "TRUNCATED": wire.TRUNCATED,
     "base64": rare.base64,
     "boolean": wire.boolean,
@@ -45,11 +46,11 @@ _names: dict[str, Any] = {
 
 
 class Read(Protocol):
-    def __call__(self, data: bytes, pos: int, end: int, found: Any = None) -> Json: ...
+    def __call__(self, data: wire.Buffer, pos: int, end: int, found: Any = None) -> Json: ...
 
 
 def reader(message: str) -> Read:
-    """The function that reads a message, given its full name. `data` must have `wire.PADDING` behind it."""
+    """The function that reads a message, given its full name."""
     found: Read = _names[_name(message)]
     return found
 
@@ -59,7 +60,7 @@ def _name(message: str) -> str:
     name = message.replace(".", "_")
     if name not in _names:
 
-        def first(data: bytes, pos: int, end: int, found: Any = None) -> Json:
+        def first(data: wire.Buffer, pos: int, end: int, found: Any = None) -> Json:
             _define(message, name)
             return reader(message)(data, pos, end, found)
 
@@ -83,9 +84,9 @@ def _remembering(read: Read) -> Read:
 
     @lru_cache(_REMEMBERED)
     def remembered(message: bytes) -> Json:
-        return read(message + wire.PADDING, 0, len(message))
+        return read(wire.Buffer(message + wire.PADDING), 0, len(message))
 
-    def read_once(data: bytes, pos: int, end: int, found: Any = None) -> Json:
+    def read_once(data: wire.Buffer, pos: int, end: int, found: Any = None) -> Json:
         return remembered(data[pos:end]) if end - pos <= _SHORT else read(data, pos, end)
 
     return read_once
@@ -258,6 +259,8 @@ def _several(field: Field, size: int, test: str) -> Iterator[str]:
     elif field.type == "string":
         yield "    values.append(data[pos:stop].decode())"
     else:
+        yield "    data.left -= 1"
+        yield "    if data.left < 0: raise MalformedError(TOO_MANY)"
         yield f"    values.append({read}(data, pos, stop))"
     yield "    pos = stop"
     yield "    if pos >= end: break"

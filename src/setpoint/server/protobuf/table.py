@@ -12,6 +12,7 @@ import msgspec
 
 SCALARS = frozenset(("string", "bytes", "bool", "int32", "int64", "double"))
 ENVELOPE = "k8s.io.apimachinery.pkg.runtime.Unknown"
+TYPE_META = "k8s.io.apimachinery.pkg.runtime.TypeMeta"
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 
 

@@ -41,7 +41,8 @@ def micro_time(fields: Object) -> str | None:
     micros = nanos // 1000 if nanos >= 0 else -(-nanos // 1000)
     if not micros and seconds == _ZERO_SECONDS:
         return None
-    return _moment(seconds, micros).isoformat(timespec="microseconds") + "Z"
+    moment = _moment(seconds, micros)
+    return moment.isoformat() + ("Z" if moment.microsecond else ".000000Z")
 
 
 def _moment(seconds: int, micros: int) -> datetime:
