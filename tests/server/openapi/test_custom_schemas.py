@@ -79,6 +79,15 @@ def test_publishing_leaves_the_definition_as_it_is() -> None:
         assert custom.definitions(resource, v2=v2) == first
 
 
+def test_a_schema_as_deep_as_bodies_may_be_is_published_whole() -> None:
+    schema: Tree = {"type": "string", "description": "the bottom"}
+    for _ in range(120):
+        schema = {"type": "object", "properties": {"a": schema}}
+    found = custom.definitions(served(schema), v2=True)[WIDGET]
+    assert "the bottom" in str(custom.definitions(served(schema))[WIDGET])
+    assert b"the bottom" in gnostic.named_schema(WIDGET, found)
+
+
 @pytest.mark.parametrize("v2", [False, True])
 def test_a_schema_too_deep_to_walk_is_any_object(v2: bool) -> None:
     schema: Tree = {"type": "object"}
