@@ -6,14 +6,14 @@ Patterns match the whole text (never just up to a final newline) and take time l
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 from setpoint.objects.gotext import byte_length
 from setpoint.objects.ids import SUFFIX_LENGTH, Ids
 
-NameRule: TypeAlias = Callable[[str, bool], tuple[str, ...]]
+NameRule: TypeAlias = Callable[[str, bool], Sequence[str]]
 
 LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253

@@ -20,18 +20,19 @@ def _text(value: Json, before: Json, message: str | None, touched: bool) -> str:
     if touched and value == before and type(value) is type(before):
         touched = False
     if type(value) is list:
-        old = before if type(before) is list else []
-        items = (_text(item, old[at] if at < len(old) else None, message, touched) for at, item in enumerate(value))
+        others = before if type(before) is list else []
+        old_items = [*others, *[None] * (len(value) - len(others))]
+        items = (_text(item, old, message, touched) for item, old in zip(value, old_items, strict=False))
         return f"[{','.join(items)}]"
     if type(value) is not dict or message is None:
         return compact_json(value)
     fields = _fields(message)
-    old = before if type(before) is dict else {}
+    old_fields: Object = before if type(before) is dict else {}
     parts = []
     for name in sorted(value) if touched else _ordered(value, fields):
         field = fields.get(name)
         inner = None if field is None or field.is_map else field.type
-        parts.append(f"{compact_json(name)}:{_text(value[name], old.get(name), inner, touched)}")
+        parts.append(f"{compact_json(name)}:{_text(value[name], old_fields.get(name), inner, touched)}")
     return f"{{{','.join(parts)}}}"
 
 

@@ -170,7 +170,7 @@ def _reader(
 
 
 def _join(head: str, rest: str) -> str:
-    return head + rest if rest[0] == "[" else f"{head}.{rest}"
+    return head + rest if rest[:1] == "[" else f"{head}.{rest}"
 
 
 def _constant(value: Json) -> Callable[[], Json]:

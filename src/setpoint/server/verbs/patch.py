@@ -182,11 +182,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
 
     def merged(live: Object | None) -> Object:
         tree = manager.apply(live, config, options.field_manager, force=options.force)
-        try:
-            resource.shape.complete(tree)
-        except ValueError as error:
-            raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
-        resource.strategy.default(tree)
+        complete(resource, tree)
         return tree
 
     def applied(live: Object) -> Object:
@@ -218,6 +214,15 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         attempts=PATCH_ATTEMPTS,
         create=None if info.subresource else created,
     )
+
+
+def complete(resource: Resource, tree: Object) -> None:
+    """Gives an object that a configuration was merged into the shape and the defaults of its kind."""
+    try:
+        resource.shape.complete(tree)
+    except ValueError as error:
+        raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
+    resource.strategy.default(tree)
 
 
 def _plain_json(body: bytes) -> Object | None:

@@ -2,7 +2,6 @@
 
 from setpoint.objects import conditions, labels, meta
 from setpoint.objects.errors import (
-    APIError,
     BadRequest,
     Conflict,
     InternalError,
@@ -13,6 +12,7 @@ from setpoint.objects.errors import (
 from setpoint.objects.gvk import GroupResource
 from setpoint.objects.tree import Object
 from setpoint.server.answer import json_answer
+from setpoint.server.builtin_shape import shape_of
 from setpoint.server.context import Context
 from setpoint.server.decode import read_body
 from setpoint.server.delete_options import DeleteOptions, from_tree
@@ -31,7 +31,7 @@ _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 async def bind(context: Context, resource: Resource) -> Response:
     """POST of a Binding: puts a pod on a node. Also answers for the resource `bindings`, whose body names the pod."""
     options = write_options(context, "CreateOptions")
-    tree = _body(context, "Binding")
+    tree = _body(context, "Binding", "io.k8s.api.core.v1.Binding")
     metadata, target = tree.get("metadata") or {}, tree.get("target") or {}
     pods = context.registry.resource("", "v1", "pods") or resource
     name = context.info.name or str(metadata.get("name", ""))
@@ -67,7 +67,7 @@ def _bound(context: Context, pods: Resource, pod: Object, node: str, metadata: O
 async def evict(context: Context, resource: Resource) -> Response:
     """POST of an Eviction: deletes a pod, if the disruption budgets allow it."""
     write_options(context, "CreateOptions")
-    tree = _body(context, "Eviction")
+    tree = _body(context, "Eviction", "io.k8s.api.policy.v1.Eviction")
     metadata, name = tree.get("metadata") or {}, context.info.name
     if metadata.get("name", name) != name:
         raise BadRequest("name in URL does not match name in Eviction object")
@@ -129,11 +129,16 @@ async def issue_token(context: Context, resource: Resource) -> Response:
         await read(context, resource)
     except NotFound:
         raise NotFound.of(resource.group_resource, context.info.name) from None
-    raise APIError("this server issues no tokens for service accounts")
+    raise BadRequest("this server issues no tokens for service accounts")
 
 
-def _body(context: Context, kind: str) -> Object:
+def _body(context: Context, kind: str, definition: str) -> Object:
+    """The body of a request, which must be of the kind."""
     tree = read_body(context, kind, custom=False, look_twice=False).tree
     if type(tree) is not dict or tree.get("kind", kind) != kind:
         raise BadRequest(f"the body of the request must be a {kind}")
+    try:
+        shape_of(definition).admit(tree)
+    except ValueError as error:
+        raise BadRequest.cannot_handle(kind, "v1", str(error)) from None
     return tree

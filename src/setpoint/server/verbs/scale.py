@@ -27,7 +27,14 @@ from setpoint.server.resource import Resource
 from setpoint.server.storage import Storage
 from setpoint.server.strategy import Strategy
 from setpoint.server.verbs.get import read
-from setpoint.server.verbs.patch import APPLY, check_media_type, patched_object, read_configuration, read_patch
+from setpoint.server.verbs.patch import (
+    APPLY,
+    check_media_type,
+    complete,
+    patched_object,
+    read_configuration,
+    read_patch,
+)
 from setpoint.server.writing import PATCH_ATTEMPTS, Written, refuse_name, update_object
 
 _GROUP, _VERSION = SCALE_VERSION.split("/")
@@ -84,7 +91,7 @@ async def patch_scale(context: Context, resource: Resource) -> Response:
 
         def changed(scale: Object) -> Object:
             tree = manager.apply(scale, config, options.field_manager, force=options.force)
-            _scales().shape.complete(tree)
+            complete(_scales(), tree)
             return tree
 
     else:
