@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import copy
+from setpoint.server.builtin import resources
 from setpoint.server.protobuf import decode
 from setpoint.server.protobuf.table import META, table
 from setpoint.server.protobuf.values import SPECIAL
@@ -15,6 +17,8 @@ from .bodies import body, cases, field
 
 PAIRS = Path(__file__).parents[3].parent / "shared" / "protobuf"
 OBJECTS = cases("objects.yaml")
+SERVED = {resource.gvk: resource for resource in resources()}
+SENT = [case for case in OBJECTS if GroupVersionKind.of(case["sent"]) in SERVED]
 
 
 @pytest.mark.skipif(not PAIRS.is_dir(), reason="the sample objects are not beside the project")
@@ -66,3 +70,13 @@ def test_values_of_two_decodes_are_not_shared() -> None:
     first, second = decode(OBJECTS[1]["body"]), decode(OBJECTS[1]["body"])
     first["spec"]["template"]["spec"]["containers"].clear()
     assert second == OBJECTS[1]["object"]
+
+
+@pytest.mark.parametrize("case", SENT, ids=lambda case: case["name"])
+def test_an_object_is_the_same_whether_it_comes_as_json_or_as_protobuf(case: dict[str, Any]) -> None:
+    resource = SERVED[GroupVersionKind.of(case["sent"])]
+    from_json, from_protobuf = copy(case["sent"]), decode(case["body"])
+    for tree in (from_json, from_protobuf):
+        assert resource.shape.admit(tree) == []
+        resource.strategy.default(tree)
+    assert from_json == from_protobuf

@@ -84,7 +84,7 @@ def _remembering(read: Read) -> Read:
 
     @lru_cache(_REMEMBERED)
     def remembered(message: bytes) -> Json:
-        return read(wire.Buffer(message + wire.PADDING), 0, len(message))
+        return read(wire.Buffer.of(message), 0, len(message))
 
     def read_once(data: wire.Buffer, pos: int, end: int, found: Any = None) -> Json:
         return remembered(data[pos:end]) if end - pos <= _SHORT else read(data, pos, end)
@@ -205,8 +205,9 @@ def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
         return
     if field.type == "double":
         yield f"if pos + {size + 8} > end: raise MalformedError(TRUNCATED)"
-        yield f"found[{name}] = double(data, pos + {size})"
+        yield f"value = double(data, pos + {size})"
         yield f"pos += {size + 8}"
+        yield from _keep(field, "value", "value")
         return
     yield from _span(size)
     if field.is_embedded:
@@ -216,6 +217,7 @@ def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
     elif field.type == "bytes":
         yield from _keep(field, "stop > pos", "data[pos:stop]" if keep_bytes else "base64(data, pos, stop)")
     elif field.type in SPECIAL:
+        # Given twice, which no encoder does, the last counts; Go would merge ports and schemas.
         yield f"value = {_name(field.type)}(data, pos, stop)"
         yield from _keep(field, "value is not None", "value")
     else:
@@ -242,12 +244,9 @@ def _several(field: Field, size: int, test: str) -> Iterator[str]:
     if field.stands_for_message:
         yield "values = found"
     else:
+        empty = "{}" if field.is_map else "[]"
         yield f"values = found.get({name})"
-        yield (
-            f"if values is None: values = found[{name}] = {{}}"
-            if field.is_map
-            else (f"if values is None: values = found[{name}] = []")
-        )
+        yield f"if values is None: values = found[{name}] = {empty}"
     if field.type in _NUMBERS:
         yield f"pos = numbers(data, pos + {size}, end, tag & 7, {_NUMBERS[field.type]}, values)"
         return

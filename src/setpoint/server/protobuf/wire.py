@@ -28,13 +28,11 @@ class MalformedError(ValueError):
 class Buffer(bytes):
     """Bytes to read, with padding behind them, and how many more messages in lists they may hold."""
 
-    left: int
+    left = MAX_ELEMENTS
 
     @classmethod
     def of(cls, data: bytes) -> Self:
-        made = cls(data + PADDING)
-        made.left = MAX_ELEMENTS
-        return made
+        return cls(data + PADDING)
 
 
 def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
