@@ -19,7 +19,7 @@ from setpoint.server.delete_options import DeleteOptions
 from setpoint.server.registry import Registry
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.delete import delete_object
-from setpoint.store.contract import ExpectationFailed, Item
+from setpoint.store.contract import Closed, ExpectationFailed, Item, TooLate
 
 GROUP, RESOURCE = "apiextensions.k8s.io", "customresourcedefinitions"
 PREFIX = f"/{GROUP}/{RESOURCE}/"
@@ -48,6 +48,23 @@ class Definitions:
         for item in (await self._services.store.range(PREFIX)).items:
             await self._settle(item.key)
         await self._rebuild()
+
+    async def follow(self) -> None:
+        """Serves what other servers over the same store write, until the store is closed. Run it beside the server
+        where there are others."""
+        while True:
+            watch = self._services.store.watch(PREFIX)
+            await self._rebuild()
+            try:
+                while True:
+                    await watch.next()
+                    await self._rebuild()
+            except TooLate:
+                continue
+            except Closed:
+                return
+            finally:
+                watch.close()
 
     async def before_create(self, context: Context, resource: Resource, tree: Object) -> None:
         """Refuses new instances of a definition that is on its way out."""

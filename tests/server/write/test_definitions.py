@@ -5,6 +5,7 @@ import asyncio
 from tests.server.write.api import DEFINITIONS, WIDGETS, Api, definition, run, widget
 
 from setpoint.objects.tree import Object
+from setpoint.server.exchange import Request
 from setpoint.server.pipeline import Server
 
 NAME = f"{DEFINITIONS}/widgets.example.com"
@@ -116,5 +117,28 @@ def test_a_server_that_starts_over_a_store_serves_its_definitions() -> None:
         await api.server.start()
         assert (await api("GET", f"{WIDGETS}/w")).body["spec"] == {"size": 1}
         assert await api.store.revision() == revision
+
+    asyncio.run(scenario())
+
+
+def test_a_server_serves_what_another_one_over_the_same_store_defines() -> None:
+    async def scenario() -> None:
+        api = Api()
+        await api.server.start()
+        other = Server(api.store, clock=api.clock)
+        await other.start()
+        following = asyncio.create_task(other.services.definitions.follow())
+        await asyncio.sleep(0)
+        await api("POST", DEFINITIONS, definition())
+        mine, api.server = api.server, other
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (await api("POST", WIDGETS, widget())).status == 201
+        await mine(Request("DELETE", NAME))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (await api("GET", WIDGETS)).status == 404
+        await api.store.close()
+        await following
 
     asyncio.run(scenario())
