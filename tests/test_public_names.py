@@ -1,0 +1,24 @@
+"""`import setpoint as sp`: its names are there, and cost nothing before they are used."""
+
+import subprocess
+import sys
+
+import pytest
+
+import setpoint as sp
+
+
+@pytest.mark.parametrize("name", sp.__all__)
+def test_a_public_name_is_there(name: str) -> None:
+    assert getattr(sp, name) is not None
+
+
+def test_a_name_that_is_not_there_is_an_ordinary_mistake() -> None:
+    with pytest.raises(AttributeError, match="module 'setpoint' has no attribute 'Nothing'"):
+        _ = sp.Nothing  # type: ignore[attr-defined]
+
+
+def test_importing_setpoint_imports_nothing_else_of_it() -> None:
+    code = "import sys, setpoint; print([name for name in sys.modules if name.startswith('setpoint.')])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
