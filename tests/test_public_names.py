@@ -15,7 +15,7 @@ def test_a_public_name_is_there(name: str) -> None:
 
 def test_a_name_that_is_not_there_is_an_ordinary_mistake() -> None:
     with pytest.raises(AttributeError, match="module 'setpoint' has no attribute 'Nothing'"):
-        _ = sp.Nothing  # type: ignore[attr-defined]
+        _ = sp.Nothing
 
 
 def test_importing_setpoint_imports_nothing_else_of_it() -> None:
