@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.server.openapi.protobuf_reader import named, read
 from tests.server.plain.asking import Tree, definition
 
 from setpoint.schema.crd.definition import CustomResourceDefinition
@@ -112,3 +113,9 @@ def test_a_schema_too_deep_to_walk_is_any_object(v2: bool) -> None:
 )
 def test_nothing_that_a_definition_says_breaks_the_document_of_all(schema: Tree) -> None:
     assert gnostic.named_schema("com.ex.v1.Odd", schema)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_whether_further_fields_are_allowed_is_told_either_way(allowed: bool) -> None:
+    written = read(gnostic.named_schema("A", {"additionalProperties": allowed}))
+    assert named(written[1])["A"] == {21: [b"\x10\x01" if allowed else b"\x10\x00"]}

@@ -1,18 +1,59 @@
 """The OpenAPI documents: what kubectl looks for in them, their addresses, and that they follow definitions at once."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.server.openapi.protobuf_reader import named, read
+from tests.server.openapi import gnostic_reader
 from tests.server.plain.asking import DEFINITIONS, Asking, Tree, asking, header
 
 from setpoint.objects.gvk import GroupVersion
+from setpoint.server.openapi import wire
+from setpoint.server.openapi.handler import OpenAPI
 from setpoint.server.openapi.names import operation_id, tag
 
 GVK = "x-kubernetes-group-version-kind"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+# Everything that version 2 can say of a field.
+EVERYTHING: Tree = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["size"],
+            "maxProperties": 300,
+            "minProperties": 1,
+            "properties": {
+                "size": {
+                    "type": "number",
+                    "format": "double",
+                    "minimum": -2.5,
+                    "exclusiveMinimum": True,
+                    "maximum": 9.5,
+                    "exclusiveMaximum": True,
+                    "multipleOf": 0.5,
+                    "title": "Size",
+                    "description": "How large, in \u00fc.",
+                },
+                "name": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^a", "enum": ["a", "ab"]},
+                "list": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": 7,
+                    "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                },
+                "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+                "told": {
+                    "type": "string",
+                    "example": {"a": [1]},
+                    "externalDocs": {"description": "More", "url": "https://example.com"},
+                },
+            },
+        }
+    },
+}
 SUBRESOURCES = {"status": {}, "scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}}
 
 
@@ -203,6 +244,7 @@ async def test_who_has_a_document_already_is_only_told_so(path: str) -> None:
         again = await server.ask(path, if_none_match=f'"other", W/{etag}')
         assert (again.status, again.body) == (304, b"")
         assert (await server.ask(path, if_none_match='"other"')).status == 200
+        assert (await server.ask(path, if_none_match="*")).status == 304
 
 
 async def test_only_the_documents_that_a_definition_is_in_change_with_it() -> None:
@@ -263,39 +305,45 @@ async def test_documents_can_only_be_read(path: str) -> None:
 
 async def test_the_protobuf_form_says_the_same_as_the_json() -> None:
     async with asking() as server:
-        await server.define(schema={"type": "object", "properties": {"size": {"type": "integer", "minimum": -2.5}}})
+        await server.define(schema=EVERYTHING)
         response = await server.ask("/openapi/v2", accept=PROTOBUF)
         assert response.content_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
         assert isinstance(response.body, bytes)
-        document, tree = read(response.body), await server.get("/openapi/v2")
-        assert document[1] == [b"2.0"]
-        paths = named(read(document[8][0])[2])
-        assert paths.keys() == tree["paths"].keys()
-        definitions = named(read(document[9][0])[1])
-        assert definitions.keys() == tree["definitions"].keys()
-        for name, fields in definitions.items():
-            wanted = tree["definitions"][name]
-            properties = named(read(fields[25][0])[1]) if 25 in fields else {}
-            assert properties.keys() == wanted.get("properties", {}).keys(), name
-            assert [str(field, "utf-8") for field in fields.get(19, ())] == wanted.get("required", []), name
-            assert _extensions(fields, 31) == {key: wanted[key] for key in wanted if key.startswith("x-")}, name
-        size = named(read(definitions["com.ex.v1.Widget"][25][0])[1])["size"]
-        assert size == {9: [-2.5], 22: [b"\x0a\x07integer"]}
+        tree = await server.get("/openapi/v2")
+        assert tree["definitions"]["com.ex.v1.Widget"]["properties"]["spec"] == EVERYTHING["properties"]["spec"]
+        assert gnostic_reader.document(response.body) == tree
 
 
 async def test_old_kubectl_finds_the_dry_run_of_a_patch_in_the_protobuf_form() -> None:
     async with asking() as server:
         response = await server.ask("/openapi/v2", accept=PROTOBUF)
         assert isinstance(response.body, bytes)
-        paths = named(read(read(response.body)[8][0])[2])
-        patch = read(paths["/api/v1/namespaces/{namespace}/pods/{name}"][8][0])
-        assert _extensions(patch, 13)[GVK] == {"group": "", "kind": "Pod", "version": "v1"}
-        # parameter (1), not of the body (2), of the query (3): its place (2) and name (4)
-        queries = [read(read(read(found)[1][0])[2][0]) for found in patch[8] if 2 in read(read(found)[1][0])]
-        names = {(read(found[3][0])[2][0], read(found[3][0])[4][0]) for found in queries}
-        assert (b"query", b"dryRun") in names
+        patch = gnostic_reader.document(response.body)["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
+        assert patch[GVK] == {"group": "", "kind": "Pod", "version": "v1"}
+        assert ("query", "dryRun") in {(parameter["in"], parameter["name"]) for parameter in patch["parameters"]}
 
 
-def _extensions(fields: dict[int, list[Any]], number: int) -> Tree:
-    """The extensions, whose values are YAML; ours are JSON, which is YAML too."""
-    return {name: json.loads(value[2][0]) for name, value in named(fields.get(number, [])).items()}
+async def test_version_2_knows_no_defaults() -> None:
+    async with asking() as server:
+        for name, schema in (await server.get("/openapi/v2"))["definitions"].items():
+            for field in schema.get("properties", {}).values():
+                assert not isinstance(field, dict) or "default" not in field, name
+
+
+async def test_documents_of_the_past_are_not_kept() -> None:
+    async with asking() as server:
+        (openapi,) = (found for found in server.server._plain if isinstance(found, OpenAPI))
+        for number in range(3):
+            await server.define(plural=f"widget{number}s", versions=("v1",))
+            await server.get("/openapi/v3/apis/ex.com/v1")
+            await server.get("/openapi/v3/version")
+        assert len(openapi._documents) == 2
+
+
+@pytest.mark.parametrize(("number", "wanted"), [(5, b"\x08\x05"), (300, b"\x08\xac\x02"), (0, b"")])
+def test_numbers_take_as_many_bytes_as_they_need(number: int, wanted: bytes) -> None:
+    assert wire.integer(1, number) == wanted
+
+
+def test_a_negative_number_takes_ten_bytes() -> None:
+    assert wire.integer(1, -1) == b"\x08" + b"\xff" * 9 + b"\x01"

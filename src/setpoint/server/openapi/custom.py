@@ -101,7 +101,7 @@ def _node(schema: Object, *, v2: bool) -> Object:
             continue
         if keyword in ("properties", "items", "type") and opaque:
             # Whatever may be null has no type in version 2; of what keeps unknown fields only an object loses its own.
-            if keyword == "type" and not schema.get("nullable") and value not in ("object", "array"):
+            if keyword == "type" and not schema.get("nullable") and value != "object":
                 found[keyword] = value
         elif keyword == "properties" and isinstance(value, dict):
             found[keyword] = _fields(value, v2=v2)
