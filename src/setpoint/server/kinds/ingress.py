@@ -184,7 +184,7 @@ def _parameters(tree: Object, _now: datetime) -> str:
     found = lookup(tree, "spec", "parameters")
     if found is None:
         return NONE
-    group = f".{found['apiGroup']}" if "apiGroup" in found else ""
+    group = f".{found['apiGroup']}" if found.get("apiGroup") is not None else ""
     return f"{found.get('kind', '')}{group}/{found.get('name', '')}"
 
 
@@ -201,7 +201,7 @@ class IngressClassStrategy(Rules):
     def default(self, tree: Object) -> None:
         parameters = lookup(tree, "spec", "parameters")
         if parameters is not None:
-            parameters.setdefault("scope", "Cluster")
+            parameters["scope"] = parameters.get("scope") or "Cluster"
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}

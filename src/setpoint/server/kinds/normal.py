@@ -111,7 +111,7 @@ def _struct(definition: str) -> Convert:
             if default or not go.is_pointer:
                 always.append((field, made))
         elif go.is_always_written and not is_struct:
-            always.append((field, _constant(_blank(place))))
+            always.append((field, _constant(None if go.is_pointer else _blank(place))))
         elif empty is not None and not go.is_pointer and not go.omits_zero:
             always.append((field, empty))
         fields[field] = _Field(
