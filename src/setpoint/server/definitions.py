@@ -5,6 +5,7 @@ and puts a new registry in place. A deleted definition first takes its instances
 definition.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from setpoint.objects import meta
@@ -38,6 +39,10 @@ class Definitions:
     def __init__(self) -> None:
         self._services: Services
         self._served: dict[str, _Served] = {}
+        # Every definition in the store, by key, with the revision it was read at.
+        self._parsed: dict[str, tuple[int, CustomResourceDefinition]] = {}
+        # The revision of the store that the registry in place was made at: an older one never replaces it.
+        self._revision = 0
 
     def attach(self, services: Services) -> None:
         """Tells whose definitions these are."""
@@ -45,7 +50,7 @@ class Definitions:
 
     async def load(self) -> None:
         """Serves what the store has."""
-        for item in (await self._services.store.range(PREFIX)).items:
+        for item, _ in await self._all():
             await self._settle(item.key)
         await self._rebuild()
 
@@ -66,14 +71,14 @@ class Definitions:
             finally:
                 watch.close()
 
-    async def before_create(self, context: Context, resource: Resource, tree: Object) -> None:
+    def before_create(self, resource: Resource, name: str) -> None:
         """Refuses new instances of a definition that is on its way out."""
         if resource.crd is None:
             return
         current = self._services.registry.definitions.get(resource.crd.name)
         if current is not None and current.is_true(conditions.TERMINATING):
             why = "create not allowed while custom resource definition is terminating"
-            raise Forbidden.of(resource.group_resource, tree["metadata"].get("name", ""), why)
+            raise Forbidden.of(resource.group_resource, name, why)
 
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
         """Follows up the write of a definition."""
@@ -97,6 +102,22 @@ class Definitions:
             await self._free_names(tree["spec"]["group"])
             await self._rebuild()
 
+    async def _all(self) -> list[tuple[Item, CustomResourceDefinition]]:
+        """All definitions in the store."""
+        return self._read((await self._services.store.range(PREFIX)).items)
+
+    def _read(self, items: Sequence[Item]) -> list[tuple[Item, CustomResourceDefinition]]:
+        """Each with what it says; only those that changed are read again."""
+        known, self._parsed = self._parsed, {}
+        found = []
+        for item in items:
+            revision, crd = known.get(item.key, (0, None))
+            if crd is None or revision != item.revision:
+                crd = CustomResourceDefinition.parse(self._resource.item(item))
+            self._parsed[item.key] = item.revision, crd
+            found.append((item, crd))
+        return found
+
     async def _settle(self, key: str) -> None:
         """Gives a definition its names and, if it has them all, establishes it."""
         store, clock = self._services.store, self._services.clock
@@ -104,7 +125,12 @@ class Definitions:
             tree = self._resource.item(item)
             if meta.is_being_deleted(tree):
                 return
-            others = [self._resource.item(other) for other in (await store.range(PREFIX)).items if other.key != key]
+            group = tree["spec"]["group"]
+            others = [
+                self._resource.item(other)
+                for other, crd in await self._all()
+                if other.key != key and crd.spec.group == group
+            ]
             settled = conditions.settle_names(tree, others, clock)
             settled = conditions.judge_approval(settled, clock)
             settled = conditions.establish(settled, clock)
@@ -113,8 +139,8 @@ class Definitions:
 
     async def _free_names(self, group: str) -> None:
         """Lets the other definitions of a group have the names that became free."""
-        for item in (await self._services.store.range(PREFIX)).items:
-            if self._resource.item(item)["spec"]["group"] == group:
+        for item, crd in await self._all():
+            if crd.spec.group == group:
                 await self._settle(item.key)
 
     async def _clean_up(self, context: Context, name: str) -> None:
@@ -175,10 +201,13 @@ class Definitions:
 
     async def _rebuild(self) -> None:
         """Puts a registry in place that serves what the store has now. What did not change is kept."""
+        page = await self._services.store.range(PREFIX)
+        if page.revision < self._revision:
+            return
+        self._revision = page.revision
         definitions: dict[str, CustomResourceDefinition] = {}
         served: dict[str, _Served] = {}
-        for item in (await self._services.store.range(PREFIX)).items:
-            crd = CustomResourceDefinition.parse(self._resource.item(item))
+        for item, crd in self._read(page.items):
             definitions[crd.name] = crd
             if conditions.is_served(crd):
                 served[crd.name] = self._serve(crd, item.revision)

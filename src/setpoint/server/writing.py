@@ -63,6 +63,7 @@ async def create_object(
         None,
         options.dry_run,
     )
+    context.services.definitions.before_create(resource, operation.name)
     await context.services.admission.mutate(context, operation)
     tree = operation.object or tree
     _remove_duplicate_owners(context, tree["metadata"], after_admission=True)
@@ -82,7 +83,6 @@ async def _store_new(
             _prepare_for_create(resource, tree)
             await _allocate(context, resource, tree, None)
             _check_new(context, resource, tree)
-            await services.definitions.before_create(context, resource, tree)
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
         key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
@@ -201,9 +201,15 @@ async def update_object(
     item = await store.get(key)
     for _ in range(attempts):
         if item is None:
-            if create is not None:
+            if create is None:
+                raise NotFound.of(resource.group_resource, name)
+            try:
                 return await create()
-            raise NotFound.of(resource.group_resource, name)
+            except AlreadyExists:
+                # Somebody else was faster: then it is an update after all.
+                item = await store.get(key)
+                if item is None:
+                    raise
         old = resource.item(item)
         new = transform(resource.item(item))
         _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)

@@ -205,3 +205,29 @@ def test_an_event_leaves_the_log_by_itself() -> None:
         assert (await api("GET", "/api/v1/namespaces/default/events/e")).status == 404
 
     run(scenario)
+
+
+class Rival:
+    """Creates an object of the same name just before a create is stored."""
+
+    def __init__(self) -> None:
+        self.act: Act | None = None
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        act, self.act = self.act, None
+        if act is not None:
+            await act()
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        """Has no objections."""
+
+
+def test_an_apply_that_finds_a_rival_has_created_the_object_is_applied_to_it() -> None:
+    rival = Rival()
+
+    async def scenario(api: Api) -> None:
+        rival.act = lambda: api("POST", CONFIG_MAPS, config_map(theirs="1"))
+        answer = await api.apply(f"{CONFIG_MAPS}/a", config_map(mine="2"))
+        assert (answer.status, answer.body["data"]) == (200, {"theirs": "1", "mine": "2"})
+
+    run(scenario, admission=[rival])
