@@ -4,11 +4,12 @@ The order is that of discovery, which decides what a short name means that sever
 published definitions, the rules of each kind from `setpoint.server.kinds`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.server import kinds
 from setpoint.server.builtin_shape import shape_of
@@ -176,7 +177,7 @@ def resources() -> list[Resource]:
             storage = Storage(stored.group, row.resource, row.scope == "N", str(stored), row.kind)
             storage = storages.setdefault(storage.prefix, storage)
             family = families.setdefault(storage.prefix, {})
-            strategy = kinds.strategy_for(gv.group, row.kind) or Strategy()
+            rules = partial(_rules, gv.group, row.kind)
             resource = Resource(
                 group=gv.group,
                 version=gv.version,
@@ -184,7 +185,7 @@ def resources() -> list[Resource]:
                 kind=row.kind,
                 namespaced=row.scope == "N",
                 storage=storage,
-                strategy=strategy,
+                make_strategy=rules,
                 make_shape=partial(shape_of, definitions[gvk]),
                 singular=row.kind.lower(),
                 list_kind=f"{row.kind}List",
@@ -193,12 +194,20 @@ def resources() -> list[Resource]:
                 verbs=row.verbs,
                 subresources={name: _subresource(row.kind, name) for name in row.subresources.split()},
                 definition=definitions[gvk],
-                convert=strategy.convert,
+                convert=partial(_convert, rules),
                 family=family,
             )
             family[api_version] = resource
             found.append(resource)
     return found
+
+
+def _rules(group: str, kind: str) -> Strategy:
+    return kinds.strategy_for(group, kind) or Strategy()
+
+
+def _convert(rules: Callable[[], Strategy], tree: Object, from_version: str, to_version: str) -> Object:
+    return rules().convert(tree, from_version, to_version)
 
 
 def _subresource(kind: str, name: str) -> Subresource:

@@ -147,7 +147,7 @@ def resources_of(crd: CustomResourceDefinition, since: int) -> list[Resource]:
             kind=names.kind,
             namespaced=storage.namespaced,
             storage=storage,
-            strategy=CustomStrategy(version),
+            make_strategy=partial(CustomStrategy, version),
             make_shape=partial(CustomShape, version),
             singular=names.singular,
             list_kind=names.list_kind,

@@ -52,7 +52,8 @@ class Resource:
     kind: str
     namespaced: bool
     storage: Storage
-    strategy: Strategy
+    # Makes the rules of the kind, when they are first needed: a server starts without those that nobody asks for.
+    make_strategy: Callable[[], Strategy] = field(repr=False)
     singular: str = ""
     list_kind: str = ""
     short_names: Sequence[str] = ()
@@ -102,6 +103,10 @@ class Resource:
     @cached_property
     def api_version(self) -> str:
         return str(GroupVersion(self.group, self.version))
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        return self.make_strategy()
 
     @cached_property
     def shape(self) -> Shape:

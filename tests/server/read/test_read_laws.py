@@ -57,7 +57,7 @@ THINGS = Resource(
     kind="Thing",
     namespaced=True,
     storage=Storage("", "things", True, "v1", "Thing"),
-    strategy=Phased(),
+    make_strategy=Phased,
     definition="a built-in one",
 )
 

@@ -6,12 +6,11 @@ exact way where something is not.
 """
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.tree import Json
-from setpoint.schema.cel import Rules, compile_rules
 from setpoint.schema.compile.generator import Generator
 from setpoint.schema.compile.source import Function, Walk
 from setpoint.schema.defaulting import default, drop_nulls
@@ -23,6 +22,9 @@ from setpoint.schema.pruning import prune
 from setpoint.schema.ratchet import correlate
 from setpoint.schema.references import Resolve, ResolvingView, View, plain_view
 from setpoint.schema.violations import NO_PATH, find_violations
+
+if TYPE_CHECKING:
+    from setpoint.schema.cel import Rules
 
 __all__ = ["Admission", "CompiledSchema", "EmbeddedResourceError", "compile_schema"]
 
@@ -53,8 +55,10 @@ class CompiledSchema:
         self._both = self._generator.entry(schema, Walk.BOTH, root)
 
     @cached_property
-    def rules(self) -> Rules | None:
+    def rules(self) -> "Rules | None":
         """The CEL rules of the schema, or None where it has none. They are asked by `validation.validate_object`."""
+        from setpoint.schema.cel import compile_rules  # many schemas have none, and CEL is much to read
+
         return compile_rules(self.schema, root=self.root)
 
     def prune(self, tree: Json) -> list[str]:

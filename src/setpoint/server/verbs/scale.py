@@ -55,7 +55,7 @@ def _scales() -> Resource:
         kind="Scale",
         namespaced=True,
         storage=Storage(_GROUP, "scales", True, SCALE_VERSION, "Scale"),
-        strategy=Strategy(),
+        make_strategy=Strategy,
         definition=_DEFINITION,
         make_shape=lambda: shape_of(_DEFINITION),
     )
