@@ -166,6 +166,8 @@ def label_value(text: str) -> tuple[str, ...]:
 
 def config_key(text: str) -> tuple[str, ...]:
     """A key of the data of a ConfigMap or Secret, which may become the name of a file."""
+    if len(text) <= LABEL_LENGTH and text[:1] != "." and _match_config_key(text):
+        return ()
     errors = []
     if byte_length(text) > SUBDOMAIN_LENGTH:
         errors.append(_too_long(SUBDOMAIN_LENGTH))

@@ -39,7 +39,9 @@ def parse_micro_time(text: str) -> datetime:
 
 def format_time(moment: datetime) -> str:
     """A `Time`: `2026-01-31T12:00:00Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def format_micro_time(moment: datetime) -> str:
