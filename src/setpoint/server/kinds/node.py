@@ -92,7 +92,7 @@ class NodeStrategy(Strategy):
         one, several = spec.get("podCIDR"), spec.get("podCIDRs")
         if one and (not several or several[0] != one):
             spec["podCIDRs"] = [one]
-        elif several and not one:
+        elif several and several[0] and not one:
             spec["podCIDR"] = several[0]
         if "capacity" in status:
             status.setdefault("allocatable", {**status["capacity"]})

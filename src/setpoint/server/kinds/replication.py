@@ -106,12 +106,13 @@ def _validate_template(template: Object | None, selector: dict[str, str], path: 
 def _validate_counts(status: Object) -> list[FieldError]:
     names = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     found = non_negative_fields(status, "status", *names, "observedGeneration")
+    counts = {name: status.get(name, 0) for name in names}
     for name in names[1:]:
-        if status.get(name, 0) > status.get("replicas", 0):
-            found.append(invalid(child("status", name), status[name], "cannot be greater than status.replicas"))
-    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
+        if counts[name] > counts["replicas"]:
+            found.append(invalid(child("status", name), counts[name], "cannot be greater than status.replicas"))
+    if counts["availableReplicas"] > counts["readyReplicas"]:
         why = "cannot be greater than readyReplicas"
-        found.append(invalid("status.availableReplicas", status["availableReplicas"], why))
+        found.append(invalid("status.availableReplicas", counts["availableReplicas"], why))
     return found
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, key, not_supported, required
+from setpoint.objects.gotext import RawJson, quote
 from setpoint.objects.metavalidation import validate_labels
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
 from setpoint.objects.tree import Object
@@ -415,13 +416,13 @@ def _validate_unique_ports(ports: list[Object]) -> list[FieldError]:
         node_ports.add(node_port)
         number = (protocol, entry.get("port", 0))
         if number in numbers:
-            found.append(duplicate(place, {**_NO_PORT, "Protocol": protocol, "Port": number[1]}))
+            found.append(duplicate(place, RawJson(_PORT % (quote(protocol), number[1]))))
         numbers.add(number)
     return found
 
 
-# What the API shows of a repeated port is a struct of its own.
-_NO_PORT = {"Name": "", "Protocol": "", "AppProtocol": None, "Port": 0, "TargetPort": 0, "NodePort": 0}
+# What the API shows of a repeated port is a struct of its own, in its own order.
+_PORT = '{"Name":"","Protocol":%s,"AppProtocol":null,"Port":%d,"TargetPort":0,"NodePort":0}'
 
 
 def _validate_affinity(spec: Object) -> list[FieldError]:
