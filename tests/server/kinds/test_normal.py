@@ -77,7 +77,7 @@ def test_amounts_have_one_way_to_be_written(sent: Any, served: str) -> None:
 
 def test_times_are_in_utc_and_bytes_have_one_encoding() -> None:
     event = _normal(
-        "Event", {"firstTimestamp": "2024-01-01T02:00:00+02:00", "eventTime": "2024-01-01T02:00:00.5+02:00"}
+        "Event", {"firstTimestamp": "2024-01-01T02:00:00+02:00", "eventTime": "2024-01-01T02:00:00.500000+02:00"}
     )
     assert event["firstTimestamp"] == "2024-01-01T00:00:00Z"
     assert event["eventTime"] == "2024-01-01T00:00:00.500000Z"
