@@ -11,7 +11,14 @@ from typing import Protocol
 from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock, SystemClock
-from setpoint.objects.errors import APIError, InternalError, MethodNotAllowed, NotFound, Unauthorized
+from setpoint.objects.errors import (
+    APIError,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    ServiceUnavailable,
+    Unauthorized,
+)
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server import bootstrap, builtin
 from setpoint.server.admission import Admission, Chain, NamespaceLifecycle
@@ -37,7 +44,7 @@ from setpoint.server.verbs.subresources import SUBRESOURCES
 from setpoint.server.verbs.update import update
 from setpoint.server.verbs.watch import watch
 from setpoint.server.warnings import warning_headers
-from setpoint.store.contract import Store
+from setpoint.store.contract import Store, StoreError
 
 Verb = Callable[[Context, Resource], Awaitable[Response]]
 
@@ -120,6 +127,9 @@ class Server:
             response = await self._answer(context)
         except APIError as error:
             response = error_answer(request, error)
+        except StoreError as error:
+            _log.error("%s %s failed in the store: %s", request.method, request.path, error)
+            response = error_answer(request, ServiceUnavailable(f"the store does not answer: {error}"))
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
             response = error_answer(request, InternalError.of(f"{type(error).__name__}: {error}"))

@@ -231,3 +231,12 @@ def test_an_apply_that_finds_a_rival_has_created_the_object_is_applied_to_it() -
         assert (answer.status, answer.body["data"]) == (200, {"theirs": "1", "mine": "2"})
 
     run(scenario, admission=[rival])
+
+
+def test_a_store_that_fails_is_no_fault_of_the_request() -> None:
+    async def scenario(api: Api) -> None:
+        await api.store.close()
+        for answer in (await api("POST", CONFIG_MAPS, config_map()), await api("GET", f"{CONFIG_MAPS}/a")):
+            assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
+
+    run(scenario)
