@@ -7,10 +7,11 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.server.http.edge import Client, Edge, Handle, Silent, Ticking, edge, run, soon
+from tests.server.http.edge import Client, Edge, Handle, Silent, Ticking, echo, edge, run, soon
 
 from setpoint.objects.clock import SystemClock
 from setpoint.server.exchange import Frame, Request, Response, Sink, Stream
+from setpoint.server.http.connection import Connection
 from setpoint.server.http.limits import Limits
 from setpoint.server.http.listener import Listener
 
@@ -305,16 +306,23 @@ def test_a_client_that_sends_no_more_still_gets_its_answers(loop: str) -> None:
     run(loop, main())
 
 
-def test_connections_that_come_and_go_leave_nothing_behind(loop: str) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_connections_that_come_and_go_leave_nothing_behind_even_without_the_collector(loop: str, stream: bool) -> None:
     async def main() -> None:
-        async with edge() as server:
-            for _ in range(100):
-                client = await server.connect()
-                await client.ask()
-                client.vanish()
-            await soon(lambda: not server.listener.connections)
+        async with edge(streaming(Silent()) if stream else echo) as server:
             gc.collect()
-            await soon(lambda: len(asyncio.all_tasks()) <= 2)
+            gc.disable()
+            try:
+                for _ in range(50):
+                    client = await watching(server) if stream else await server.connect()
+                    if not stream:
+                        await client.ask()
+                    client.vanish()
+                await soon(lambda: not server.listener.connections)
+                await soon(lambda: len(asyncio.all_tasks()) <= 2)
+                assert not [found for found in gc.get_objects() if isinstance(found, Connection)]
+            finally:
+                gc.enable()
 
     run(loop, main())
 

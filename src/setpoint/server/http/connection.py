@@ -137,6 +137,7 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         elif self._wake is not None:
             self._wake.cancel()
+        del self._parser  # as the task, it knows us as we know it
         self._listener.left(self)
 
     def data_received(self, data: bytes) -> None:
@@ -268,11 +269,19 @@ class Connection(asyncio.Protocol):
         if self._wake is not None:
             self._wake.set_result(None)
         else:
-            self._task = self._loop.create_task(self._answer_all())
+            self._task = self._loop.create_task(self._answer())
+
+    async def _answer(self) -> None:
+        """Answers whatever comes, till the end of the connection. One task does, for one for every request would cost
+        as much as parsing it."""
+        try:
+            await self._answer_all()
+        finally:
+            # The task knows us as we know it: neither should wait for the collector.
+            self._task = self._wake = None
 
     async def _answer_all(self) -> None:
-        """Answers what waits, in order, and then waits for more. One task for a whole connection, for one a request
-        would cost as much as parsing it."""
+        """Answers what waits, in order, and then waits for more."""
         turns, handler = self._turns, self._listener.handler
         while not self._lost:
             if not turns:
