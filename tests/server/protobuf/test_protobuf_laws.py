@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from itertools import groupby
+from random import Random
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,9 @@ from setpoint.server.protobuf.table import SCALARS, nests, table
 from setpoint.server.protobuf.wire import MalformedError, int32, int64, varint
 
 from .bodies import body, cases, content, field, message_in, number, parts
+
+Case: TypeAlias = dict[str, Any]
+Kinds: TypeAlias = tuple[str, dict[str, str]]
 
 OBJECTS = cases("objects.yaml")
 bodies = st.sampled_from([case["body"] for case in OBJECTS])
@@ -53,7 +58,7 @@ def test_a_damaged_body_is_read_or_refused(data: bytes) -> None:
 
 
 @given(st.sampled_from(sorted(table().kinds.items())), st.randoms(use_true_random=False), st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused_as_any_kind(entry, random, message: bytes) -> None:  # type: ignore[no-untyped-def]
+def test_any_bytes_are_read_or_refused_as_any_kind(entry: Kinds, random: Random, message: bytes) -> None:
     api_version, kinds = entry
     is_read_or_refused(body(api_version, random.choice(sorted(kinds)), message))
 
@@ -67,14 +72,12 @@ def test_every_message_can_be_empty_and_every_field_can_be_given(api_version: st
                 check_tree(decode(body(api_version, kind, field(known.number, b""))))
 
 
-def envelope_of(case: dict[str, object], message: bytes) -> bytes:
-    tree = case["object"]
-    assert isinstance(tree, dict)
-    return body(tree["apiVersion"], tree["kind"], message)
+def envelope_of(case: Case, message: bytes) -> bytes:
+    return body(case["object"]["apiVersion"], case["object"]["kind"], message)
 
 
 @given(objects, st.randoms(use_true_random=False))
-def test_the_order_of_fields_does_not_matter(case, random) -> None:  # type: ignore[no-untyped-def]
+def test_the_order_of_fields_does_not_matter(case: Case, random: Random) -> None:
     # Elements of a list stay in their order; whole fields change places.
     fields = [list(same) for _, same in groupby(parts(message_in(case["body"])), key=lambda part: part.number)]
     random.shuffle(fields)
@@ -83,7 +86,7 @@ def test_the_order_of_fields_does_not_matter(case, random) -> None:  # type: ign
 
 
 @given(objects, st.integers(1000, 2**29 - 1), st.integers(0, 2**64 - 1), st.data())
-def test_unknown_fields_are_passed_over(case, unknown: int, value: int, data) -> None:  # type: ignore[no-untyped-def]
+def test_unknown_fields_are_passed_over(case: Case, unknown: int, value: int, data: st.DataObject) -> None:
     made = [part.data for part in parts(message_in(case["body"]))]
     strange = data.draw(
         st.sampled_from(
@@ -101,7 +104,7 @@ def test_unknown_fields_are_passed_over(case, unknown: int, value: int, data) ->
 
 
 @given(objects, st.data())
-def test_a_message_in_two_parts_is_one(case, data) -> None:  # type: ignore[no-untyped-def]
+def test_a_message_in_two_parts_is_one(case: Case, data: st.DataObject) -> None:
     def split() -> Iterator[bytes]:
         for part in parts(message_in(case["body"])):
             inner = parts(content(part)) if part.number == 1 and "metadata" in case["object"] else []
