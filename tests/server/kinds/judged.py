@@ -16,7 +16,7 @@ from setpoint.server.kinds import strategy_for
 from setpoint.server.kinds.normal import normalize
 from setpoint.server.strategy import Strategy
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parent / "cases" / "beyond_core"
 UID = "6f1a4b8e-0000-4000-8000-000000000001"
 
 
