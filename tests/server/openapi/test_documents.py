@@ -95,6 +95,7 @@ async def test_every_group_and_version_has_a_document_at_the_address_in_the_inde
 async def test_no_reference_leads_nowhere() -> None:
     async with asking() as server:
         await server.define(subresources=SUBRESOURCES)
+        await server.define(group="other.com")
         for address in (await addresses(server)).values():
             document = await server.get(address)
             known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}

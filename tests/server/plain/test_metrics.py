@@ -8,6 +8,7 @@ from tests.server.plain.asking import Asking, asking
 from tests.server.read.reader import MemorySink
 
 from setpoint.server.plain import metrics as measuring
+from setpoint.server.plain.metrics import Metrics
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 _LINE = re.compile(
@@ -97,3 +98,17 @@ async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         totals = {name: count for name, count in found.items() if name.startswith("apiserver_request_total")}
         assert len(totals) == 4
         assert totals["apiserver_request_total" + labels("OTHER", code="200")] == 3
+        for number in range(5):
+            await server.ask(f"{MAPS}/a/made-up-{number}")
+            await server.ask(f"/api/v1/made-up-{number}")
+        (metrics,) = (found for found in server.server._plain if isinstance(found, Metrics))
+        assert len(metrics._by_request) == 3
+
+
+async def test_paths_that_were_made_up_are_not_remembered() -> None:
+    async with asking() as server:
+        for number in range(5):
+            await server.ask(f"{MAPS}/a/made-up-{number}")
+            await server.ask(f"/api/v1/made-up-{number}")
+        (metrics,) = (found for found in server.server._plain if isinstance(found, Metrics))
+        assert not metrics._by_request
