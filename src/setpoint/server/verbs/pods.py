@@ -22,6 +22,7 @@ from setpoint.server.resource import Resource
 from setpoint.server.verbs.delete import delete_object
 from setpoint.server.verbs.get import read
 from setpoint.server.writing import update_object
+from setpoint.store.contract import ExpectationFailed
 
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 _SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
@@ -41,14 +42,24 @@ async def bind(context: Context, resource: Resource) -> Response:
     if target.get("kind", "Node") != "Node" or not isinstance(node, str) or not node:
         raise BadRequest('Binding "" is invalid: target.name: Required value: name the node the pod is to run on')
 
-    def bound(pod: Object) -> Object:
-        return _bound(context, pods, pod, node, metadata)
-
-    await update_object(context, pods, name, bound, options, subresource="binding")
+    key, store = pods.storage.key(context.info.namespace, name), context.services.store
+    while True:
+        item = await store.get(key)
+        if item is None:
+            raise NotFound.of(pods.group_resource, name)
+        # A scheduler writes what nobody else may: the rules for updates of pods do not hold for it.
+        value = pods.encode(_bound(context, pods.item(item), node, metadata))
+        if options.dry_run:
+            break
+        try:
+            await store.commit(key, value, item.revision, context.actor(options.field_manager), context.cause)
+            break
+        except ExpectationFailed:
+            continue
     return json_answer(context, _SUCCESS, 201)
 
 
-def _bound(context: Context, pods: Resource, pod: Object, node: str, metadata: Object) -> Object:
+def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object:
     name, spec = meta.name(pod), pod.setdefault("spec", {})
     where = GroupResource("", "pods/binding")
     if meta.is_being_deleted(pod):
