@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _NEVER = float("inf")
 _WHOLE = (bytes, list)
 _MAX_REPEATS = 256
+# To copy a body of fewer bytes costs less than to hand over a second one.
+_LARGE = 16 << 10
 _CRASHED = "the server failed at this request; its log says why"
 _LATE = "request did not complete within the allotted timeout"
 
@@ -324,7 +326,12 @@ class Connection(asyncio.Protocol):
         body = response.body
         if isinstance(body, bytes):
             top = head(response, self._listener.date_line(), length(response, len(body)), connection)
-            self._transport.write(top if method == "HEAD" else top + body)
+            if method == "HEAD":
+                self._transport.write(top)
+            elif len(body) < _LARGE:
+                self._transport.write(top + body)
+            else:
+                self._transport.writelines((top, body))
         elif isinstance(body, list):
             framing = length(response, sum(map(len, body)))
             self._transport.write(head(response, self._listener.date_line(), framing, connection))
