@@ -1,0 +1,122 @@
+"""Headers that repeat are parsed once: nobody can tell, whatever comes before and after."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.server.http.edge import Answer, Client, edge, run
+
+from setpoint.server.exchange import Request, Response
+from setpoint.server.http.head import Head
+from setpoint.server.http.limits import Limits
+
+HEADERS = b"Host: x\r\nAuthorization: Bearer t\r\n\r\n"
+WHOLE = b"GET /a HTTP/1.1\r\n" + HEADERS
+
+
+def learned() -> Head:
+    head = Head()
+    head.learn(WHOLE, {"host": "x"})
+    return head
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b"GET /b?c=d HTTP/1.1", ("GET", "/b?c=d")),
+        (b"DELETE / HTTP/1.1", ("DELETE", "/")),
+        (b"GET /b HTTP/1.0", None),
+        (b"GET /b HTTP/1.1 ", None),
+        (b"GET  /b HTTP/1.1", None),
+        (b"GET /b c HTTP/1.1", None),
+        (b"GET /b", None),
+        (b"get /b HTTP/1.1", None),
+        (b"BREW /b HTTP/1.1", None),
+        (b"GET http://x/b HTTP/1.1", None),
+        (b"GET * HTTP/1.1", None),
+        (b"GET /\xff HTTP/1.1", None),
+        (b"GET /\t HTTP/1.1", None),
+        (b"GET /\0 HTTP/1.1", None),
+        (b"GET /\x7f HTTP/1.1", None),
+        (b"", None),
+    ],
+)
+def test_only_the_plainest_request_lines_pass_by_the_parser(line: bytes, found: tuple[str, str] | None) -> None:
+    assert learned().repeated(line + b"\r\n" + HEADERS) == found
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        WHOLE[:-1],
+        WHOLE + b"\r\n",
+        WHOLE + WHOLE,
+        b"\r\n" + WHOLE,
+        WHOLE.replace(b"Bearer t", b"Bearer u"),
+        WHOLE.replace(b"Host", b"host"),
+    ],
+)
+def test_whatever_else_differs_is_for_the_parser(data: bytes) -> None:
+    assert learned().repeated(data) is None
+
+
+def test_nothing_is_repeated_before_something_was_learned() -> None:
+    assert Head().repeated(WHOLE) is None
+    assert Head().repeated(b"") is None
+
+
+TARGETS = st.sampled_from(["/", "/api/v1/pods?watch=0", "/b%20c", "http://x/abs", "*"])
+HEAD_LINES = st.lists(
+    st.sampled_from(["Host: x", "Host: x", "host: y", "Accept: a", "Accept: b", "Expect: 100-continue", "X: "]),
+    max_size=3,
+)
+MESSAGES = st.tuples(
+    st.sampled_from(["GET", "HEAD", "DELETE", "POST", "BREW"]),
+    TARGETS,
+    HEAD_LINES,
+    st.sampled_from(["", "", "", "body", "chunks"]),
+    st.sampled_from(["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0"]),
+)
+
+
+def message(method: str, target: str, lines: list[str], body: str, version: str) -> bytes:
+    text = f"{method} {target} {version}\r\n" + "".join(f"{line}\r\n" for line in lines)
+    if body == "body":
+        return f"{text}Content-Length: 4\r\n\r\nfour".encode()
+    if body == "chunks":
+        return f"{text}Transfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n".encode()
+    return f"{text}\r\n".encode()
+
+
+async def tell(request: Request) -> Response:
+    headers = sorted(request.headers.items())
+    body = [request.method, request.path, request.query, headers, request.body.decode()]
+    return Response(200, "application/json", json.dumps(body).encode())
+
+
+async def converse(client: Client, data: bytes, method: str) -> Answer:
+    client.send(data)
+    answer = await client.answer(method)
+    if answer.status == 100:
+        answer = await client.answer(method)
+    answer.headers.pop("date", None)
+    return answer
+
+
+@settings(max_examples=80)
+@given(st.lists(MESSAGES, min_size=2, max_size=10))
+def test_a_request_means_the_same_after_others_as_it_does_alone(
+    messages: list[tuple[str, str, list[str], str, str]],
+) -> None:
+    async def main() -> None:
+        async with edge(tell, Limits(linger_seconds=0.0)) as server:
+            kept = await server.connect()
+            for parts in messages:
+                data = message(*parts)
+                alone = await converse(await server.connect(), data, parts[0])
+                assert await converse(kept, data, parts[0]) == alone
+                if alone.headers.get("connection") == "close":
+                    kept = await server.connect()
+
+    run("uvloop", main())
