@@ -20,6 +20,9 @@ class Decision(NamedTuple):
     reason: str = ""
 
 
+_ALLOWED = Decision(True)
+
+
 class Authorizer(Protocol):
     """Answers for one request."""
 
@@ -35,7 +38,7 @@ class Masters:
 
     async def authorize(self, user: User, info: RequestInfo) -> Decision:
         if MASTERS in user.groups:
-            return Decision(True)
+            return _ALLOWED
         if info.is_resource or info.verb not in ("get", "head"):
             return Decision(False)
         first = info.path.strip("/").partition("/")[0]

@@ -233,11 +233,11 @@ def _watch_parameter(request: Request) -> str | None:
 def _finished(response: Response, request: Request, context: Context | None) -> Response:
     """The answer with the headers that every answer has."""
     headers = [*response.headers]
-    if not any(name == "Cache-Control" for name, _ in headers):
+    if not headers or not any(name == "Cache-Control" for name, _ in headers):
         headers.append(_NO_CACHE)
     audit_id = context.audit_id if context else request.headers.get("audit-id", "")
     if audit_id:
         headers.append(("Audit-Id", audit_id))
     if context is not None and context.warnings:
         headers += warning_headers(context.warnings)
-    return response._replace(headers=headers)
+    return Response(response.status, response.content_type, response.body, headers)

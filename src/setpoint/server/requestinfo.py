@@ -1,5 +1,6 @@
 """What a request is about, read off its method and path alone: the verb, and the resource or plain path it names."""
 
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -8,6 +9,8 @@ from setpoint.objects.gvk import GroupResource, GroupVersion
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _PREFIXES = {"api": 3, "apis": 4}  # with how many segments at least a path names a resource
 _NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
+# A longer path is read anew each time: what is remembered stays small.
+_REMEMBERED = 256
 
 
 class RequestInfo(NamedTuple):
@@ -34,7 +37,30 @@ class RequestInfo(NamedTuple):
 
 
 def request_info(method: str, path: str, watch: str | None = None) -> RequestInfo:
-    """Reads a percent-encoded path; `watch` is the query parameter of that name, None if it is absent."""
+    """Reads a percent-encoded path; `watch` is the query parameter of that name, None if it is absent.
+
+    Most requests are for a collection, or for something in one: those paths are few, and remembered.
+    """
+    if len(path) > _REMEMBERED:
+        return _read(method, path, watch)
+    above, _, name = path.rpartition("/")
+    collection = _collection(method, above)
+    if collection is None or not name or "%" in name:
+        return _remembered(method, path, watch)
+    verb, _, _, group, version, namespace, resource, *_ = collection
+    return RequestInfo(verb, path, True, group, version, namespace, resource, name)
+
+
+@lru_cache(maxsize=1024)
+def _collection(method: str, path: str) -> RequestInfo | None:
+    """What a request for an object of a collection is about, but for its name and its path; None where the path is not
+    that of a collection, or where more than the name depends on what follows it."""
+    found = _read(method, f"{path}/name", None)
+    is_last = found.name == "name" and not found.subresource and not found.rest
+    return found if is_last and found.resource != "namespaces" else None
+
+
+def _read(method: str, path: str, watch: str | None) -> RequestInfo:
     # As on the real server, a slash that is escaped separates like any other.
     parts = (unquote(path) if "%" in path else path).strip("/").split("/")
     plain = RequestInfo(method.lower(), path)
@@ -69,6 +95,9 @@ def request_info(method: str, path: str, watch: str | None = None) -> RequestInf
         subresource,
         tuple(part for part in tail if part),
     )
+
+
+_remembered = lru_cache(maxsize=1024)(_read)
 
 
 def _collection_verb(verb: str, watch: str | None) -> str:
