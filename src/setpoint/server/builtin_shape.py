@@ -8,7 +8,7 @@ from setpoint.objects.field import FieldError
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
-from setpoint.server.kinds.normal import normalize
+from setpoint.server.kinds.normal import normalize, settle
 
 
 class BuiltinShape:
@@ -25,6 +25,9 @@ class BuiltinShape:
         tree: Object = {}
         normalize(tree, self._definition)
         return tree
+
+    def settle(self, tree: Object) -> None:
+        settle(tree, self._definition)
 
     def admit(self, tree: Object) -> list[str]:
         return normalize(tree, self._definition)

@@ -54,6 +54,9 @@ class CustomShape:
         default(tree, self.compiled.schema)
         self.compiled.normalize(tree)
 
+    def settle(self, tree: Object) -> None:
+        """Custom resources are stored as they are."""
+
     def readmit(self, tree: Object) -> None:
         tree["metadata"] = objectmeta.coerce(tree.get("metadata"), drop_malformed=True).metadata
         self.compiled.prune(tree)

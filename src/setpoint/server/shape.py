@@ -31,6 +31,9 @@ class Shape(Protocol):
         """The same for an object that a configuration was merged into: it has no field too many, and its nulls are
         meant."""
 
+    def settle(self, tree: Object) -> None:
+        """What storing makes of an object, in place, once it is known who owns what of it."""
+
     def readmit(self, tree: Object) -> None:
         """The same for what was stored before this shape was known: nothing in it is wrong, only obsolete."""
 

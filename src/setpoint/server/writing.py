@@ -138,6 +138,7 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
     if strategy.keeps_generation:
         tree["metadata"]["generation"] = 1
     strategy.prepare_for_create(tree)
+    resource.shape.settle(tree)
 
 
 def _check_new(context: Context, resource: Resource, tree: Object) -> None:
@@ -314,6 +315,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
             for field in strategy.status_fields:
                 _restore(new, old, field)
     strategy.prepare_for_update(new, old, subresource)
+    resource.shape.settle(new)
     metadata = new["metadata"]
     if strategy.keeps_generation and subresource != "status" and strategy.bumps_generation(new, old):
         metadata["generation"] = stored.get("generation", 0) + 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setpoint.objects.tree import copy
 from setpoint.schema import builtin
-from setpoint.server.kinds.normal import normalize, zero
+from setpoint.server.kinds.normal import normalize, settle, zero
 
 CORE = "io.k8s.api.core.v1."
 
@@ -31,12 +31,23 @@ def test_empty_values_are_dropped_unless_go_has_a_pointer_to_them() -> None:
         "affinity": {},
         "containers": [],
     }
+    # A list that is always written stays: whoever sent it owns it.
     assert _normal("Pod", {"spec": spec})["spec"] == {
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 0,
         "affinity": {},
-        "containers": None,
+        "containers": [],
     }
+
+
+def test_lists_that_are_always_written_come_back_from_the_store_as_null() -> None:
+    tree = _normal("Pod", {"spec": {"containers": [], "affinity": {"nodeAffinity": {}}}})
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    tree["spec"]["affinity"]["nodeAffinity"] = terms
+    settle(tree, CORE + "Pod")
+    assert tree["spec"]["containers"] is None
+    assert terms == {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": None}}
+    assert _normal("Pod", {"spec": {}})["spec"]["containers"] is None
 
 
 def test_a_null_is_an_absent_field() -> None:

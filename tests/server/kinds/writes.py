@@ -12,7 +12,7 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema import builtin
 from setpoint.server.kinds import strategy_for
 from setpoint.server.kinds.allocation import pool_of
-from setpoint.server.kinds.normal import normalize
+from setpoint.server.kinds.normal import normalize, settle
 
 CREATED = "2024-05-01T10:00:00Z"
 _KINDS = {(gvk.group, gvk.version, gvk.kind): name for gvk, name in builtin.kinds().items()}
@@ -111,6 +111,7 @@ class Writes:
         if strategy.keeps_generation:
             metadata["generation"] = 1
         strategy.prepare_for_create(tree)
+        settle(tree, place.definition)
         errors = strategy.allocate(tree, None, pool_of(self._services())) if strategy.allocates else []
         if not errors:
             errors = metavalidation.validate_create(
@@ -137,6 +138,7 @@ class Writes:
             else:
                 _restore(tree, old, "status")
         strategy.prepare_for_update(tree, old, place.subresource)
+        settle(tree, place.definition)
         if strategy.keeps_generation and place.subresource != "status" and strategy.bumps_generation(tree, old):
             tree["metadata"]["generation"] = stored.get("generation", 0) + 1
         errors: list[FieldError] = []

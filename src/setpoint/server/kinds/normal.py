@@ -5,18 +5,21 @@ from the body. `normalize` does the same to a tree, in place:
 
 - a null is an absent field;
 - what Go leaves out when it is empty (texts, numbers, lists, maps; not what is a pointer) is dropped;
-- what Go always writes is there: empty structs, zero values, null for lists and times;
+- what Go always writes is there: empty structs, zero values, null for lists and times that are absent;
 - defaults that are part of the published definition are filled in;
 - quantities, times and bytes are written in their one canonical way;
 - fields that the kind does not have are dropped, and their paths returned.
 
 A value of the wrong type raises ValueError with the text of Go's decoder. Definitions are compiled when they are first
 met, to a closure for each struct.
+
+Storing an object changes it once more: a list that is empty, but always written, comes back as null. Whoever sent it
+owns it nevertheless, so that `settle` does this only after the managed fields are made.
 """
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -58,6 +61,78 @@ def zero(definition: str, field: str) -> Json:
     return empty.get(field)
 
 
+def settle(tree: Object, definition: str) -> None:
+    """Makes null of the empty lists and maps that are always written, in place."""
+    for name, nulls_empty, inner, form in _plan(definition):
+        value = tree.get(name)
+        if not value:
+            if nulls_empty and value is not None:
+                tree[name] = None
+        elif form == "one":
+            settle(value, inner)
+        elif form:
+            for item in value if form == "list" else value.values():
+                settle(item, inner)
+
+
+class _Step(NamedTuple):
+    """A field on the way to lists that are always written."""
+
+    name: str
+    nulls_empty: bool
+    # The struct inside, and whether there is one, a list or a map of it; empty where the way ends here.
+    inner: str
+    form: str
+
+
+@cache
+def _plan(definition: str) -> Sequence[_Step]:
+    found = []
+    known = go_fields(definition)
+    for name, place in builtin.definition(definition).get("properties", {}).items():
+        go = known.get(name, GoField(""))
+        nulls_empty = go.is_always_written and not go.is_pointer and _is_container(place)
+        inner, form = _inside(place)
+        if form and not any(_is_settled(other) for other in _reachable(inner)):
+            inner = form = ""
+        if nulls_empty or form:
+            found.append(_Step(name, nulls_empty, inner, form))
+    return tuple(found)
+
+
+def _inside(place: Object) -> tuple[str, str]:
+    """The struct that a field has inside, if it has one, and in which form."""
+    for form, inner in (("one", place), ("list", place.get("items")), ("map", place.get("additionalProperties"))):
+        reference = inner.get("$ref", "").removeprefix(_PREFIX) if type(inner) is dict else ""
+        if reference and reference not in _SPECIAL and "properties" in builtin.definition(reference):
+            return reference, form
+    return "", ""
+
+
+@cache
+def _is_settled(definition: str) -> bool:
+    """Whether a struct itself has a list or map that is always written."""
+    places = builtin.definition(definition).get("properties", {})
+    return any(
+        go.is_always_written and not go.is_pointer and _is_container(places.get(name, {}))
+        for name, go in go_fields(definition).items()
+    )
+
+
+@cache
+def _reachable(definition: str) -> Set[str]:
+    """A struct and all that it has inside."""
+    found: set[str] = set()
+    ahead = [definition]
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            places = builtin.definition(name).get("properties", {}).values()
+            ahead += [inner for place in places if (inner := _inside(place)[0])]
+    return found
+
+
 class _Fault(Exception):  # noqa: N818 - what is at fault is the value
     """A value that does not fit its Go type. Its path is gathered on the way out."""
 
@@ -84,8 +159,6 @@ class _Field(NamedTuple):
     plain: type | None
     convert: Convert
     drops_empty: bool
-    # A list or map that is empty is written as null.
-    nulls_empty: bool
     has_default: bool
 
 
@@ -118,7 +191,6 @@ def _struct(definition: str) -> Convert:
             value.plain,
             value.convert,
             drops_empty=not (go.is_pointer or go.is_always_written or is_struct) or go.omits_zero,
-            nulls_empty=go.is_always_written and not go.is_pointer and _is_container(place),
             has_default=bool(default) and not go.is_pointer,
         )
     return _reader(name, f"v1.{name}" if not known else _go_name(definition), fields, always)
@@ -144,7 +216,7 @@ def _reader(
             if value is None:
                 del tree[key]
                 continue
-            plain, convert, drops_empty, nulls_empty, has_default = field
+            plain, convert, drops_empty, has_default = field
             if type(value) is plain and value:
                 continue
             before = len(unknown)
@@ -157,8 +229,6 @@ def _reader(
                 unknown[before:] = [_join(key, rest) for rest in unknown[before:]]
             if not made and (drops_empty or has_default):
                 del tree[key]
-            elif nulls_empty and not made:
-                tree[key] = None
             elif made is not value:
                 tree[key] = made
         for key, make in always:
