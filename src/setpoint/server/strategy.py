@@ -6,8 +6,8 @@ here reads the store. What a rule needs beside the object (the clock, ids, other
 
 What the write path does by itself, and no strategy needs to: it drops `status_fields` on create and restores them on
 every update but through /status (where the kind has that subresource), and restores everything else on an update
-through /status; it keeps `generation`; it restores immutable metadata, fills in uid, name and creationTimestamp (all there when
-`prepare_for_create` runs) and validates metadata.
+through /status; it keeps `generation`; it restores immutable metadata, fills in uid, name and creationTimestamp (all
+there when `prepare_for_create` runs) and validates metadata.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +46,12 @@ class Strategy:
     is_graceful: ClassVar[bool] = False
     # Whether the garbage collector's finalizers mean anything for the kind.
     has_dependents: ClassVar[bool] = True
-    # Whether dependents stay when a DELETE does not say what becomes of them (true of a few kinds, as they always were).
+    # Whether dependents stay when a DELETE does not say what becomes of them, as with a few older kinds.
     orphans_by_default: ClassVar[bool] = False
+    # What a client is told that leaves it open what becomes of the dependents.
+    orphan_warning: ClassVar[str] = ""
+    # The field of a new object in which the server writes who asks for it: username, uid, groups, extra.
+    requester_field: ClassVar[str] = ""
     # Whether DELETE answers with the object instead of a Status.
     returns_deleted_object: ClassVar[bool] = False
     # Top-level fields that only the status subresource writes; empty if there is none.

@@ -17,7 +17,7 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object, copy
 from setpoint.server.admission import Operation
-from setpoint.server.context import Context
+from setpoint.server.context import Context, User
 from setpoint.server.kinds.allocation import pool_of
 from setpoint.server.options import WriteOptions
 from setpoint.server.resource import Resource
@@ -81,6 +81,8 @@ async def _store_new(
             metadata["name"] = generate_name(metadata["generateName"], services.ids)
         if attempt == 0:
             _prepare_for_create(resource, tree)
+            if strategy.requester_field:
+                tree[strategy.requester_field] |= requester(context.user)
             await _allocate(context, resource, tree, None)
             _check_new(context, resource, tree)
         operation.object, operation.name = tree, metadata["name"]
@@ -116,6 +118,13 @@ async def _allocate(context: Context, resource: Resource, tree: Object, old: Obj
     pool = pool_of(resource.item(item) for item in page.items if item.key != own)
     if errors := resource.strategy.allocate(tree, old, pool):
         raise Invalid.of(resource.stored_kind, meta.name(tree), errors)
+
+
+def requester(user: User) -> Object:
+    """Who asks, as the kinds that keep it have it."""
+    extra = {name: list(values) for name, values in user.extra.items()}
+    found = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    return {name: value for name, value in found.items() if value}
 
 
 def _already_exists(resource: Resource, name: str, item: Item | None) -> AlreadyExists:

@@ -90,6 +90,7 @@ class CertificateSigningRequestStrategy(Rules):
     """What is asked for never changes; who asks is the server's to say, not the client's."""
 
     reset_fields = _RESET
+    requester_field = "spec"
     selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
     columns = (
         NAME,

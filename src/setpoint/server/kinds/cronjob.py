@@ -8,6 +8,7 @@ from setpoint.server.kinds.deployment import name_warning
 from setpoint.server.kinds.job import job_warnings, validate_job_spec
 from setpoint.server.kinds.job_policies import default_failure_policy
 from setpoint.server.kinds.pod import default_pod_template
+from setpoint.server.kinds.replicated import template_warnings
 from setpoint.server.kinds.rules import Rules
 from setpoint.server.kinds.schedule import is_zone_name, schedule_problem, zone_problem
 from setpoint.server.kinds.values import enum, non_negative_fields
@@ -71,7 +72,8 @@ class CronJobStrategy(Rules):
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         found = name_warning(tree) if old is None else []
-        return found + job_warnings(lookup(tree, *_TEMPLATE) or {}, "spec.jobTemplate.spec")
+        found += job_warnings(lookup(tree, *_TEMPLATE) or {}, "spec.jobTemplate.spec")
+        return found + template_warnings(tree, old, *_TEMPLATE, "template")
 
 
 def _validate_schedule(spec: Object, before: str) -> list[FieldError]:

@@ -10,7 +10,13 @@ from setpoint.server.kinds.columns import AGE, NAME, containers, number, selecto
 from setpoint.server.kinds.deployment import shown_strategy
 from setpoint.server.kinds.percentages import at_most_all, plain_amount, validate_amount
 from setpoint.server.kinds.pod import default_pod_template, validate_pod_template
-from setpoint.server.kinds.replicated import selector_of, validate_collisions, validate_lasting, validate_match
+from setpoint.server.kinds.replicated import (
+    selector_of,
+    template_warnings,
+    validate_collisions,
+    validate_lasting,
+    validate_match,
+)
 from setpoint.server.kinds.rules import Rules
 from setpoint.server.kinds.values import non_negative_fields
 from setpoint.server.strategy import Column
@@ -89,6 +95,9 @@ class DaemonSetStrategy(Rules):
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         status = tree.get("status") or {}
         return non_negative_fields(status, "status", *_COUNTS) + validate_collisions(status, old.get("status") or {})
+
+    def warnings(self, tree: Object, old: Object | None) -> list[str]:
+        return template_warnings(tree, old, "spec", "template")
 
 
 def _template_generation(tree: Object) -> int:

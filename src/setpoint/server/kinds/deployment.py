@@ -10,7 +10,12 @@ from setpoint.server.kinds.cells import lookup
 from setpoint.server.kinds.columns import AGE, NAME, containers, number, selector
 from setpoint.server.kinds.percentages import at_most_all, plain_amount, validate_amount
 from setpoint.server.kinds.pod import default_pod_template
-from setpoint.server.kinds.replicated import validate_collisions, validate_counts, validate_replicated
+from setpoint.server.kinds.replicated import (
+    template_warnings,
+    validate_collisions,
+    validate_counts,
+    validate_replicated,
+)
 from setpoint.server.kinds.rules import Rules, struct_text
 from setpoint.server.kinds.values import non_negative_fields
 from setpoint.server.strategy import Column
@@ -94,7 +99,8 @@ class DeploymentStrategy(Rules):
         return found + validate_collisions(status, old.get("status") or {})
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
-        return name_warning(tree) if old is None else []
+        found = name_warning(tree) if old is None else []
+        return found + template_warnings(tree, old, "spec", "template")
 
 
 def _validate_strategy(strategy: Object, path: str) -> list[FieldError]:
@@ -151,4 +157,5 @@ class ReplicaSetStrategy(Rules):
         return validate_counts(tree.get("status") or {}, (*others, *parts), parts, "readyReplicas")
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
-        return name_warning(tree) if old is None else []
+        found = name_warning(tree) if old is None else []
+        return found + template_warnings(tree, old, "spec", "template")

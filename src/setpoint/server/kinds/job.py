@@ -16,7 +16,7 @@ from setpoint.server.kinds.job_policies import default_failure_policy, validate_
 from setpoint.server.kinds.job_status import validate_status
 from setpoint.server.kinds.pod import default_pod_template, validate_pod_template
 from setpoint.server.kinds.references import domain_prefixed_path
-from setpoint.server.kinds.replicated import selector_of, validate_match
+from setpoint.server.kinds.replicated import selector_of, template_warnings, validate_match
 from setpoint.server.kinds.rules import Rules, immutable
 from setpoint.server.kinds.values import INT32_MAX, enum, non_negative_fields
 from setpoint.server.strategy import Column
@@ -31,6 +31,10 @@ _COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit"
 _INDEX_COUNTS = ("backoffLimitPerIndex", "maxFailedIndexes")
 _STATES = ("Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet")
 _FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+_ORPHAN_WARNING = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 _MANY_WARNING = (
     "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes "
     "might not be able to track completedIndexes when a big number of indexes fail"
@@ -71,6 +75,7 @@ def _succeeded(tree: Object) -> str:
 class JobStrategy(Rules):
     keeps_generation = True
     orphans_by_default = True
+    orphan_warning = _ORPHAN_WARNING
     selectable_fields = {"status.successful": _succeeded}  # noqa: RUF012 - a ClassVar of the base class
     columns = (
         NAME,
@@ -128,7 +133,8 @@ class JobStrategy(Rules):
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         found = name_warning(tree) if old is None else []
-        return found + job_warnings(tree.get("spec") or {}, "spec")
+        found += job_warnings(tree.get("spec") or {}, "spec")
+        return found + template_warnings(tree, old, "spec", "template")
 
 
 def _default_labels(tree: Object) -> None:

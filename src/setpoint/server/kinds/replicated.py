@@ -6,7 +6,9 @@ from setpoint.objects import labels
 from setpoint.objects.errors import APIError
 from setpoint.objects.field import FieldError, child, forbidden, invalid, not_supported, required
 from setpoint.objects.tree import Json, Object
+from setpoint.server.kinds.cells import lookup
 from setpoint.server.kinds.pod import validate_pod_template
+from setpoint.server.kinds.pod.warnings import pod_warnings
 from setpoint.server.kinds.values import non_negative_fields
 
 _NO_MATCH = "`selector` does not match template `labels`"
@@ -61,6 +63,14 @@ def validate_replicated(spec: Object, path: str) -> list[FieldError]:
         found += validate_match(selector, template, place)
     found += validate_pod_template(template, place)
     return found + validate_lasting(template, place, "ReplicaSet")
+
+
+def template_warnings(tree: Object, old: Object | None, *path: str) -> list[str]:
+    """What there is to say about a template that is new or changed."""
+    template = lookup(tree, *path)
+    if template is None or (old is not None and template == lookup(old, *path)):
+        return []
+    return pod_warnings(template, ".".join(path))
 
 
 def validate_counts(status: Object, counts: Sequence[str], within: Sequence[str], ready: str) -> list[FieldError]:

@@ -16,6 +16,7 @@ from setpoint.server.kinds.pod import default_pod_template, validate_pod_templat
 from setpoint.server.kinds.pod.defaults import default_claim_spec
 from setpoint.server.kinds.replicated import (
     selector_of,
+    template_warnings,
     validate_collisions,
     validate_counts,
     validate_lasting,
@@ -87,7 +88,8 @@ class StatefulSetStrategy(Rules):
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         limit = lookup(tree, "spec", "revisionHistoryLimit")
-        return [_HISTORY_WARNING] if limit is not None and limit < 0 else []
+        found = template_warnings(tree, old, "spec", "template")
+        return [*found, _HISTORY_WARNING] if limit is not None and limit < 0 else found
 
 
 def _validate_policies(spec: Object) -> list[FieldError]:

@@ -29,6 +29,8 @@ class Deleted(NamedTuple):
 
 async def delete(context: Context, resource: Resource) -> Response:
     options = delete_options(context)
+    if resource.strategy.orphan_warning and options.propagation_policy is None and options.orphan_dependents is None:
+        context.warn(resource.strategy.orphan_warning)
     deleted = await delete_object(context, resource, context.info.namespace, context.info.name, options)
     if deleted.gone and not resource.strategy.returns_deleted_object:
         metadata = deleted.tree["metadata"]
@@ -124,7 +126,8 @@ def _finalizers(resource: Resource, tree: Object, options: DeleteOptions) -> lis
     elif options.propagation_policy is not None:
         wanted = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation_policy, "")
     else:
-        wanted = next((name for name in present if name in (ORPHAN, FOREGROUND)), "")
+        usual = ORPHAN if resource.strategy.orphans_by_default else ""
+        wanted = next((name for name in present if name in (ORPHAN, FOREGROUND)), usual)
     if wanted in present:
         return [name for name in present if name == wanted or name not in (ORPHAN, FOREGROUND)]
     kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
