@@ -8,7 +8,8 @@ from setpoint.objects.field import FieldError
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
-from setpoint.server.kinds.normal import normalize, settle
+from setpoint.server.kinds.normal import normalize
+from setpoint.server.kinds.settled import settle
 
 
 class BuiltinShape:

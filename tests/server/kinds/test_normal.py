@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from setpoint.objects.tree import copy
 from setpoint.schema import builtin
-from setpoint.server.kinds.normal import normalize, settle, zero
+from setpoint.server.kinds.normal import normalize, zero
+from setpoint.server.kinds.settled import settle
 
 CORE = "io.k8s.api.core.v1."
 
@@ -42,7 +43,7 @@ def test_empty_values_are_dropped_unless_go_has_a_pointer_to_them() -> None:
 
 def test_lists_that_are_always_written_come_back_from_the_store_as_null() -> None:
     tree = _normal("Pod", {"spec": {"containers": [], "affinity": {"nodeAffinity": {}}}})
-    terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    terms: Any = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
     tree["spec"]["affinity"]["nodeAffinity"] = terms
     settle(tree, CORE + "Pod")
     assert tree["spec"]["containers"] is None

@@ -12,7 +12,8 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema import builtin
 from setpoint.server.kinds import strategy_for
 from setpoint.server.kinds.allocation import pool_of
-from setpoint.server.kinds.normal import normalize, settle
+from setpoint.server.kinds.normal import normalize
+from setpoint.server.kinds.settled import settle
 
 CREATED = "2024-05-01T10:00:00Z"
 _KINDS = {(gvk.group, gvk.version, gvk.kind): name for gvk, name in builtin.kinds().items()}

@@ -29,7 +29,7 @@ _STRATEGIES: Final[Mapping[tuple[str, str], str]] = {
     ("", "ReplicationController"): "replication:ReplicationControllerStrategy",
     ("", "ResourceQuota"): "quota:ResourceQuotaStrategy",
     ("", "Secret"): "config:SecretStrategy",
-    ("", "Service"): "service:ServiceStrategy",
+    ("", "Service"): "service.strategy:ServiceStrategy",
     ("", "ServiceAccount"): "account:ServiceAccountStrategy",
     ("events.k8s.io", "Event"): "event:NewerEventStrategy",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "definition:DefinitionStrategy",

@@ -12,14 +12,11 @@ from the body. `normalize` does the same to a tree, in place:
 
 A value of the wrong type raises ValueError with the text of Go's decoder. Definitions are compiled when they are first
 met, to a closure for each struct.
-
-Storing an object changes it once more: a list that is empty, but always written, comes back as null. Whoever sent it
-owns it nevertheless, so that `settle` does this only after the managed fields are made.
 """
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -59,78 +56,6 @@ def zero(definition: str, field: str) -> Json:
     empty: Object = {}
     _struct(definition)(empty, [])
     return empty.get(field)
-
-
-def settle(tree: Object, definition: str) -> None:
-    """Makes null of the empty lists and maps that are always written, in place."""
-    for name, nulls_empty, inner, form in _plan(definition):
-        value = tree.get(name)
-        if not value:
-            if nulls_empty and value is not None:
-                tree[name] = None
-        elif form == "one":
-            settle(value, inner)
-        elif form:
-            for item in value if form == "list" else value.values():
-                settle(item, inner)
-
-
-class _Step(NamedTuple):
-    """A field on the way to lists that are always written."""
-
-    name: str
-    nulls_empty: bool
-    # The struct inside, and whether there is one, a list or a map of it; empty where the way ends here.
-    inner: str
-    form: str
-
-
-@cache
-def _plan(definition: str) -> Sequence[_Step]:
-    found = []
-    known = go_fields(definition)
-    for name, place in builtin.definition(definition).get("properties", {}).items():
-        go = known.get(name, GoField(""))
-        nulls_empty = go.is_always_written and not go.is_pointer and _is_container(place)
-        inner, form = _inside(place)
-        if form and not any(_is_settled(other) for other in _reachable(inner)):
-            inner = form = ""
-        if nulls_empty or form:
-            found.append(_Step(name, nulls_empty, inner, form))
-    return tuple(found)
-
-
-def _inside(place: Object) -> tuple[str, str]:
-    """The struct that a field has inside, if it has one, and in which form."""
-    for form, inner in (("one", place), ("list", place.get("items")), ("map", place.get("additionalProperties"))):
-        reference = inner.get("$ref", "").removeprefix(_PREFIX) if type(inner) is dict else ""
-        if reference and reference not in _SPECIAL and "properties" in builtin.definition(reference):
-            return reference, form
-    return "", ""
-
-
-@cache
-def _is_settled(definition: str) -> bool:
-    """Whether a struct itself has a list or map that is always written."""
-    places = builtin.definition(definition).get("properties", {})
-    return any(
-        go.is_always_written and not go.is_pointer and _is_container(places.get(name, {}))
-        for name, go in go_fields(definition).items()
-    )
-
-
-@cache
-def _reachable(definition: str) -> Set[str]:
-    """A struct and all that it has inside."""
-    found: set[str] = set()
-    ahead = [definition]
-    while ahead:
-        name = ahead.pop()
-        if name not in found:
-            found.add(name)
-            places = builtin.definition(name).get("properties", {}).values()
-            ahead += [inner for place in places if (inner := _inside(place)[0])]
-    return found
 
 
 class _Fault(Exception):  # noqa: N818 - what is at fault is the value
@@ -254,7 +179,8 @@ def _blank(place: Object) -> Json:
     return {"string": "", "integer": 0, "number": 0, "boolean": False}.get(str(kind))
 
 
-def _is_container(place: Object) -> bool:
+def is_container(place: Object) -> bool:
+    """Whether a field is a list or a map."""
     return place.get("type") in ("array", "object") and "$ref" not in place
 
 
@@ -300,7 +226,7 @@ def _value(place: Object, go_type: str) -> _Value:
 
 
 def _referred(name: str, go_type: str) -> _Value:
-    special = _SPECIAL.get(name)
+    special = SPECIAL.get(name)
     if special is not None:
         return special
     schema = builtin.definition(name)
@@ -484,7 +410,7 @@ def _plain_object_meta() -> Convert:
     return _struct(_OBJECT_META)
 
 
-_SPECIAL: Mapping[str, _Value] = {
+SPECIAL: Mapping[str, _Value] = {
     _OBJECT_META: _Value(_object_meta, empty=dict),
     _META + "Time": _Value(_time(parse_time, format_time), empty=lambda: None),
     _META + "MicroTime": _Value(_time(parse_micro_time, format_micro_time), empty=lambda: None),

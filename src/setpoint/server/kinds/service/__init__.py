@@ -1,0 +1,1 @@
+"""Services: their types, their ports, and the addresses and node ports they are given."""

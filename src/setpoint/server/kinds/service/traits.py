@@ -1,0 +1,36 @@
+"""What follows from the spec of a Service."""
+
+from setpoint.objects.tree import Object
+
+
+def is_exposed(spec: Object) -> bool:
+    """Whether traffic from outside can reach it."""
+    kind = spec.get("type")
+    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def needs_health_check(spec: Object) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def needs_node_ports(spec: Object) -> bool:
+    return spec.get("type") in ("NodePort", "LoadBalancer")
+
+
+def is_headless(spec: Object) -> bool:
+    return spec.get("clusterIPs") == ["None"]
+
+
+def ingresses(tree: Object) -> list[Object]:
+    return ((tree.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+
+
+def is_balanced(spec: Object) -> bool:
+    return spec.get("type") == "LoadBalancer"
+
+
+def put(spec: Object, name: str, value: object) -> None:
+    if value is None:
+        spec.pop(name, None)
+    else:
+        spec[name] = value
