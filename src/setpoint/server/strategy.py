@@ -56,6 +56,8 @@ class Strategy:
     returns_deleted_object: ClassVar[bool] = False
     # Top-level fields that only the status subresource writes; empty if there is none.
     status_fields: ClassVar[Sequence[str]] = ("status",)
+    # The subresources through which they are written.
+    status_endpoints: ClassVar[Sequence[str]] = ("status",)
     # Whether a new object keeps the status it was sent with.
     creates_with_status: ClassVar[bool] = False
     # Whether labels, annotations, finalizers and the like can be changed through /status (true of the older kinds).

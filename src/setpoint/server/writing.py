@@ -317,7 +317,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
     strategy, metadata, stored = resource.strategy, new["metadata"], old["metadata"]
     meta.restore_system_fields(metadata, stored)
     if "status" in resource.subresources:
-        if subresource == "status":
+        if subresource in strategy.status_endpoints:
             _keep_all_but_status(resource, new, old)
             metadata = new["metadata"]
         else:

@@ -91,6 +91,7 @@ class CertificateSigningRequestStrategy(Rules):
 
     reset_fields = _RESET
     requester_field = "spec"
+    status_endpoints = ("status", "approval")
     selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
     columns = (
         NAME,
