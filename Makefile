@@ -35,7 +35,7 @@ $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Setpoint needs Python 3.11 or newer; run: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable . --group dev --group clients
 	touch $(READY)
 
 clean:
