@@ -86,9 +86,13 @@ def serving() -> Iterator[Any]:
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
     assert ready.wait(20), "the server did not start"
+    target = replay().Target(f"http://127.0.0.1:{found['port']}", TOKEN, timeout=10)
     try:
-        yield replay().Target(f"http://127.0.0.1:{found['port']}", TOKEN, timeout=10)
+        yield target
     finally:
+        connection = getattr(target.local, "conn", None)
+        if connection is not None:
+            connection.close()
         found["loop"].call_soon_threadsafe(found["stop"].set)
         thread.join(10)
 

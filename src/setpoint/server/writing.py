@@ -27,6 +27,8 @@ from setpoint.store.contract import ABSENT, ExpectationFailed, Item
 NAME_ATTEMPTS = 8
 PATCH_ATTEMPTS = 5
 _MANY_ATTEMPTS = 100
+# The subresources through which the status is written, and all else is left alone.
+_WRITE_STATUS = ("status", "approval")
 
 Transform = Callable[[Object], Object]
 
@@ -326,7 +328,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
     strategy.prepare_for_update(new, old, subresource)
     resource.shape.settle(new)
     metadata = new["metadata"]
-    if strategy.keeps_generation and subresource != "status" and strategy.bumps_generation(new, old):
+    if strategy.keeps_generation and subresource not in _WRITE_STATUS and strategy.bumps_generation(new, old):
         metadata["generation"] = stored.get("generation", 0) + 1
 
 
