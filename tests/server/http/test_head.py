@@ -1,5 +1,6 @@
 """Headers that repeat are parsed once: nobody can tell, whatever comes before and after."""
 
+import asyncio
 import json
 
 import pytest
@@ -120,3 +121,32 @@ def test_a_request_means_the_same_after_others_as_it_does_alone(
                     kept = await server.connect()
 
     run("uvloop", main())
+
+
+def test_requests_that_came_together_are_each_answered_when_they_come_together_again(loop: str) -> None:
+    async def main() -> None:
+        async with edge(tell) as server:
+            client = await server.connect()
+            for _ in range(3):
+                client.send(WHOLE + WHOLE.replace(b"/a", b"/b"))
+                paths = [json.loads((await client.answer()).body)[1] for _ in range(2)]
+                assert paths == ["/a", "/b"]
+
+    run(loop, main())
+
+
+def test_the_rest_of_a_request_is_not_taken_for_a_whole_one(loop: str) -> None:
+    async def main() -> None:
+        async with edge(tell) as server:
+            client = await server.connect()
+            client.send(b"GET /first HTTP/1.1\r\nX: ")
+            await asyncio.sleep(0.05)
+            client.send(WHOLE)  # which is the value of X, and the headers after it
+            assert ["x", "GET /a HTTP/1.1"] in json.loads((await client.answer()).body)[3]
+            client.send(WHOLE)
+            assert json.loads((await client.answer()).body)[1:4:2] == [
+                "/a",
+                [["authorization", "Bearer t"], ["host", "x"]],
+            ]
+
+    run(loop, main())

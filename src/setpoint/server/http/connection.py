@@ -391,7 +391,7 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, error: APIError) -> None:
         """Answers a request that cannot be read, in its turn. Where the next one would begin is not known."""
-        self._deaf = self._ending = True
+        self._deaf = True
         self._take_turn(error, False, True)
 
     def end(self) -> None:
