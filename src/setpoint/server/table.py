@@ -87,7 +87,7 @@ class TableMaker:
             "apiVersion": self._api_version,
             "metadata": metadata,
             "columnDefinitions": self._cells.headers if headers else None,
-            "rows": [{"cells": self._cells.cells(tree, now), "object": self._shown(tree)} for tree in trees],
+            "rows": [self._row(tree, now) for tree in trees],
         }
 
     def of_object(self, tree: Object, now: datetime, *, headers: bool = True) -> Object:
@@ -101,6 +101,14 @@ class TableMaker:
         table = self.of_object(tree, now, headers=headers)
         table["rows"][0]["object"] = partial_tree(self._resource, tree, self._api_version)
         return table
+
+    def _row(self, tree: Object, now: datetime) -> Object:
+        row: Object = {"cells": self._cells.cells(tree, now)}
+        conditions = self._resource.strategy.row_conditions(tree)
+        if conditions:
+            row["conditions"] = conditions
+        row["object"] = self._shown(tree)
+        return row
 
     def _shown(self, tree: Object) -> Json:
         if self._include == OBJECT:

@@ -51,13 +51,6 @@ def normalize(tree: Object, definition: str) -> list[str]:
     return unknown
 
 
-def zero(definition: str, field: str) -> Json:
-    """What Go writes for a field of the kind that nobody set; None where it writes nothing, or null."""
-    empty: Object = {}
-    _struct(definition)(empty, [])
-    return empty.get(field)
-
-
 class _Fault(Exception):  # noqa: N818 - what is at fault is the value
     """A value that does not fit its Go type. Its path is gathered on the way out."""
 

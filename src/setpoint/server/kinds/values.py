@@ -215,5 +215,13 @@ def local_path(value: str, path: str) -> list[FieldError]:
 # --- changes ---
 
 
+def put(tree: Object, name: str, value: Json) -> None:
+    """Sets a field, or takes it away where the value is None."""
+    if value is None:
+        tree.pop(name, None)
+    else:
+        tree[name] = value
+
+
 def immutable(new: Json, old: Json, path: str) -> list[FieldError]:
     return [] if new == old else [invalid(path, new, IMMUTABLE)]

@@ -14,7 +14,7 @@ from setpoint.server.kinds.difference import difference
 from setpoint.server.kinds.pod.defaults import default_claim_spec, default_volume_source, round_amounts
 from setpoint.server.kinds.pod.resources import is_native, resource_amount
 from setpoint.server.kinds.pod.scheduling import validate_node_selector
-from setpoint.server.kinds.values import amount, immutable, positive_amount, wrong
+from setpoint.server.kinds.values import amount, immutable, positive_amount, put, wrong
 from setpoint.server.kinds.volume_sources import validate_source
 from setpoint.server.strategy import Column, Strategy
 
@@ -305,7 +305,7 @@ def _validate_claim_changes(tree: Object, old: Object) -> list[FieldError]:
     if bound:
         if requests is not None and asked is not None:
             spec["resources"]["requests"]["storage"] = asked
-        _copy_field(spec, stored, "volumeAttributesClassName")
+        put(spec, "volumeAttributesClassName", stored.get("volumeAttributesClassName"))
     if spec != stored:
         diff = difference("PersistentVolumeClaimSpec", stored, spec)
         found.append(forbidden("spec", f"{_FIXED}\n{diff}"))
@@ -320,13 +320,6 @@ def _validate_claim_changes(tree: Object, old: Object) -> list[FieldError]:
 
 def _storage(spec: Object) -> Json:
     return ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-
-
-def _copy_field(tree: Object, source: Object, name: str) -> None:
-    if name in source:
-        tree[name] = source[name]
-    else:
-        tree.pop(name, None)
 
 
 def _validate_class_change(spec: Object, old: Object) -> list[FieldError]:

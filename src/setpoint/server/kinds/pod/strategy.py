@@ -19,6 +19,7 @@ from setpoint.server.kinds.pod.update import (
 )
 from setpoint.server.kinds.pod.validation import validate_new_pod
 from setpoint.server.kinds.pod.warnings import pod_warnings
+from setpoint.server.kinds.values import put
 from setpoint.server.strategy import Column, Strategy
 
 _CLAIM_STATUSES = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses")
@@ -77,7 +78,7 @@ class PodStrategy(Strategy):
             _keep_status_fields(tree, old)
         elif subresource == "ephemeralcontainers":
             tree["spec"] = {**stored}
-            _put(tree["spec"], "ephemeralContainers", spec.get("ephemeralContainers"))
+            put(tree["spec"], "ephemeralContainers", spec.get("ephemeralContainers"))
             _restore_others(tree, old)
         elif subresource == "resize":
             if _same_containers(spec, stored):
@@ -122,17 +123,10 @@ class PodStrategy(Strategy):
         return row_conditions(tree)
 
 
-def _put(tree: Object, name: str, value: object) -> None:
-    if value is None:
-        tree.pop(name, None)
-    else:
-        tree[name] = value
-
-
 def _keep_status_fields(tree: Object, old: Object) -> None:
     """What older writers of the status do not know of is not lost with them."""
     metadata, stored = tree["metadata"], old["metadata"]
-    _put(metadata, "ownerReferences", stored.get("ownerReferences"))
+    put(metadata, "ownerReferences", stored.get("ownerReferences"))
     status, before = tree.setdefault("status", {}), old.get("status") or {}
     for name in ("qosClass", "observedGeneration"):
         if not status.get(name) and before.get(name):
@@ -155,7 +149,7 @@ def _restore_others(tree: Object, old: Object) -> None:
     tree["status"] = old.get("status") or {}
     entries = tree["metadata"].get("managedFields")
     tree["metadata"] = {**old["metadata"]}
-    _put(tree["metadata"], "managedFields", entries)
+    put(tree["metadata"], "managedFields", entries)
 
 
 def _same_containers(spec: Object, stored: Object) -> bool:
@@ -172,10 +166,10 @@ def _resized(spec: Object, stored: Object) -> Object:
         for container, before in zip(spec[name], stored[name], strict=True):
             kept = {**before, "name": container.get("name") or ""}
             for field in ("resources", "resizePolicy"):
-                _put(kept, field, container.get(field))
+                put(kept, field, container.get(field))
             containers.append(kept)
         made[name] = containers
-    _put(made, "resources", spec.get("resources"))
+    put(made, "resources", spec.get("resources"))
     return made
 
 

@@ -3,11 +3,11 @@
 from setpoint.objects.field import FieldError, child, forbidden, index, invalid, key, required
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1123_subdomain
-from setpoint.objects.tree import Json, Object, copy
+from setpoint.objects.tree import Object, copy
 from setpoint.server.kinds.difference import difference
 from setpoint.server.kinds.pod.scheduling import validate_tolerations
 from setpoint.server.kinds.pod.validation import validate_pod
-from setpoint.server.kinds.values import INT32_MAX, immutable, in_range, ip, parse_ip, qualified, wrong
+from setpoint.server.kinds.values import INT32_MAX, immutable, in_range, ip, parse_ip, put, qualified, wrong
 
 _UPDATABLE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
@@ -57,22 +57,15 @@ def _without_allowed_changes(spec: Object, stored: Object) -> tuple[list[FieldEr
     munged: Object = copy(spec)
     for name in ("containers", "initContainers"):
         for container, before in zip(munged.get(name) or (), stored.get(name) or (), strict=False):
-            _put(container, "image", before.get("image"))
+            put(container, "image", before.get("image"))
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _put(munged, name, stored.get(name))
+        put(munged, name, stored.get(name))
     if stored.get("terminationGracePeriodSeconds", 0) < 0 and munged.get("terminationGracePeriodSeconds") == 1:
         munged["terminationGracePeriodSeconds"] = stored["terminationGracePeriodSeconds"]
     found: list[FieldError] = []
     if stored.get("schedulingGates"):
         found = _validate_gated(munged, stored)
     return found, munged
-
-
-def _put(tree: Object, name: str, value: Json) -> None:
-    if value is None:
-        tree.pop(name, None)
-    else:
-        tree[name] = value
 
 
 def _validate_gated(munged: Object, stored: Object) -> list[FieldError]:
@@ -83,14 +76,14 @@ def _validate_gated(munged: Object, stored: Object) -> list[FieldError]:
         if any(wanted.get(name) != value for name, value in before.items()):
             why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
             found.append(invalid("spec.nodeSelector", wanted, why))
-        _put(munged, "nodeSelector", stored.get("nodeSelector"))
+        put(munged, "nodeSelector", stored.get("nodeSelector"))
     affinity, old_affinity = munged.get("affinity") or {}, stored.get("affinity") or {}
     new_node, old_node = affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")
     if new_node != old_node:
         found += _validate_node_affinity(new_node, old_node)
         affinity = {**affinity}
-        _put(affinity, "nodeAffinity", old_node)
-        _put(munged, "affinity", affinity if affinity or "affinity" in stored else None)
+        put(affinity, "nodeAffinity", old_node)
+        put(munged, "affinity", affinity if affinity or "affinity" in stored else None)
     return found
 
 
@@ -201,8 +194,8 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
     for name in ("containers", "initContainers"):
         for container, before in zip(munged.get(name) or (), stored.get(name) or (), strict=False):
             for field in ("resources", "resizePolicy"):
-                _put(container, field, before.get(field))
-    _put(munged, "resources", stored.get("resources"))
+                put(container, field, before.get(field))
+    put(munged, "resources", stored.get("resources"))
     if munged != stored:
         diff = difference("PodSpec", stored, munged)
         found.append(forbidden("spec", f"only cpu and memory resources are mutable\n{diff}"))

@@ -11,8 +11,8 @@ from setpoint.server.kinds.service.traits import (
     is_exposed,
     needs_health_check,
     needs_node_ports,
-    put,
 )
+from setpoint.server.kinds.values import put
 
 
 def keep_allocated(spec: Object, stored: Object) -> None:

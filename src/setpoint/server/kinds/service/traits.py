@@ -27,10 +27,3 @@ def ingresses(tree: Object) -> list[Object]:
 
 def is_balanced(spec: Object) -> bool:
     return spec.get("type") == "LoadBalancer"
-
-
-def put(spec: Object, name: str, value: object) -> None:
-    if value is None:
-        spec.pop(name, None)
-    else:
-        spec[name] = value
