@@ -150,3 +150,17 @@ def test_the_rest_of_a_request_is_not_taken_for_a_whole_one(loop: str) -> None:
             ]
 
     run(loop, main())
+
+
+def test_a_body_that_looks_like_a_request_is_a_body(loop: str) -> None:
+    async def main() -> None:
+        async with edge(tell) as server:
+            client = await server.connect()
+            client.send(WHOLE)
+            await client.answer()
+            client.send(b"POST /c HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(WHOLE))
+            await asyncio.sleep(0.05)
+            client.send(WHOLE)
+            assert json.loads((await client.answer()).body)[4] == WHOLE.decode()
+
+    run(loop, main())
