@@ -27,8 +27,6 @@ from setpoint.store.contract import ABSENT, ExpectationFailed, Item
 NAME_ATTEMPTS = 8
 PATCH_ATTEMPTS = 5
 _MANY_ATTEMPTS = 100
-# The subresources through which the status is written, and all else is left alone.
-_WRITE_STATUS = ("status", "approval")
 
 Transform = Callable[[Object], Object]
 
@@ -316,20 +314,19 @@ async def _changed(
 
 def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str) -> None:
     """Restores what this endpoint may not change, and counts what it did."""
-    strategy, metadata, stored = resource.strategy, new["metadata"], old["metadata"]
-    meta.restore_system_fields(metadata, stored)
+    strategy, stored = resource.strategy, old["metadata"]
+    meta.restore_system_fields(new["metadata"], stored)
     if "status" in resource.subresources:
         if subresource in strategy.status_endpoints:
             _keep_all_but_status(resource, new, old)
-            metadata = new["metadata"]
         else:
             for field in strategy.status_fields:
                 _restore(new, old, field)
     strategy.prepare_for_update(new, old, subresource)
     resource.shape.settle(new)
-    metadata = new["metadata"]
-    if strategy.keeps_generation and subresource not in _WRITE_STATUS and strategy.bumps_generation(new, old):
-        metadata["generation"] = stored.get("generation", 0) + 1
+    counts = strategy.keeps_generation and subresource not in strategy.status_endpoints
+    if counts and strategy.bumps_generation(new, old):
+        new["metadata"]["generation"] = stored.get("generation", 0) + 1
 
 
 def _keep_all_but_status(resource: Resource, new: Object, old: Object) -> None:
