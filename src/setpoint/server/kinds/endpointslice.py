@@ -6,6 +6,7 @@ from setpoint.objects.field import FieldError, duplicate, index, invalid, not_su
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, label_value
 from setpoint.objects.tree import Object
 from setpoint.schema.formats.network import is_ipv4, is_ipv6
+from setpoint.server.kinds.address_warnings import ip_warnings
 from setpoint.server.kinds.cells import field
 from setpoint.server.kinds.columns import AGE, NAME, first_few
 from setpoint.server.kinds.rules import Rules
@@ -13,6 +14,8 @@ from setpoint.server.kinds.values import PROTOCOLS, ip, non_special_ip, qualifie
 from setpoint.server.strategy import Column
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+_MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+_CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 _MAX_ADDRESSES, _MAX_PORTS, _MAX_ENDPOINTS, _MAX_HINTS = 100, 20_000, 1_000, 8
 
 
@@ -68,9 +71,16 @@ class EndpointSliceStrategy(Rules):
         return found
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
+        found: list[str] = []
         if old is None and tree.get("addressType") == "FQDN":
-            return ["spec.addressType: FQDN endpoints are deprecated"]
-        return []
+            found.append("spec.addressType: FQDN endpoints are deprecated")
+        if (tree["metadata"].get("labels") or {}).get(_MANAGED_BY) in _CONTROLLERS:
+            # They write addresses as they should be.
+            return found
+        for position, endpoint in enumerate(tree.get("endpoints") or ()):
+            for number, address in enumerate(endpoint.get("addresses") or ()):
+                found += ip_warnings(address, f"endpoints[{position}].addresses[{number}]")
+        return found
 
 
 def _drop_topology(tree: Object) -> None:

@@ -10,6 +10,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
 from setpoint.schema.formats.network import is_cidr, is_ipv4, is_ipv6
+from setpoint.server.kinds.address_warnings import cidr_warnings
 from setpoint.server.kinds.cells import NONE, lookup
 from setpoint.server.kinds.columns import AGE, NAME, joined, selector
 from setpoint.server.kinds.references import path_segments
@@ -54,6 +55,18 @@ class NetworkPolicyStrategy(Rules):
         for position, kind in enumerate(types):
             if kind not in _POLICY_TYPES:
                 found.append(not_supported(index("spec.policyTypes", position), kind, _POLICY_TYPES))
+        return found
+
+    def warnings(self, tree: Object, old: Object | None) -> list[str]:
+        found: list[str] = []
+        for direction, peers in _DIRECTIONS:
+            for position, rule in enumerate(lookup(tree, "spec", direction) or ()):
+                for number, peer in enumerate(rule.get(peers) or ()):
+                    block = peer.get("ipBlock") or {}
+                    path = f"spec.{direction}[{position}].{peers}[{number}].ipBlock"
+                    found += cidr_warnings(block.get("cidr") or "", f"{path}.cidr")
+                    for at, part in enumerate(block.get("except") or ()):
+                        found += cidr_warnings(part, f"{path}.except[{at}]")
         return found
 
 
