@@ -96,6 +96,14 @@ def test_the_quality_of_service_follows_from_processor_and_memory(resources: Obj
     assert written.tree["status"]["qosClass"] == quality
 
 
+def test_a_pod_that_is_limited_as_a_whole_asks_for_what_its_containers_ask_for() -> None:
+    containers = [{"name": name, "image": "x", "resources": {"requests": {"cpu": "500m"}}} for name in "ab"]
+    body = _body("Pod", {"spec": {"containers": containers, "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}})
+    written = Writes().create(place_of("Pod"), body)
+    assert written.errors == []
+    assert written.tree["spec"]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+
+
 def test_a_gated_pod_says_what_it_waits_for() -> None:
     body = _body("Pod", {"spec": {"schedulingGates": [{"name": "example.com/g"}]}})
     conditions = Writes().create(place_of("Pod"), body).tree["status"]["conditions"]

@@ -150,6 +150,16 @@ def total_requests(spec: Object) -> dict[str, Quantity]:
     return total
 
 
+def default_pod_requests(spec: Object) -> None:
+    """A pod that is limited as a whole asks, as a whole, for what its containers ask for, or else for the limit."""
+    resources = spec.get("resources") or {}
+    limits = resources.get("limits") or {}
+    if limits:
+        asked = {name: str(quantity) for name, quantity in total_requests(spec).items() if name in ("cpu", "memory")}
+        shared = {name: limit for name, limit in limits.items() if name in ("cpu", "memory") or is_huge_pages(name)}
+        resources["requests"] = {**shared, **asked, **(resources.get("requests") or {})}
+
+
 def _add(total: dict[str, Quantity], requests: Mapping[str, Json]) -> None:
     for name, asked in requests.items():
         quantity = amount(asked)

@@ -10,7 +10,7 @@ from setpoint.server.kinds.cells import selectable, text
 from setpoint.server.kinds.pod.admission import give_priority, tolerate_unready_nodes
 from setpoint.server.kinds.pod.columns import COLUMNS, row_conditions
 from setpoint.server.kinds.pod.defaults import default_pod
-from setpoint.server.kinds.pod.resources import quality_of_service
+from setpoint.server.kinds.pod.resources import default_pod_requests, quality_of_service
 from setpoint.server.kinds.pod.update import (
     validate_ephemeral_update,
     validate_pod_update,
@@ -69,6 +69,7 @@ class PodStrategy(Strategy):
         tolerate_unready_nodes(spec)
         give_priority(spec, None)
         _merge_label_keys(spec, tree["metadata"].get("labels") or {})
+        default_pod_requests(spec)
         status["qosClass"] = quality_of_service(spec)
         tree["status"] = status
 
