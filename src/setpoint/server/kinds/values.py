@@ -71,11 +71,11 @@ def header_name(value: str, path: str) -> list[FieldError]:
     return [] if _HEADER_NAME.match(value) else [invalid(path, value, _HEADER_NAME_WRONG)]
 
 
-def enum(value: str, path: str, supported: Collection[str]) -> list[FieldError]:
-    """A value that must be one of a few; an empty one is missing."""
+def enum(value: str, path: str, supported: Collection[str], *, needed: bool = True) -> list[FieldError]:
+    """A value that must be one of a few. An empty one is missing where it is `needed`."""
     if value in supported:
         return []
-    return [not_supported(path, value, supported) if value else required(path)]
+    return [not_supported(path, value, supported) if value or not needed else required(path)]
 
 
 # --- numbers ---
