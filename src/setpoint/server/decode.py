@@ -58,7 +58,7 @@ def media_type(context: Context) -> str:
     return given.partition(";")[0].strip().lower() if given else JSON
 
 
-def read_body(context: Context, kind: str, *, custom: bool, look_twice: bool) -> Body:
+def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twice: bool) -> Body:
     """The body of a create or update as JSON. With `look_twice`, repeated fields are found."""
     body, given = context.request.body, media_type(context)
     try:
@@ -70,23 +70,23 @@ def read_body(context: Context, kind: str, *, custom: bool, look_twice: bool) ->
             return Body(document.tree, document.duplicates, is_yaml=True)
     except BadRequest as error:
         prefix = "couldn't get version/kind; json parse error: " if given == JSON else ""
-        raise BadRequest.unrecognized(kind, prefix + error.message, body) from None
+        raise BadRequest.unrecognized(gvk.kind, prefix + error.message, body) from None
     if given == PROTOBUF and not custom:
-        return Body(decode_protobuf(body))
+        return Body(decode_protobuf(body, gvk))
     raise UnsupportedMediaType.of([JSON, YAML] if custom else [JSON, YAML, PROTOBUF])
 
 
-def decode_protobuf(body: bytes) -> Object:
-    """The object in a protobuf body."""
+def decode_protobuf(body: bytes, gvk: GroupVersionKind) -> Object:
+    """The object in a protobuf body, of this kind unless it says otherwise."""
     # The tables of all messages are large: who never sends protobuf never loads them.
     from setpoint.server import protobuf
 
-    return protobuf.decode(body)
+    return protobuf.decode(body, gvk)
 
 
 def read_object(context: Context, resource: Resource, validation: str) -> Object:
     """The object in the body of a request to the resource."""
-    body = read_body(context, resource.kind, custom=resource.is_custom, look_twice=validation != IGNORE)
+    body = read_body(context, resource.gvk, custom=resource.is_custom, look_twice=validation != IGNORE)
     try:
         tree = check_kind(body.tree, resource, context.request.body)
     except BadRequest:

@@ -8,7 +8,7 @@ from setpoint.objects import codec, yamltext
 from setpoint.objects.errors import BadRequest, Invalid, UnsupportedMediaType
 from setpoint.objects.field import FieldError, invalid, not_supported
 from setpoint.objects.gotext import quote
-from setpoint.objects.gvk import GroupKind
+from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.tree import Json, Object
 from setpoint.server.context import Context
 from setpoint.server.decode import JSON, PROTOBUF, YAML, decode_protobuf, media_type
@@ -91,7 +91,7 @@ def _read(context: Context) -> Json:
     except BadRequest as error:
         raise BadRequest(f"the DeleteOptions cannot be read: {error.message}") from None
     if given == PROTOBUF:
-        return decode_protobuf(body)
+        return decode_protobuf(body, GroupVersionKind(_KIND.group, "v1", _KIND.kind))
     raise UnsupportedMediaType.of([JSON, YAML, PROTOBUF])
 
 

@@ -9,7 +9,7 @@ from setpoint.objects.errors import (
     StatusCause,
     TooManyRequests,
 )
-from setpoint.objects.gvk import GroupResource
+from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.server.answer import json_answer
 from setpoint.server.builtin_shape import shape_of
@@ -32,7 +32,7 @@ _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 async def bind(context: Context, resource: Resource) -> Response:
     """POST of a Binding: puts a pod on a node. Also answers for the resource `bindings`, whose body names the pod."""
     options = write_options(context, "CreateOptions")
-    tree = _body(context, "Binding", "io.k8s.api.core.v1.Binding")
+    tree = _body(context, GroupVersionKind("", "v1", "Binding"), "io.k8s.api.core.v1.Binding")
     metadata, target = tree.get("metadata") or {}, tree.get("target") or {}
     pods = context.registry.resource("", "v1", "pods") or resource
     name = context.info.name or str(metadata.get("name", ""))
@@ -78,7 +78,7 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
 async def evict(context: Context, resource: Resource) -> Response:
     """POST of an Eviction: deletes a pod, if the disruption budgets allow it."""
     write_options(context, "CreateOptions")
-    tree = _body(context, "Eviction", "io.k8s.api.policy.v1.Eviction")
+    tree = _body(context, GroupVersionKind("policy", "v1", "Eviction"), "io.k8s.api.policy.v1.Eviction")
     metadata, name = tree.get("metadata") or {}, context.info.name
     if metadata.get("name", name) != name:
         raise BadRequest("name in URL does not match name in Eviction object")
@@ -143,9 +143,10 @@ async def issue_token(context: Context, resource: Resource) -> Response:
     raise BadRequest("this server issues no tokens for service accounts")
 
 
-def _body(context: Context, kind: str, definition: str) -> Object:
+def _body(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
     """The body of a request, which must be of the kind."""
-    tree = read_body(context, kind, custom=False, look_twice=False).tree
+    kind = gvk.kind
+    tree = read_body(context, gvk, custom=False, look_twice=False).tree
     if type(tree) is not dict or tree.get("kind", kind) != kind:
         raise BadRequest(f"the body of the request must be a {kind}")
     try:
