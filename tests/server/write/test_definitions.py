@@ -106,6 +106,24 @@ def test_instances_are_readable_in_every_version_whichever_they_are_stored_in() 
     run(scenario)
 
 
+def test_a_conversion_that_only_a_webhook_knows_is_not_guessed() -> None:
+    async def scenario(api: Api) -> None:
+        body = definition()
+        first = body["spec"]["versions"][0]
+        body["spec"]["versions"].append(first | {"name": "v2", "storage": False})
+        client = {"service": {"namespace": "default", "name": "converter"}}
+        webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+        body["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+        assert (await api("POST", DEFINITIONS, body)).status == 201
+        assert (await api("POST", WIDGETS, widget())).status == 201
+        assert (await api("GET", f"{WIDGETS}/w")).status == 200
+        other = await api("GET", f"{WIDGETS.replace('v1', 'v2')}/w")
+        assert other.status == 500
+        assert "conversion webhook for example.com/v1, Kind=Widget failed" in other.body["message"]
+
+    run(scenario)
+
+
 def test_a_server_that_starts_over_a_store_serves_its_definitions() -> None:
     async def scenario() -> None:
         api = Api()
