@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from setpoint.objects.field import (
+    OMITTED,
     FieldError,
     duplicate,
     forbidden,
@@ -40,6 +41,7 @@ _FINAL = ("Approved", "Denied", "Failed")
 _DECISIONS = ("Approved", "Denied")
 _REQUESTER = ("username", "uid", "groups", "extra")
 _MAX_BUNDLE = 1 << 20
+_HOUR, _DAY, _MAX_UID = 3_600, 86_400, 128
 _PEM: Final = re.compile(r"-----BEGIN ([^-\n]+)-----\s*(.*?)-----END \1-----", re.DOTALL)
 _RESET: Mapping[str, Sequence[str]] = {
     "": ("spec", "status"),
@@ -104,12 +106,6 @@ class CertificateSigningRequestStrategy(Rules):
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return path_segment(name, prefix)
-
-    def default(self, tree: Object) -> None:
-        spec = tree.setdefault("spec", {})
-        spec["usages"] = spec.get("usages") or ["digital signature", "key encipherment"]
-        for condition in lookup(tree, "status", "conditions") or ():
-            condition["status"] = condition.get("status") or "True"
 
     def prepare_for_create(self, tree: Object) -> None:
         for name in _REQUESTER:
@@ -346,18 +342,32 @@ class PodCertificateRequestStrategy(Rules):
     )
 
     def default(self, tree: Object) -> None:
-        tree.setdefault("spec", {}).setdefault("maxExpirationSeconds", 86_400)
+        tree.setdefault("spec", {}).setdefault("maxExpirationSeconds", _DAY)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
+        if old is not None:
+            return []
         spec = tree.get("spec") or {}
-        found = validate_signer_name(spec.get("signerName") or "", "spec.signerName")
-        for name in ("podName", "serviceAccountName", "nodeName"):
-            value = spec.get(name) or ""
-            found += wrong(f"spec.{name}", value, dns1123_subdomain(value)) if value else [required(f"spec.{name}")]
-        found += [required(f"spec.{name}") for name in ("podUID", "serviceAccountUID", "nodeUID") if not spec.get(name)]
-        seconds = spec.get("maxExpirationSeconds")
-        if seconds is not None and seconds < 3600:
-            found.append(invalid("spec.maxExpirationSeconds", seconds, "must be in the range [3600, 7862400]"))
+        signer, seconds = spec.get("signerName") or "", spec.get("maxExpirationSeconds")
+        found = validate_signer_name(signer, "spec.signerName")
+        for name in ("pod", "serviceAccount", "node"):
+            value, uid, path = spec.get(f"{name}Name") or "", spec.get(f"{name}UID") or "", f"spec.{name}UID"
+            found += wrong(f"spec.{name}Name", value, dns1123_subdomain(value))
+            if not uid:
+                found.append(invalid(path, uid, "must not be empty"))
+            elif len(uid.encode()) > _MAX_UID:
+                found.append(too_long(path, _MAX_UID))
+        domain = signer.partition("/")[0]
+        most = _DAY if domain == "kubernetes.io" or domain.endswith(".kubernetes.io") else 91 * _DAY
+        if seconds is None:
+            return [*found, required("spec.maxExpirationSeconds", "must be set")]
+        if not _HOUR <= seconds <= most:
+            why = f"must be in the range [{_HOUR}, {most}]"
+            found.append(invalid("spec.maxExpirationSeconds", seconds, why))
+        given = [bool(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession")]
+        if given not in ([True, False, False], [False, True, True]):
+            why = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
+            found.append(invalid("spec", OMITTED, why))
         return found
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
