@@ -67,13 +67,20 @@ def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twi
             return Body(tree, codec.duplicate_fields(body, tree) if look_twice else ())
         if given == YAML:
             document = yamltext.load(body)
-            return Body(document.tree, document.duplicates, is_yaml=True)
+            return Body(_in_order(document.tree), document.duplicates, is_yaml=True)
     except BadRequest as error:
         prefix = "couldn't get version/kind; json parse error: " if given == JSON else ""
         raise BadRequest.unrecognized(gvk.kind, prefix + error.message, body) from None
     if given == PROTOBUF and not custom:
         return Body(decode_protobuf(body, gvk))
     raise UnsupportedMediaType.of([JSON, YAML] if custom else [JSON, YAML, PROTOBUF])
+
+
+def _in_order(tree: Json) -> Json:
+    """YAML is turned into JSON first, with all names in order: what is wrong first there is what is complained about."""
+    if type(tree) is dict:
+        return {name: _in_order(tree[name]) for name in sorted(tree)}
+    return [_in_order(item) for item in tree] if type(tree) is list else tree
 
 
 def decode_protobuf(body: bytes, gvk: GroupVersionKind) -> Object:
