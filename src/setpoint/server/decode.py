@@ -77,7 +77,7 @@ def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twi
 
 
 def _in_order(tree: Json) -> Json:
-    """YAML is turned into JSON first, with all names in order: what is wrong first there is what is complained about."""
+    """YAML is turned into JSON first, with all names in order: what comes first there is what is complained about."""
     if type(tree) is dict:
         return {name: _in_order(tree[name]) for name in sorted(tree)}
     return [_in_order(item) for item in tree] if type(tree) is list else tree
