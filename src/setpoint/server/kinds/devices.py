@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from setpoint.objects.field import FieldError, duplicate, index, invalid, not_supported, required, too_many
+from setpoint.objects.field import FieldError, duplicate, index, invalid, not_supported, required, too_long, too_many
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, qualified_name
 from setpoint.objects.tree import Object
 from setpoint.server.kinds.cells import field, lookup, selectable
@@ -12,6 +12,7 @@ from setpoint.server.kinds.values import enum, wrong
 from setpoint.server.strategy import Column
 
 _MAX_REQUESTS, _MAX_SELECTORS, _MAX_CONSTRAINTS, _MAX_DEVICES = 32, 32, 32, 128
+_MAX_EXPRESSION = 10 * 1024
 _MODES = ("All", "ExactCount")
 _EFFECTS = ("NoExecute", "NoSchedule", "None")
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
@@ -28,15 +29,27 @@ class DeviceClassStrategy(Rules):
 
 
 def _validate_selectors(selectors: list[Object], path: str) -> list[FieldError]:
-    """Expressions that a device must satisfy. What they may refer to is the driver's to say, so only that they are."""
+    """Expressions that a device must satisfy. What they may speak of is the driver's to say: only their form counts."""
     found = [too_many(path, len(selectors), _MAX_SELECTORS)] if len(selectors) > _MAX_SELECTORS else []
     for position, selector in enumerate(selectors):
         place = f"{index(path, position)}.cel"
         if selector.get("cel") is None:
             found.append(required(place))
-        elif not selector["cel"].get("expression"):
-            found.append(required(f"{place}.expression"))
+        else:
+            found += _validate_expression(selector["cel"].get("expression") or "", f"{place}.expression")
     return found
+
+
+def _validate_expression(expression: str, path: str) -> list[FieldError]:
+    # CEL is large: who claims no devices never loads it.
+    from setpoint.server.kinds.admission_expressions import syntax_problem
+
+    if not expression:
+        return [required(path)]
+    if len(expression.encode()) > _MAX_EXPRESSION:
+        return [too_long(path, _MAX_EXPRESSION)]
+    problem = syntax_problem(expression)
+    return [invalid(path, expression, problem)] if problem else []
 
 
 def _state(tree: Object, _now: datetime) -> str:
