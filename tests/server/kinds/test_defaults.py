@@ -137,8 +137,9 @@ def test_who_asks_for_a_certificate_is_not_the_clients_to_say() -> None:
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {"name": "c"},
-        "spec": {"request": "eA==", "signerName": "example.com/s", "username": "root", "groups": ["system:masters"]},
+        "spec": {"request": "eA==", "signerName": "example.com/s", "usages": ["any"], "username": "root"},
     }
+    body["spec"]["groups"] = ["system:masters"]
     spec = judged.created(body)["spec"]
     assert "username" not in spec
     assert "groups" not in spec

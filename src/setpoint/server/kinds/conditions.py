@@ -12,8 +12,8 @@ _REASON = r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_PATTERN = re.compile(_REASON + r"\Z")
 _REASON_WRONG = (
     "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
-    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or "
-    f"'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON}')"
+    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
+    f"'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON}')"
 )
 _MAX_REASON, _MAX_MESSAGE = 1024, 32 * 1024
 
