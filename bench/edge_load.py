@@ -7,14 +7,16 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import count
+from contextlib import suppress
+from itertools import count, islice
 
 import msgspec
 import uvloop
 
 
 class Order(msgspec.Struct):
-    """What to ask: `{n}` in the path or the body becomes a number of its own for every request."""
+    """What to ask: `{n}` in the path or the body becomes a number of its own for every request. `most` ends it after so
+    many requests, if that comes before `seconds` have passed."""
 
     port: int
     seconds: float
@@ -25,41 +27,69 @@ class Order(msgspec.Struct):
     content_type: str = ""
     body: str = ""
     first: int = 0
+    most: int = 1_000_000_000
 
 
 class Report(msgspec.Struct):
-    """What came of it; `statuses` counts the answers by status."""
+    """What came of it; `statuses` counts the answers by status, `size` the bytes that came."""
 
     seconds: float
     answers: int
+    size: int
     statuses: dict[int, int]
 
 
 class _Asking(asyncio.Protocol):
     """Asks again as soon as it is answered."""
 
-    def __init__(self, requests: Iterator[bytes], statuses: dict[bytes, int]) -> None:
+    def __init__(self, requests: Iterator[bytes], tally: "_Tally") -> None:
         self._requests = requests
-        self._statuses = statuses
+        self._tally = tally
         self._held = b""
+        # The bytes of the answer that are still to come, once its head is there.
+        self._missing = 0
+        self._status = b""
         self._write: Callable[[bytes], None]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._write = transport.write  # type: ignore[attr-defined]
-        self._write(next(self._requests))
+        self._ask()
 
     def data_received(self, data: bytes) -> None:
-        data = self._held + data
-        end = data.find(b"\r\n\r\n")
-        if end >= 0:
-            start = data.index(b"Content-Length: ") + 16
-            if len(data) >= end + 4 + int(data[start : data.index(b"\r", start)]):
-                status = data[9:12]
-                self._statuses[status] = self._statuses.get(status, 0) + 1
-                self._held = b""
-                self._write(next(self._requests))
+        self._tally.size += len(data)
+        if self._missing:
+            self._missing -= len(data)
+        else:
+            data = self._held + data
+            end = data.find(b"\r\n\r\n")
+            if end < 0:
+                self._held = data
                 return
-        self._held = data
+            start = data.index(b"Content-Length: ") + 16
+            self._missing = end + 4 + int(data[start : data.index(b"\r", start)]) - len(data)
+            self._status = data[9:12]
+            self._held = b""
+        if not self._missing:
+            statuses = self._tally.statuses
+            statuses[self._status] = statuses.get(self._status, 0) + 1
+            self._ask()
+
+    def _ask(self) -> None:
+        request = next(self._requests, None)
+        if request is not None:
+            self._write(request)
+        elif sum(self._tally.statuses.values()) >= self._tally.most:
+            self._tally.over.set()
+
+
+class _Tally:
+    """What has come over all connections."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.statuses: dict[bytes, int] = {}
+        self.size = 0
+        self.over = asyncio.Event()
 
 
 def _requests(order: Order) -> Iterator[bytes]:
@@ -81,15 +111,18 @@ def _requests(order: Order) -> Iterator[bytes]:
 
 async def _run(order: Order) -> Report:
     loop = asyncio.get_running_loop()
-    statuses: dict[bytes, int] = {}
-    requests = _requests(order)
+    tally = _Tally(order.most)
+    requests = islice(_requests(order), order.most)
     for _ in range(order.connections):
-        await loop.create_connection(lambda: _Asking(requests, statuses), "127.0.0.1", order.port)
+        await loop.create_connection(lambda: _Asking(requests, tally), "127.0.0.1", order.port)
     await asyncio.sleep(0.2)
-    before, start = sum(statuses.values()), time.perf_counter()
-    await asyncio.sleep(order.seconds)
-    seconds, answers = time.perf_counter() - start, sum(statuses.values()) - before
-    return Report(seconds, answers, {int(status): number for status, number in statuses.items()})
+    before, size, start = sum(tally.statuses.values()), tally.size, time.perf_counter()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(order.seconds):
+            await tally.over.wait()
+    seconds, answers = time.perf_counter() - start, sum(tally.statuses.values()) - before
+    statuses = {int(status): number for status, number in tally.statuses.items()}
+    return Report(seconds, answers, tally.size - size, statuses)
 
 
 if __name__ == "__main__":

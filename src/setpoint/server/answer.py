@@ -78,8 +78,7 @@ def _list_body(resource: Resource, selected: Selected, metadata: Object) -> byte
     else:
         head = b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, api_version, _encode(metadata))
         tail = b"]}"
-    render = resource.render_list_item
-    items = [render(value, revision) for _, value, revision, _ in selected.items]
+    items = resource.render_list_items(selected.items)
     if not items:
         return head + tail
     # Such a body may be large: it is put together once, and never copied.

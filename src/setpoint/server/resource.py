@@ -5,7 +5,7 @@ HorizontalPodAutoscaler. Each object is stored in one version, and converted for
 resource shows it is shown as it was stored; all else is decoded, converted and encoded again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -140,13 +140,20 @@ class Resource:
             value = self.encoding.encode(self.decode(value, revision))
         return self.encoding.render(value, end)
 
-    def render_list_item(self, value: bytes, revision: int) -> bytes:
-        """The same as an item of a list: those of built-in kinds do not repeat their kind."""
+    def render_list_items(self, items: Iterable[Item]) -> list[bytes]:
+        """The same as the items of a list: those of built-in kinds do not repeat their kind."""
         if self.is_custom:
-            return self.render(value, revision)
-        if not self.shows(value, revision):
-            value = self.encoding.encode(self.decode(value, revision))
-        return self.encoding.render_list_item(value, revision)
+            return [self.render(value, revision) for _, value, revision, _ in items]
+        encoding, since = self.encoding, self.since
+        return encoding.render_list_items(
+            [
+                # As `shows`, which would be called for each of very many.
+                (value, revision)
+                if revision >= since and value.startswith(encoding.head)
+                else (encoding.encode(self.decode(value, revision)), revision)
+                for _, value, revision, _ in items
+            ]
+        )
 
     def decode(self, value: bytes, revision: int) -> Object:
         """The object in this version, with its resource version. The tree is the caller's own."""

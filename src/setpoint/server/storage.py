@@ -6,6 +6,7 @@ the revision in behind it: no answer decodes an object to encode it again. Keys 
 head, so that equal objects are equal bytes, and a write that changes nothing is seen to change nothing.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -46,9 +47,11 @@ class Encoding:
         start = self._start
         return b'%b"resourceVersion":"%d",%b' % (value[:start], revision, value[start:])
 
-    def render_list_item(self, value: bytes, revision: int) -> bytes:
-        """The same without `apiVersion` and `kind`, as the items of a built-in list are."""
-        return b'{"metadata":{"resourceVersion":"%d",%b' % (revision, value[self._start :])
+    def render_list_items(self, values: Iterable[tuple[bytes, int]]) -> list[bytes]:
+        """The same of many values with their revisions, without `apiVersion` and `kind`, as the items of a built-in
+        list are."""
+        start = self._start
+        return [b'{"metadata":{"resourceVersion":"%d",%b' % (revision, value[start:]) for value, revision in values]
 
 
 class Storage:
