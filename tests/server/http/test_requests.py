@@ -424,7 +424,8 @@ def test_whatever_bytes_a_client_sends_the_server_answers_the_next_one(conversat
 async def _converse(server: Edge, pieces: list[bytes]) -> None:
     client = await server.connect()
     for piece in pieces:
-        client.send(piece)
+        if not client.writer.transport.is_closing():
+            client.send(piece)
         await asyncio.sleep(0)
     try:
         if not client.writer.transport.is_closing():

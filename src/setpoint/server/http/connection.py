@@ -285,7 +285,7 @@ class Connection(asyncio.Protocol):
     async def _answer_all(self) -> None:
         """Answers what waits, in order, and then waits for more."""
         turns, handler = self._turns, self._listener.handler
-        while not self._lost:
+        while not self._transport.is_closing():
             if not turns:
                 self._busy = False
                 if self._ending:
