@@ -92,7 +92,8 @@ class ControlPlane:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
-        self._server = self._listener = None
+        self._server = self._listener = self._identity = None
+        self._url = ""
 
     @property
     def handler(self) -> Handler:
