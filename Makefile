@@ -4,13 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format bench data clean
+.PHONY: demo test test-peers check format bench data clean
 
 demo: $(READY)
 	$(BIN)/python examples/first_look.py
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+# The clients again, with the current kubectl and programs on client-go and controller-runtime; this needs Go.
+test-peers: $(READY)
+	@command -v go >/dev/null || { echo "make test-peers builds its programs with Go, and there is none: https://go.dev/dl"; exit 1; }
+	cd tests/clients/go && go build -ldflags "-X k8s.io/component-base/version.gitVersion=v1.37.2" -o $(CURDIR)/build/peers/kubectl ./kubectl
+	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/programs ./peers
+	KUBECTL=$(CURDIR)/build/peers/kubectl GO_PEERS=$(CURDIR)/build/peers/programs $(BIN)/python -m pytest -n auto tests/clients
 
 check: $(READY)
 	$(BIN)/ruff format --check .
