@@ -10,16 +10,17 @@ from random import Random
 
 import msgspec
 import pytest
-from tests.server import golden
+from tests.server import chance, golden
 from tests.server.damage import Asked, damaged
 
 from setpoint.objects import yamltext
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SeededIds
 from setpoint.plane import ControlPlane
+from setpoint.server import builtin
 from setpoint.server.exchange import Frame, Request, Response
 
-REQUESTS = 700
+REQUESTS = 1200
 SOUND = 0.3
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 # Not implemented, not available, not in time: meant as they are.
@@ -27,6 +28,7 @@ MEANT = (501, 503, 504)
 # Faults of the client for which the real server takes the blame, in the same words.
 BLAMED = (
     "failed to create typed patch object",
+    "failed to create typed live object",
     "map: map[",
     "unknown patch type",
     "unable to find api field",
@@ -151,3 +153,35 @@ def test_a_damaged_request_is_answered_and_never_breaks_the_server(seed: int, ca
                     asked += 1
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_object_made_by_chance_is_answered_for_and_never_breaks_the_server(
+    seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    random = Random(seed)
+    resources = [resource for resource in builtin.resources() if "create" in resource.verbs]
+
+    async def main() -> None:
+        async with ControlPlane(clock=Hurried(), ids=SeededIds(seed)) as plane:
+            for _ in range(REQUESTS):
+                made = chance.request(random.choice(resources), random)
+                assert not await _ask(plane, made), made
+                assert not caplog.records, made
+
+    asyncio.run(main())
+
+
+def test_an_applied_event_that_cannot_be_converted_is_refused() -> None:
+    event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "eventTime": "soon"}
+
+    async def main() -> Response:
+        async with ControlPlane() as plane:
+            path = "/apis/events.k8s.io/v1/namespaces/default/events/e"
+            headers = {"content-type": "application/apply-patch+yaml"}
+            return await plane.handler(Request("PATCH", path, "fieldManager=a", headers, msgspec.json.encode(event)))
+
+    response = asyncio.run(main())
+    assert response.status == 400
+    assert isinstance(response.body, bytes)
+    assert b"cannot be handled as a Event: parsing time" in response.body

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
@@ -207,7 +208,11 @@ def _rules(group: str, kind: str) -> Strategy:
 
 
 def _convert(rules: Callable[[], Strategy], tree: Object, from_version: str, to_version: str) -> Object:
-    return rules().convert(tree, from_version, to_version)
+    kind = tree.get("kind", "")
+    try:
+        return rules().convert(tree, from_version, to_version)
+    except ValueError as error:  # what an apply has merged is converted before it is decoded
+        raise BadRequest.cannot_handle(kind, GroupVersion.parse(from_version).version, str(error)) from None
 
 
 def _subresource(kind: str, name: str) -> Subresource:
