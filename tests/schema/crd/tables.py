@@ -10,7 +10,6 @@ _CASES = Path(__file__).parent / "cases"
 _GOLDEN = Path(__file__).parents[2] / "golden" / "scenarios"
 
 
-
 def table(name: str) -> Any:
     return _load((_CASES / f"{name}.yaml").read_text())
 
