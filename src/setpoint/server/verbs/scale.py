@@ -7,6 +7,8 @@ owns them, goes back into the object.
 from collections.abc import Callable
 from functools import cache
 
+import msgspec
+
 from setpoint.merge.fieldmanager import FieldManager
 from setpoint.merge.scale import SCALE_VERSION, ScaleEntries, replicas_path
 from setpoint.objects import labels, meta
@@ -17,15 +19,16 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import Scale
 from setpoint.schema.crd.scale import read_scale, with_replicas
-from setpoint.server.answer import json_answer
+from setpoint.server.answer import object_answer
 from setpoint.server.builtin_shape import shape_of
 from setpoint.server.context import Context
 from setpoint.server.decode import media_type, read_object
 from setpoint.server.exchange import Response
+from setpoint.server.kinds.columns import AGE, NAME, number
 from setpoint.server.options import WriteOptions, write_options
 from setpoint.server.resource import Resource
 from setpoint.server.storage import Storage
-from setpoint.server.strategy import Strategy
+from setpoint.server.strategy import Column, Strategy
 from setpoint.server.verbs.get import read
 from setpoint.server.verbs.patch import (
     APPLY,
@@ -45,9 +48,30 @@ _REPLICAS = Scale(spec_replicas_path=".spec.replicas", status_replicas_path=".st
 Change = Callable[[Object], Object]
 
 
+class ScaleStrategy(Strategy):
+    """A Scale has no rules of its own, but a table."""
+
+    columns = (
+        NAME._replace(format=""),
+        Column(
+            "Desired",
+            number("spec", "replicas"),
+            "integer",
+            description="replicas is the desired number of instances for the scaled object.",
+        ),
+        Column(
+            "Available",
+            number("status", "replicas"),
+            "integer",
+            description="replicas is the actual number of observed instances of the scaled object.",
+        ),
+        AGE,
+    )
+
+
 @cache
 def _scales() -> Resource:
-    """What a body that is a Scale is decoded as."""
+    """What a body that is a Scale is decoded as, and answered as."""
     return Resource(
         group=_GROUP,
         version=_VERSION,
@@ -55,7 +79,7 @@ def _scales() -> Resource:
         kind="Scale",
         namespaced=True,
         storage=Storage(_GROUP, "scales", True, SCALE_VERSION, "Scale"),
-        make_strategy=Strategy,
+        make_strategy=ScaleStrategy,
         definition=_DEFINITION,
         make_shape=lambda: shape_of(_DEFINITION),
     )
@@ -63,7 +87,7 @@ def _scales() -> Resource:
 
 async def get_scale(context: Context, resource: Resource) -> Response:
     item = await read(context, resource)
-    return json_answer(context, scale_of(resource, resource.item(item)))
+    return _answer(context, scale_of(resource, resource.item(item)))
 
 
 async def update_scale(context: Context, resource: Resource) -> Response:
@@ -76,7 +100,8 @@ async def update_scale(context: Context, resource: Resource) -> Response:
     def replaced(scale: Object) -> Object:
         return manager.update(scale, copy(body), options.field_manager)
 
-    return await _answer(context, resource, await _write(context, resource, replaced, options))
+    written = await _write(context, resource, replaced, options)
+    return _answer(context, scale_of(resource, written.tree))
 
 
 async def patch_scale(context: Context, resource: Resource) -> Response:
@@ -101,11 +126,12 @@ async def patch_scale(context: Context, resource: Resource) -> Response:
             tree = patched_object(context, _scales(), change, options, copy(scale))
             return manager.update(scale, tree, options.field_manager)
 
-    return await _answer(context, resource, await _write(context, resource, changed, options))
+    written = await _write(context, resource, changed, options)
+    return _answer(context, scale_of(resource, written.tree))
 
 
-async def _answer(context: Context, resource: Resource, written: Written) -> Response:
-    return json_answer(context, scale_of(resource, written.tree))
+def _answer(context: Context, scale: Object) -> Response:
+    return object_answer(context, _scales(), msgspec.json.encode(scale))
 
 
 async def _write(context: Context, resource: Resource, change: Change, options: WriteOptions) -> Written:
