@@ -85,6 +85,10 @@ class ControlPlane:
                 observer=metrics,
             )
             await self._server.start()
+            if not isinstance(self._given, str) or self._given.startswith("etcd:"):
+                # Others may write definitions to it as well.
+                following = asyncio.create_task(self._server.services.definitions.follow())
+                stack.callback(following.cancel)
             self._stack = stack.pop_all()
         return self
 

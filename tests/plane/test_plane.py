@@ -233,3 +233,28 @@ def test_a_plane_that_cannot_start_leaves_its_store_to_others(tmp_path: Path) ->
             pass
 
     run(main())
+
+
+def test_a_plane_serves_the_definitions_that_another_wrote_to_the_same_store() -> None:
+    name = "widgets.example.com"
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]
+    names = {"plural": "widgets", "kind": "Widget"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    definition = json.dumps({**kind, "metadata": {"name": name}, "spec": spec}).encode()
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+    async def main() -> None:
+        store = MemoryStore()
+        widgets = Request("GET", "/apis/example.com/v1/widgets")
+        async with ControlPlane(store) as one, ControlPlane(store) as other:
+            assert (await one.handler(widgets)).status == 404
+            assert (await ask(other, "POST", definitions, definition))[0] == 201
+            while (await one.handler(widgets)).status != 200:
+                await asyncio.sleep(0.01)
+            assert (await ask(other, "DELETE", f"{definitions}/{name}"))[0] == 200
+            while (await one.handler(widgets)).status != 404:
+                await asyncio.sleep(0.01)
+        await store.close()
+
+    run(main())
