@@ -12,6 +12,8 @@ from typing import Protocol
 # No vowels and none of 0, 1 and 3: a random end never spells a word nor looks like another.
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
+# What stands for a random digit where a UUID says that it is one: two of its four bits are set.
+_VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class Ids(Protocol):
@@ -33,8 +35,7 @@ class SystemIds:
     def uid(self) -> str:
         # What `str(uuid.uuid4())` gives, in a fifth of its time: every request has one.
         digits = os.urandom(16).hex()
-        variant = "89ab"[int(digits[16], 16) & 3]
-        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANTS[digits[16]]}{digits[17:20]}-{digits[20:]}"
 
     def suffix(self) -> str:
         return "".join(secrets.choice(ALPHABET) for _ in range(SUFFIX_LENGTH))

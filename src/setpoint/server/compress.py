@@ -14,6 +14,11 @@ _LEVEL = 1
 _GZIP = 31
 
 
+def is_large(response: Response) -> bool:
+    """Whether an answer is one that may be compressed: most are not, and need not ask further."""
+    return isinstance(response.body, bytes) and len(response.body) > LEAST
+
+
 async def compressed(request: Request, response: Response) -> Response:
     """The answer, with a compressed body if it is large and the client takes gzip."""
     body = response.body

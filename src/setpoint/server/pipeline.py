@@ -24,7 +24,7 @@ from setpoint.server import bootstrap, builtin
 from setpoint.server.admission import Admission, Chain, NamespaceLifecycle
 from setpoint.server.answer import error_answer
 from setpoint.server.authorize import MASTERS, Authorizer, Masters, refusal
-from setpoint.server.compress import compressed
+from setpoint.server.compress import compressed, is_large
 from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
@@ -133,7 +133,9 @@ class Server:
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
             response = error_answer(request, InternalError.of(f"{type(error).__name__}: {error}"))
-        response = await compressed(request, _finished(response, request, context))
+        response = _finished(response, request, context)
+        if is_large(response):
+            response = await compressed(request, response)
         if self._observer is None:
             return response
         return self._observer.observe(request, context, response, self.services.clock.monotonic() - started)

@@ -11,6 +11,8 @@ _PREFIXES = {"api": 3, "apis": 4}  # with how many segments at least a path name
 _NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
 # A longer path is read anew each time: what is remembered stays small.
 _REMEMBERED = 256
+# To make a tuple so costs half as much: every request has one.
+_new = tuple.__new__
 
 
 class RequestInfo(NamedTuple):
@@ -47,8 +49,8 @@ def request_info(method: str, path: str, watch: str | None = None) -> RequestInf
     collection = _collection(method, above)
     if collection is None or not name or "%" in name:
         return _remembered(method, path, watch)
-    verb, _, _, group, version, namespace, resource, *_ = collection
-    return RequestInfo(verb, path, True, group, version, namespace, resource, name)
+    verb, _, _, group, version, namespace, resource, _, _, _ = collection
+    return _new(RequestInfo, (verb, path, True, group, version, namespace, resource, name, "", ()))
 
 
 @lru_cache(maxsize=1024)
