@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from email.utils import format_datetime
+from functools import lru_cache
 from http import HTTPStatus
 
 import msgspec
@@ -28,15 +29,20 @@ def date_line(now: datetime) -> str:
 def head(response: Response, date: str, framing: str, connection: str = "") -> bytes:
     """Status line and headers; `framing` and `connection` are the header lines that say how the body ends, and what
     becomes of the connection."""
-    lines = [_STATUS_LINES.get(response.status) or f"HTTP/1.1 {response.status} \r\n", date]
-    if response.content_type:
-        lines.append(f"Content-Type: {response.content_type}\r\n")
+    lines = [_start(response.status, response.content_type), date]
     for name, value in response.headers:
         # A header is one line: what would end it early is shown as a space.
         safe = value if value.isprintable() else value.translate(_NO_BREAKS)
         lines.append(f"{name}: {safe}\r\n")
     lines += (framing, connection, "\r\n")
     return "".join(lines).encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=256)
+def _start(status: int, content_type: str) -> str:
+    """What an answer begins with: there are few such beginnings."""
+    line = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} \r\n"
+    return f"{line}Content-Type: {content_type}\r\n" if content_type else line
 
 
 def length(response: Response, size: int) -> str:
