@@ -6,7 +6,7 @@ from typing import Any
 from setpoint.schema.cel.ast import Call
 from setpoint.schema.cel.cost_runtime import Cost, cost_of
 from setpoint.schema.cel.functions import Overload
-from setpoint.schema.cel.library.conversions import type_of_value
+from setpoint.schema.cel.libraries.conversions import type_of_value
 from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import EvaluationError, no_such_overload
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.functions import Functions
-from setpoint.schema.cel.library import kubernetes_functions
+from setpoint.schema.cel.libraries import kubernetes_functions
 from setpoint.schema.cel.types import (
     BOOL,
     BYTES,

@@ -12,7 +12,7 @@ from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, RESULT_COSTS
 from setpoint.schema.cel.dispatch import dispatcher
 from setpoint.schema.cel.functions import Functions, Overload
 from setpoint.schema.cel.gathering import Gathering, gather_list, gather_map
-from setpoint.schema.cel.library.conversions import type_of_value
+from setpoint.schema.cel.libraries.conversions import type_of_value
 from setpoint.schema.cel.state import Run, State
 from setpoint.schema.cel.values import (
     ABSENT,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from setpoint.schema.cel.library import operators
-from setpoint.schema.cel.library.conversions import type_of_value
+from setpoint.schema.cel.libraries import operators
+from setpoint.schema.cel.libraries.conversions import type_of_value
 from setpoint.schema.cel.values import EvaluationError, compare, equal
 from setpoint.schema.cel.views import view
 

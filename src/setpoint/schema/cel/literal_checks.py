@@ -1,8 +1,8 @@
 """Checks of literals after the types are right: durations, timestamps, patterns, templates, and lists of one type."""
 
 from setpoint.schema.cel.ast import Call, Expr, ListExpr, Literal, MapExpr
-from setpoint.schema.cel.library.conversions import to_duration, to_timestamp
-from setpoint.schema.cel.library.formatting import ACCEPTS, RULES, clauses, complaint, runtime_name
+from setpoint.schema.cel.libraries.conversions import to_duration, to_timestamp
+from setpoint.schema.cel.libraries.formatting import ACCEPTS, RULES, clauses, complaint, runtime_name
 from setpoint.schema.cel.parser import children
 from setpoint.schema.cel.source import CompileError, Problem
 from setpoint.schema.cel.types import Type, unwrap_optional

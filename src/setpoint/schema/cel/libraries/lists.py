@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from setpoint.schema.cel.functions import Library
-from setpoint.schema.cel.library.operators import OPERATORS
+from setpoint.schema.cel.libraries.operators import OPERATORS
 from setpoint.schema.cel.values import (
     ABSENT,
     MAX_ITEMS,

@@ -7,7 +7,7 @@ from typing import Any
 from setpoint.objects import duration as go_duration
 from setpoint.objects.gotext import general_float
 from setpoint.schema.cel.functions import Library
-from setpoint.schema.cel.library.operators import fit_int
+from setpoint.schema.cel.libraries.operators import fit_int
 from setpoint.schema.cel.timestamps import format_timestamp, parse_rfc3339
 from setpoint.schema.cel.types import (
     BOOL,

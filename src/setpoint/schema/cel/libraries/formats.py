@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from setpoint.objects import names
 from setpoint.schema.cel.functions import Library
-from setpoint.schema.cel.library.urls import parse_url
+from setpoint.schema.cel.libraries.urls import parse_url
 from setpoint.schema.cel.types import Type, struct
 from setpoint.schema.cel.values import NONE, Optional
 from setpoint.schema.formats import string_check

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from setpoint.objects.gotext import quote
-from setpoint.schema.cel.library.conversions import double_text, duration_text, type_of_value
+from setpoint.schema.cel.libraries.conversions import double_text, duration_text, type_of_value
 from setpoint.schema.cel.timestamps import format_timestamp
 from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import Duration, EvaluationError, Mapping, Steps, Timestamp

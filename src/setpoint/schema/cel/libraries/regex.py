@@ -6,7 +6,7 @@ from typing import Any
 import re2
 
 from setpoint.schema.cel.functions import Library
-from setpoint.schema.cel.library.strings import encodable
+from setpoint.schema.cel.libraries.strings import encodable
 from setpoint.schema.cel.values import EvaluationError
 from setpoint.schema.regex import pattern_error
 
