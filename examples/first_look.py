@@ -8,23 +8,23 @@ import json
 import time
 from typing import Annotated, Any, Literal
 
-from setpoint.plane import ControlPlane
-from setpoint.schema.types import Column, Maximum, Minimum, Model, Resource, rule
+import setpoint as sp
+from setpoint.schema.types import Maximum, Minimum
 from setpoint.server.exchange import Request
 
 BAKERIES = "/apis/example.com/v1/namespaces/default/bakeries"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-class BakerySpec(Model):
+class BakerySpec(sp.Model):
     """What a bakery should be."""
 
     ovens: Annotated[int, Minimum(1), Maximum(4)]
     bread: Literal["rye", "wheat"] = "wheat"
 
 
-@rule("self.spec.ovens > 1 || self.spec.bread != 'rye'", message="rye needs two ovens")
-class Bakery(Resource, group="example.com", version="v1", columns=[Column("Ovens", ".spec.ovens")]):
+@sp.rule("self.spec.ovens > 1 || self.spec.bread != 'rye'", message="rye needs two ovens")
+class Bakery(sp.Resource, group="example.com", version="v1", columns=[sp.Column("Ovens", ".spec.ovens")]):
     """A bakery."""
 
     spec: BakerySpec
@@ -32,7 +32,7 @@ class Bakery(Resource, group="example.com", version="v1", columns=[Column("Ovens
 
 async def main() -> None:
     begin = time.perf_counter()
-    async with ControlPlane() as plane:
+    async with sp.ControlPlane() as plane:
         print(f"1. A control plane, in this process, in {1000 * (time.perf_counter() - begin):.0f} ms.\n")
 
         async def ask(method: str, path: str, body: Any = None, query: str = "", kind: str = "application/json") -> Any:
