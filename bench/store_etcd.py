@@ -7,7 +7,8 @@ from itertools import count
 from typing import Any
 
 import aetcd
-from tests.store.etcd_server import etcd, missing
+from tests.debian import missing
+from tests.store.etcd_server import etcd
 
 from bench.custom_resource import DOCUMENT
 from bench.figure import Figure, in_turns
@@ -26,7 +27,7 @@ _names = count()
 
 
 def figures() -> Iterator[Figure]:
-    reason = missing()
+    reason = missing("etcd", "etcd-server")
     if reason:
         yield Figure(f"etcd: not measured, {reason}", 0, "")
         return

@@ -3,7 +3,6 @@
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import stat
@@ -17,6 +16,7 @@ from typing import IO
 
 import pytest
 import yaml
+from tests.debian import require
 
 SECONDS = 30
 
@@ -198,8 +198,7 @@ def test_a_file_that_another_server_holds_is_named(tmp_path: Path) -> None:
 
 
 def test_kubectl_finds_its_way_by_the_kubeconfig(tmp_path: Path) -> None:
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
+    require("kubectl", "kubernetes-client")
     kubeconfig = tmp_path / "kc"
 
     def kubectl(*arguments: str) -> str:

@@ -2,13 +2,13 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.clients.kubectl import Kubectl
 from tests.clients.serving import Serving, serving
+from tests.debian import require
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,5 @@ def kubectl_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def kubectl(server: Serving, namespace: str, kubectl_cache: Path) -> Kubectl:
     """The kubectl that the variable KUBECTL names, or the one on the path."""
-    program = shutil.which(os.environ.get("KUBECTL", "kubectl"))
-    if program is None:
-        pytest.skip("there is no kubectl; Debian's is in the package kubernetes-client")
+    program = require(os.environ.get("KUBECTL", "kubectl"), "kubernetes-client")
     return Kubectl(program, server.kubeconfig, kubectl_cache, namespace)

@@ -1,8 +1,6 @@
 """Real etcd servers for the tests: on free ports, in a folder of their own, stopped, killed and started again."""
 
 import atexit
-import os
-import shutil
 import socket
 import subprocess
 import time
@@ -15,32 +13,15 @@ from typing import Any, Self
 from urllib.request import urlopen
 
 import grpc
-import pytest
 from aetcd.rpc import rpc_pb2 as pb
 from aetcd.rpc.rpc_pb2_grpc import AuthStub, KVStub
+from tests.debian import require
 
 START_SECONDS = 30.0
 
 
-@cache
-def missing() -> str | None:
-    """Why there is no etcd here, after trying to install it; None if there is one."""
-    if shutil.which("etcd"):
-        return None
-    if not shutil.which("apt-get") or os.geteuid() != 0:
-        return "etcd is not installed; on Debian: apt-get install etcd-server"
-    quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    tried = ""
-    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "etcd-server"]):
-        done = subprocess.run(command, capture_output=True, text=True, env=quietly)
-        tried = done.stderr.strip()[-200:]
-    return None if shutil.which("etcd") else f"etcd is not installed and apt-get could not do it: {tried}"
-
-
 def require_etcd() -> None:
-    reason = missing()
-    if reason:
-        pytest.skip(reason)
+    require("etcd", "etcd-server")
 
 
 def free_ports(count: int) -> list[int]:
