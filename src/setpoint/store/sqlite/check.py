@@ -32,6 +32,18 @@ def check(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool] 
         raise translate(error, path) from error
 
 
+def check_length(path: Path, connection: sqlite3.Connection) -> None:
+    """Raises Damaged if a file whose write-ahead log is empty does not end with a page: something was cut off, though
+    SQLite would take what is missing for zeros."""
+    try:
+        pages, page_size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    except FAILURES as error:
+        raise translate(error, path) from error
+    size = path.stat().st_size
+    if size != pages * page_size:
+        raise Damaged(path, f"it has {size} bytes instead of {pages * page_size}")
+
+
 def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool]) -> None:
     bounds = Reader(path, connection).bounds()
     restored = dict(bounds.gaps)

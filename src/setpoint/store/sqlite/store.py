@@ -31,7 +31,7 @@ from setpoint.store.contract import (
 from setpoint.store.dump import Dumped, dump, load
 from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
 from setpoint.store.keys import check_key, check_writes
-from setpoint.store.sqlite.check import SMALL, check
+from setpoint.store.sqlite.check import SMALL, check, check_length
 from setpoint.store.sqlite.checkpoint import Checkpointer
 from setpoint.store.sqlite.errors import FAILURES, Damaged, translate
 from setpoint.store.sqlite.layout import Durability, connect, prepare
@@ -143,8 +143,10 @@ class SqliteStore:
                 f"used it last and did not close it (if you put an older copy there on purpose, remove {lock})",
             )
         log = self.path.with_name(self.path.name + "-wal")
-        size = self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
-        if size <= SMALL:
+        logged = log.stat().st_size if log.exists() else 0
+        if not logged:
+            check_length(self.path, self._own.connection)
+        if self.path.stat().st_size + logged <= SMALL:
             check(self.path, self._own.connection)
         else:
             self._checking = threading.Thread(target=self._check_in_background, daemon=True)
