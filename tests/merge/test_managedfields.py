@@ -5,6 +5,7 @@ import pytest
 from setpoint.merge import managedfields
 from setpoint.merge.managedfields import Identifier
 from setpoint.merge.scale import ScaleEntries, replicas_path
+from setpoint.objects.metavalidation import validate_managed_fields
 from setpoint.objects.tree import Object
 
 
@@ -41,7 +42,7 @@ def test_entries_are_validated_field_by_field() -> None:
         {"operation": "Delete", "fieldsType": "FieldsV2", "manager": "x" * 129, "subresource": "s" * 257},
         {"operation": "Update", "manager": "a\tb"},
     ]
-    assert [str(error) for error in managedfields.validate(entries)] == [
+    assert [str(error) for error in validate_managed_fields(entries, "metadata.managedFields")] == [
         "metadata.managedFields[1].operation: Required value: must not be empty",
         'metadata.managedFields[2].operation: Unsupported value: "Delete": supported values: "Apply", "Update"',
         'metadata.managedFields[2].fieldsType: Invalid value: "FieldsV2": must be `FieldsV1`',

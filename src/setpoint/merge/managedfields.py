@@ -11,13 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from setpoint.merge import fieldset
 from setpoint.merge.fieldset import EMPTY, FieldSet, FieldSetError
-from setpoint.objects import field
-from setpoint.objects.field import FieldError
 from setpoint.objects.gotext import compact_json, quote
+from setpoint.objects.metavalidation import MAX_FIELD_MANAGER
 from setpoint.objects.tree import Json, Object
-
-MAX_MANAGER_LENGTH = 128
-MAX_SUBRESOURCE_LENGTH = 256
 
 APPLY = "Apply"
 UPDATE = "Update"
@@ -203,42 +199,12 @@ def _order(entry: Object) -> tuple[Any, ...]:
     )
 
 
-def validate(entries: Sequence[Json], path: str = "metadata.managedFields") -> list[FieldError]:
-    """What is wrong with the entries of an object that is about to be stored."""
-    errors = []
-    for index, entry in enumerate(entries):
-        at = field.index(path, index)
-        operation = entry.get("operation", "")
-        if not operation:
-            errors.append(field.required(field.child(at, "operation"), "must not be empty"))
-        elif operation not in (APPLY, UPDATE):
-            errors.append(field.not_supported(field.child(at, "operation"), operation, [APPLY, UPDATE]))
-        fields_type = entry.get("fieldsType", "")
-        if fields_type not in ("", "FieldsV1"):
-            errors.append(field.invalid(field.child(at, "fieldsType"), fields_type, "must be `FieldsV1`"))
-        errors.extend(validate_manager(entry.get("manager", ""), field.child(at, "manager")))
-        if len(entry.get("subresource", "").encode()) > MAX_SUBRESOURCE_LENGTH:
-            errors.append(field.too_long(field.child(at, "subresource"), MAX_SUBRESOURCE_LENGTH))
-    return errors
-
-
-def validate_manager(manager: str, path: str = "fieldManager") -> list[FieldError]:
-    """What is wrong with the name of a field manager."""
-    errors = []
-    if len(manager.encode()) > MAX_MANAGER_LENGTH:
-        errors.append(field.too_long(path, MAX_MANAGER_LENGTH))
-    for position, char in enumerate(manager):
-        if not char.isprintable():
-            at = len(manager[:position].encode())
-            errors.append(field.invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {at})"))
-    return errors
-
-
 def manager_name(field_manager: str, user_agent: str) -> str:
     """The name a write is recorded under: what the request says, else the User-Agent up to its first slash."""
     if field_manager:
         return field_manager
-    name = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())
-    while len(name.encode()) > MAX_MANAGER_LENGTH:
-        name = name[:-1]
-    return name
+    agent = user_agent.partition("/")[0]
+    if not agent.isprintable():
+        agent = "".join(char for char in agent if char.isprintable())
+    # Cut by bytes, but never inside a character.
+    return agent.encode()[:MAX_FIELD_MANAGER].decode(errors="ignore")

@@ -27,11 +27,6 @@ class PathElementError(ValueError):
     """The text is no path element."""
 
 
-def field_element(name: str) -> str:
-    """The step to a named field or map entry."""
-    return f"f:{name}"
-
-
 def value_json(value: Json) -> str:
     """A value as it stands inside an element: JSON, where a whole number is never written as a fraction."""
     kind = type(value)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from setpoint.merge.managedfields import manager_name
 from setpoint.objects.errors import Invalid
 from setpoint.objects.field import FieldError, forbidden, not_supported, required
 from setpoint.objects.gvk import GroupKind
-from setpoint.objects.metavalidation import MAX_FIELD_MANAGER, validate_field_manager
+from setpoint.objects.metavalidation import validate_field_manager
 from setpoint.server.context import Context
 
 IGNORE, WARN, STRICT = "Ignore", "Warn", "Strict"
@@ -59,9 +60,4 @@ def truth(text: str) -> bool:
 
 def manager_of(context: Context) -> str:
     """The field manager of a client that does not name one: what its user agent says before the version."""
-    agent = context.request.headers.get("user-agent", "").partition("/")[0]
-    if not agent.isascii() or not agent.isprintable():
-        agent = "".join(char for char in agent if char.isprintable())
-    if len(agent) > MAX_FIELD_MANAGER // 4:
-        agent = agent.encode()[:MAX_FIELD_MANAGER].decode(errors="ignore")
-    return agent or "unknown"
+    return manager_name("", context.request.headers.get("user-agent", "")) or "unknown"
