@@ -52,17 +52,6 @@ DELETION_COMPLETED = Verdict(TERMINATING, "False", "InstanceDeletionCompleted", 
 NEVER_ESTABLISHED = Verdict(TERMINATING, "False", "NeverEstablished", "resource was never established")
 
 
-def deletion_failed(problem: str) -> Verdict:
-    """Deleting the instances failed; it is tried again."""
-    return Verdict(TERMINATING, "True", "InstanceDeletionFailed", problem)
-
-
-def deletion_unconfirmed(problem: str) -> Verdict:
-    """The instances are still there, or nobody can say."""
-    message = f"could not confirm zero CustomResources remaining: {problem}"
-    return Verdict(TERMINATING, "True", "InstanceDeletionCheck", message)
-
-
 def set_condition(tree: Object, verdict: Verdict, clock: Clock) -> Object:
     """The definition with this condition."""
     crd = CustomResourceDefinition.parse(tree)

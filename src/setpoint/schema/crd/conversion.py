@@ -47,12 +47,6 @@ def validate_conversion(
     return errors
 
 
-def review_version(conversion: Conversion) -> str | None:
-    """The version of ConversionReview to send: the first of the webhook's that we speak."""
-    versions = conversion.webhook.conversion_review_versions if conversion.webhook else []
-    return next((version for version in versions if version in REVIEW_VERSIONS), None)
-
-
 def _validate_review_versions(versions: list[str], path: str, any_version: bool) -> list[FieldError]:
     if not versions:
         return [required(path)]
