@@ -24,9 +24,13 @@ _ALLOWED = Decision(True)
 
 
 class Authorizer(Protocol):
-    """Answers for one request."""
+    """Answers for one request. `prepare` must have returned before `decide` is asked, which is then plain computing: an
+    expression of a policy may ask it many times."""
 
-    async def authorize(self, user: User, info: RequestInfo) -> Decision: ...
+    async def prepare(self) -> None:
+        """Has at hand what decisions need."""
+
+    def decide(self, user: User, info: RequestInfo) -> Decision: ...
 
 
 class Masters:
@@ -36,7 +40,10 @@ class Masters:
     well, and, once authenticated, what there is to ask for.
     """
 
-    async def authorize(self, user: User, info: RequestInfo) -> Decision:
+    async def prepare(self) -> None:
+        """There is nothing to have."""
+
+    def decide(self, user: User, info: RequestInfo) -> Decision:
         if MASTERS in user.groups:
             return _ALLOWED
         if info.is_resource or info.verb not in ("get", "head"):

@@ -25,6 +25,6 @@ async def fill(services: Services) -> None:
         meta.fill_system_fields(tree["metadata"], services.clock, services.ids)
         resource.strategy.prepare_for_create(tree)
         try:
-            await services.store.commit(key, resource.encode(tree), ABSENT, APISERVER)
+            await services.commit(key, resource.encode(tree), ABSENT, APISERVER)
         except ExpectationFailed:
             continue

@@ -8,15 +8,18 @@ from urllib.parse import parse_qs
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.objects.provenance import Actor, Cause
+from setpoint.objects.tree import Object
 from setpoint.server.exchange import Request
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
-from setpoint.store.contract import Store
+from setpoint.server.views import Views
+from setpoint.store.contract import Expect, Store, Write
 
 if TYPE_CHECKING:
-    from setpoint.server.admission import Admission
+    from setpoint.server.admission.operation import Admission
     from setpoint.server.authorize import Authorizer
     from setpoint.server.definitions import Definitions
+    from setpoint.server.resource import Resource
 
 _NO_QUERY: Mapping[str, Sequence[str]] = {}
 
@@ -36,9 +39,25 @@ class Authenticator(Protocol):
     async def authenticate(self, request: Request) -> User | None: ...
 
 
+class Reaction(Protocol):
+    """Follows up writes of some resources before their answer goes out, as a very fast controller would."""
+
+    def concerns(self, resource: "Resource") -> bool:
+        """Whether it follows up the writes of a resource."""
+
+    async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
+        """An object was created or changed, or has begun to be deleted."""
+
+    async def after_delete(self, context: "Context", resource: "Resource", tree: Object) -> None:
+        """An object is gone."""
+
+
 @dataclass(eq=False)
 class Services:
-    """What the verbs work with. One for each server; the registry in it is replaced when a definition changes."""
+    """What the verbs work with. One for each server; the registry in it is replaced when a definition changes.
+
+    Everything that the server writes goes through `commit` or `transact`, so that its views know of it at once.
+    """
 
     store: Store
     clock: Clock
@@ -48,6 +67,44 @@ class Services:
     definitions: "Definitions" = field(repr=False)
     authenticator: Authenticator = field(repr=False)
     authorizer: "Authorizer" = field(repr=False)
+    reactions: Sequence[Reaction] = ()
+    views: Views = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.views = Views(self)
+
+    async def commit(
+        self,
+        key: str,
+        value: bytes | None,
+        expect: Expect,
+        actor: Actor,
+        cause: Cause | None = None,
+        ttl: float | None = None,
+    ) -> int:
+        """As the store's."""
+        revision = await self.store.commit(key, value, expect, actor, cause, ttl)
+        self.views.wrote(key, value, revision)
+        return revision
+
+    async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
+        """As the store's."""
+        revision = await self.store.transact(writes, actor, cause)
+        for write in writes:
+            self.views.wrote(write.key, write.value, revision)
+        return revision
+
+    async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
+        """Tells those who follow up writes of the resource."""
+        for reaction in self.reactions:
+            if reaction.concerns(resource):
+                await reaction.after_write(context, resource, tree)
+
+    async def after_delete(self, context: "Context", resource: "Resource", tree: Object) -> None:
+        """Tells those who follow up the end of such objects."""
+        for reaction in self.reactions:
+            if reaction.concerns(resource):
+                await reaction.after_delete(context, resource, tree)
 
 
 class Context:

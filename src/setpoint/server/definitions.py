@@ -71,6 +71,10 @@ class Definitions:
             finally:
                 watch.close()
 
+    def concerns(self, resource: Resource) -> bool:
+        """Whether a write of the resource may change what is served: definitions, and instances of them."""
+        return resource.crd is not None or (resource.resource == RESOURCE and resource.group == GROUP)
+
     def before_create(self, resource: Resource, name: str) -> None:
         """Refuses new instances of a definition that is on its way out."""
         if resource.crd is None:
@@ -168,7 +172,7 @@ class Definitions:
             await self._put(item, finished)
         else:
             try:
-                await store.commit(item.key, None, item.revision, APISERVER, context.cause)
+                await self._services.commit(item.key, None, item.revision, APISERVER, context.cause)
             except ExpectationFailed:
                 await self._clean_up(context, name)
                 return
@@ -187,7 +191,7 @@ class Definitions:
         manager = self._resource.field_manager("status", self._services.clock)
         tree = manager.update(self._resource.item(item), tree, APISERVER.field_manager)
         try:
-            await self._services.store.commit(item.key, self._resource.encode(tree), item.revision, APISERVER)
+            await self._services.commit(item.key, self._resource.encode(tree), item.revision, APISERVER)
         except ExpectationFailed:
             return False
         return True

@@ -21,7 +21,9 @@ from setpoint.objects.errors import (
 )
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server import bootstrap, builtin
-from setpoint.server.admission import Admission, Chain, NamespaceLifecycle
+from setpoint.server.admission.chain import Chain
+from setpoint.server.admission.operation import Plugin
+from setpoint.server.admission.order import plugins
 from setpoint.server.answer import error_answer
 from setpoint.server.authorize import MASTERS, Authorizer, Masters, refusal
 from setpoint.server.compress import compressed, is_large
@@ -94,7 +96,7 @@ class Server:
         ids: Ids | None = None,
         authenticator: Authenticator | None = None,
         authorizer: Authorizer | None = None,
-        admission: Sequence[Admission] = (),
+        admission: Sequence[Plugin] = (),
         plain: Sequence[Plain] = (),
         observer: Observer | None = None,
     ) -> None:
@@ -106,10 +108,11 @@ class Server:
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
             registry=Registry(builtin.resources()),
-            admission=Chain([NamespaceLifecycle(), *admission]),
+            admission=Chain(plugins(admission)),
             definitions=definitions,
             authenticator=authenticator or Trusting(),
             authorizer=authorizer or Masters(),
+            reactions=(definitions,),
         )
         definitions.attach(self.services)
 
@@ -149,7 +152,9 @@ class Server:
         context = Context(
             self.services, request, info, user, request.headers.get("audit-id") or self.services.ids.uid()
         )
-        decision = await self.services.authorizer.authorize(user, info)
+        authorizer = self.services.authorizer
+        await authorizer.prepare()
+        decision = authorizer.decide(user, info)
         if not decision.allowed:
             raise refusal(user, info, decision)
         return context

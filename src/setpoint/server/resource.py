@@ -8,6 +8,7 @@ resource shows it is shown as it was stored; all else is decoded, converted and 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from setpoint.merge import fieldset
 from setpoint.merge.fieldmanager import FieldManager
@@ -22,6 +23,9 @@ from setpoint.server.shape import Shape
 from setpoint.server.storage import Encoding, Storage
 from setpoint.server.strategy import Strategy
 from setpoint.store.contract import Item
+
+if TYPE_CHECKING:
+    from setpoint.server.admission.operation import Plugin
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 # What is answered and not stored: reviews, and bindings.
@@ -75,6 +79,8 @@ class Resource:
     deprecation_warning: str = ""
     # The field managers of the endpoints, by subresource, made when they are needed: they are those of one server.
     field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
+    # The admission plugins that concern the resource, by phase and operation, as the chain found out.
+    admitting: "dict[tuple[str, str], Sequence[Plugin]]" = field(default_factory=dict, repr=False)
     # What the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
     relays: Relays = field(default_factory=Relays, repr=False)

@@ -16,7 +16,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object, copy
-from setpoint.server.admission import Operation
+from setpoint.server.admission.operation import Operation
 from setpoint.server.context import Context, User
 from setpoint.server.kinds.allocation import pool_of
 from setpoint.server.options import WriteOptions
@@ -95,7 +95,7 @@ async def _store_new(
                 if item is not None:
                     raise ExpectationFailed(key, ABSENT, item)
                 return Written(resource.encoding.encode(tree), tree, True)
-            revision = await services.store.commit(
+            revision = await services.commit(
                 key, value, ABSENT, context.actor(options.field_manager), context.cause, strategy.ttl(tree)
             )
             break
@@ -105,7 +105,7 @@ async def _store_new(
     else:
         raise AlreadyExists.generated(resource.group_resource, metadata["name"])
     metadata["resourceVersion"] = str(revision)
-    await services.definitions.after_write(context, resource, tree)
+    await services.after_write(context, resource, tree)
     return Written(resource.render(value, revision), tree, True)
 
 
@@ -234,7 +234,7 @@ async def update_object(
         elif options.dry_run:
             return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
         try:
-            revision = await store.commit(
+            revision = await context.services.commit(
                 key,
                 value,
                 item.revision,
@@ -247,10 +247,10 @@ async def update_object(
             continue
         if value is None:
             # What is gone is answered as it would have been stored, at the revision it was last stored at.
-            await context.services.definitions.after_delete(context, resource, new)
+            await context.services.after_delete(context, resource, new)
             return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
         new["metadata"]["resourceVersion"] = str(revision)
-        await context.services.definitions.after_write(context, resource, new)
+        await context.services.after_write(context, resource, new)
         return Written(resource.render(value, revision), new)
     raise Conflict.modified(resource.group_resource, name)
 

@@ -10,7 +10,7 @@ import msgspec
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import Ids, SeededIds
 from setpoint.objects.tree import Json, Object
-from setpoint.server.admission import Admission
+from setpoint.server.admission.operation import Plugin
 from setpoint.server.exchange import Request
 from setpoint.server.pipeline import Server
 from setpoint.store.memory import MemoryStore
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 class Api:
     """One server over an empty store, its clock standing still."""
 
-    def __init__(self, admission: Sequence[Admission] = (), ids: Ids | None = None) -> None:
+    def __init__(self, admission: Sequence[Plugin] = (), ids: Ids | None = None) -> None:
         self.clock = ManualClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
         self.store = MemoryStore(clock=self.clock)
         self.server = Server(self.store, clock=self.clock, ids=ids or SeededIds(7), admission=admission)

@@ -6,13 +6,13 @@ from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
 
 from setpoint.objects.errors import Forbidden
 from setpoint.objects.ids import SeededIds
-from setpoint.server.admission import Operation
+from setpoint.server.admission.operation import Operation, Plugin
 from setpoint.server.context import Context
 
 Act = Callable[[], Awaitable[object]]
 
 
-class Meddler:
+class Meddler(Plugin):
     """Writes between the moment an update reads an object and the moment it writes it."""
 
     def __init__(self, times: int = 1) -> None:
@@ -28,7 +28,7 @@ class Meddler:
         """Has no objections."""
 
 
-class Mutator:
+class Mutator(Plugin):
     """Puts something of its own into every new object, and refuses those that say so."""
 
     async def mutate(self, context: Context, operation: Operation) -> None:
@@ -207,7 +207,7 @@ def test_an_event_leaves_the_log_by_itself() -> None:
     run(scenario)
 
 
-class Rival:
+class Rival(Plugin):
     """Creates an object of the same name just before a create is stored."""
 
     def __init__(self) -> None:

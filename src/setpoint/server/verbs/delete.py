@@ -9,7 +9,7 @@ from setpoint.objects.metavalidation import FOREGROUND, ORPHAN
 from setpoint.objects.status import success
 from setpoint.objects.times import format_time, parse_time
 from setpoint.objects.tree import Object
-from setpoint.server.admission import Operation
+from setpoint.server.admission.operation import Operation
 from setpoint.server.answer import json_answer, list_answer, object_answer
 from setpoint.server.context import Context
 from setpoint.server.delete_options import DeleteOptions, delete_options
@@ -175,10 +175,10 @@ async def _store(context: Context, resource: Resource, item: Item, tree: Object,
     value = resource.encode(tree)
     revision = item.revision
     if not options.dry_run and value != item.value:
-        revision = await context.services.store.commit(
+        revision = await context.services.commit(
             item.key, value, item.revision, context.actor(), context.cause, resource.strategy.ttl(tree)
         )
-        await context.services.definitions.after_write(context, resource, tree)
+        await context.services.after_write(context, resource, tree)
     return Deleted(tree, resource.encoding.render(resource.encoding.encode(tree), revision), False)
 
 
@@ -187,8 +187,7 @@ async def _remove(context: Context, resource: Resource, item: Item, options: Del
     tree = resource.item(item)
     revision = item.revision
     if not options.dry_run:
-        store = context.services.store
-        revision = await store.commit(item.key, None, item.revision, context.actor(), context.cause)
-        await context.services.definitions.after_delete(context, resource, tree)
+        revision = await context.services.commit(item.key, None, item.revision, context.actor(), context.cause)
+        await context.services.after_delete(context, resource, tree)
     value = item.value if resource.shows(item.value, item.revision) else resource.encoding.encode(tree)
     return Deleted(tree, resource.encoding.render(value, revision), True)

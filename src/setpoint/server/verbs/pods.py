@@ -52,7 +52,9 @@ async def bind(context: Context, resource: Resource) -> Response:
         if options.dry_run:
             break
         try:
-            await store.commit(key, value, item.revision, context.actor(options.field_manager), context.cause)
+            await context.services.commit(
+                key, value, item.revision, context.actor(options.field_manager), context.cause
+            )
             break
         except ExpectationFailed:
             continue

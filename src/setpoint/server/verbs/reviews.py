@@ -54,7 +54,9 @@ async def _status(context: Context, kind: str, spec: Object) -> Object:
     if errors:
         raise Invalid.of(_AUTHORIZATION, "", errors)
     asked = _resource_request(of_resource) if of_resource is not None else _path_request(of_path)
-    decision = await context.services.authorizer.authorize(user, asked)
+    authorizer = context.services.authorizer
+    await authorizer.prepare()
+    decision = authorizer.decide(user, asked)
     status: Object = {"allowed": decision.allowed}
     if decision.reason:
         status["reason"] = decision.reason

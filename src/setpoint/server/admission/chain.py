@@ -1,0 +1,42 @@
+"""The chain: all rules of a server as one, in the real server's order.
+
+Which rules concern the writes of a resource is found out once for each resource and verb; the others cost nothing.
+When a rule changed the object after others had seen it, and asks for it, all that mutate are asked once more.
+"""
+
+from collections.abc import Sequence
+
+from setpoint.server.admission.operation import Operation, Plugin, overrides
+from setpoint.server.context import Context
+
+
+class Chain:
+    """Several plugins as one rule."""
+
+    def __init__(self, plugins: Sequence[Plugin] = ()) -> None:
+        self.plugins = tuple(plugins)
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        plugins = self._concerned("mutate", operation)
+        for plugin in plugins:
+            await plugin.mutate(context, operation)
+        if operation.reinvoke:
+            operation.is_reinvoked = True
+            for plugin in plugins:
+                await plugin.mutate(context, operation)
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        for plugin in self._concerned("validate", operation):
+            await plugin.validate(context, operation)
+
+    def _concerned(self, phase: str, operation: Operation) -> Sequence[Plugin]:
+        # Kept on the resource: when a definition changes, its old resources go, and what is remembered of them.
+        remembered = operation.resource.admitting
+        found = remembered.get((phase, operation.verb))
+        if found is None:
+            found = remembered[phase, operation.verb] = tuple(
+                plugin
+                for plugin in self.plugins
+                if overrides(plugin, phase) and plugin.concerns(operation.resource, operation.verb)
+            )
+        return found

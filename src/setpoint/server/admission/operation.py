@@ -1,0 +1,76 @@
+"""What admission is asked about, and what a rule of it is.
+
+A rule is a `Plugin`: it says which writes concern it at all, may change the object in `mutate`, and may refuse it in
+`validate`. The server's own rules, policies, webhooks and the functions that a program registers are all plugins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from setpoint.objects.tree import Object
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
+
+
+@dataclass(slots=True)
+class Operation:
+    """One write as admission sees it. `object` may be changed in place, or replaced, while mutating.
+
+    It is in the version of the request. A rule that puts something into it that was not decoded and defaulted (a patch
+    of a webhook) gives it to `admission.changed.replace`.
+    """
+
+    verb: str  # CREATE, UPDATE, DELETE or CONNECT
+    resource: Resource
+    namespace: str
+    name: str
+    subresource: str
+    object: Object | None
+    old: Object | None
+    dry_run: bool = False
+    # The options of the request as an object: CreateOptions, UpdateOptions, PatchOptions or DeleteOptions.
+    options: Object | None = None
+    # Set by a rule that changed the object after others had seen it: those that want to are asked once more.
+    reinvoke: bool = False
+    # Whether this is that second time.
+    is_reinvoked: bool = False
+    # What a rule wants to remember from the first time to the second, under its own name.
+    remembered: dict[str, Any] = field(default_factory=dict)
+
+
+class Admission(Protocol):
+    """A rule, or a chain of them. Both methods raise an APIError to refuse."""
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        """May change the object."""
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        """May only refuse."""
+
+
+class Plugin:
+    """A rule that is switched on and off by its name. A subclass overrides what it needs."""
+
+    name: str = ""
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        """Whether the rule may have something to say of such writes. The answer is remembered for the resource; what
+        depends on the request, or on what is stored, is asked later."""
+        return True
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        """May change the object, or refuse it."""
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        """May only refuse."""
+
+
+def overrides(plugin: Plugin, method: str) -> bool:
+    """Whether a plugin does anything in one of the two phases."""
+    return getattr(type(plugin), method) is not getattr(Plugin, method)
+
+
+Plugins = Sequence[Plugin]

@@ -1,0 +1,140 @@
+"""Live views: the objects of one resource as the server's own decisions need them, each read once when it changes.
+
+Roles, policies, webhook configurations, quotas: what is asked for with every request is kept ready, made into whatever
+form serves best. A view knows every write of this server the moment it is committed, so a rule holds for the very next
+request; where others write to the same store it follows the log as well. It is filled when it is first asked for, and
+what nobody asks for costs nothing.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from setpoint.objects.tree import Object
+from setpoint.store.contract import Closed, Item, TooLate
+
+if TYPE_CHECKING:
+    from setpoint.server.context import Services
+
+T = TypeVar("T")
+# How many deletions a view remembers, lest a late word of an earlier write brings an object back.
+_REMEMBERED = 1000
+
+
+class View(Generic[T]):
+    """The objects of a resource, by the key they are stored under, each as `make` made it."""
+
+    def __init__(
+        self, services: "Services", prefix: str, decode: Callable[[Item], Object], make: Callable[[Object], T]
+    ):
+        self.prefix = prefix
+        # Changes whenever an object does: what is computed from the whole view is right as long as it stays.
+        self.generation = 0
+        self._services = services
+        self._decode = decode
+        self._make = make
+        self._values: dict[str, T] = {}
+        self._revisions: dict[str, int] = {}
+        self._gone: dict[str, int] = {}
+        self._loading: asyncio.Task[None] | None = None
+        self._loaded = False
+
+    async def current(self) -> Mapping[str, T]:
+        """All objects. The mapping is the view's own: read it, and do not keep it over an `await`."""
+        if not self._loaded:
+            await self._load()
+        return self._values
+
+    def wrote(self, key: str, value: bytes | None, revision: int) -> None:
+        """Somebody wrote, or deleted, an object."""
+        if revision <= self._revisions.get(key, 0) or revision <= self._gone.get(key, 0):
+            return
+        self.generation += 1
+        if value is None:
+            self._revisions.pop(key, None)
+            self._values.pop(key, None)
+            self._gone[key] = revision
+            if len(self._gone) > _REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+            return
+        self._revisions[key] = revision
+        self._values[key] = self._make(self._decode(Item(key, value, revision, 0)))
+
+    async def _load(self) -> None:
+        # Whoever comes while it is filled waits for the same filling.
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(self._fill())
+        try:
+            await asyncio.shield(self._loading)
+        finally:
+            if self._loading is not None and self._loading.done():
+                self._loading = None
+
+    async def _fill(self) -> None:
+        revision = await self._read()
+        if self._services.views.shared:
+            self._services.views.follow(self, revision)
+
+    async def _read(self) -> int:
+        """Takes over what the store has, and returns the revision it was read at."""
+        page = await self._services.store.range(self.prefix)
+        for item in page.items:
+            self.wrote(item.key, item.value, item.revision)
+        self._loaded = True
+        return page.revision
+
+    async def followed(self, after: int) -> None:
+        """Follows the log until the store is closed."""
+        while True:
+            watch = self._services.store.watch(self.prefix, after)
+            try:
+                while True:
+                    for event in await watch.next():
+                        entry = event.entry
+                        self.wrote(entry.key, entry.value, entry.revision)
+            except TooLate:
+                for known in (self._values, self._revisions, self._gone):
+                    known.clear()
+                after = await self._read()
+            except Closed:
+                return
+            finally:
+                watch.close()
+
+
+class Views:
+    """The views of one server."""
+
+    def __init__(self, services: "Services", *, shared: bool = False) -> None:
+        # Whether others write to the store as well.
+        self.shared = shared
+        self._services = services
+        self._views: dict[str, list[View[Any]]] = {}
+        self._following: set[asyncio.Task[None]] = set()
+
+    def of(self, group: str, version: str, plural: str, make: Callable[[Object], T]) -> View[T]:
+        """A view of a built-in resource. Ask once and keep it: each call makes another."""
+        registry = self._services.registry
+        resource = registry.resource(group, version, plural)
+        if resource is None:
+            raise LookupError(f"there is no {plural} in {group}/{version}")
+        view = View(self._services, resource.storage.prefix, resource.item, make)
+        self._views.setdefault(view.prefix, []).append(view)
+        return view
+
+    def wrote(self, key: str, value: bytes | None, revision: int) -> None:
+        """Tells the views of a resource what this server wrote."""
+        views = self._views.get(key[: key.find("/", key.find("/", 1) + 1) + 1])
+        if views is not None:
+            for view in views:
+                view.wrote(key, value, revision)
+
+    def follow(self, view: View[Any], after: int) -> None:
+        task = asyncio.ensure_future(view.followed(after))
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+
+    def close(self) -> None:
+        """Stops following."""
+        for task in self._following:
+            task.cancel()
