@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from setpoint.server.http.identity import Identity
     from setpoint.server.http.listener import Listener
+    from setpoint.server.http.tls import Certificates, Provided
 
 _IN_PROCESS = Peer("in process", in_process=True)
-_RENEWAL_SECONDS = 6 * 3600.0
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -128,10 +128,14 @@ class ControlPlane:
         return self._url
 
     async def listen(
-        self, host: str = "127.0.0.1", port: int = 0, *, tls: bool = True, names: Sequence[str] = ()
+        self, host: str = "127.0.0.1", port: int = 0, *, tls: "bool | Certificates" = True, names: Sequence[str] = ()
     ) -> str:
-        """Serves at an address, and returns its URL. Port 0 picks a free one; `names` are what else clients call it."""
-        context = self._tls(host, names) if tls else None
+        """Serves at an address, and returns its URL. Port 0 picks a free one; `names` are what else clients call it.
+
+        `tls` may name the files of certificates that somebody else keeps: then those count, and our own authority is
+        not needed.
+        """
+        context = self._tls(host, names, tls) if tls else None
         host, port = await self._edge().listen(host, port, context)
         reachable = _ANY_ADDRESS.get(host, host)
         shown = f"[{reachable}]" if ":" in reachable else reachable
@@ -166,22 +170,28 @@ class ControlPlane:
             self._stack.push_async_callback(self._listener.close)
         return self._listener
 
-    def _tls(self, host: str, names: Sequence[str]) -> "SSLContext":
-        from setpoint.server.http.identity import Identity
+    def _tls(self, host: str, names: Sequence[str], given: "bool | Certificates") -> "SSLContext":
+        certificates: Identity | Provided
+        if isinstance(given, bool):
+            from setpoint.server.http.identity import Identity
 
-        called = [host, *names] if host and host not in _ANY_ADDRESS else names
-        # Other machines judge certificates, and their clocks are real even where ours is not.
-        identity = self._identity = Identity(called, SystemClock(), self._data)
-        renewing = asyncio.create_task(_renew(identity))
+            called = [host, *names] if host and host not in _ANY_ADDRESS else names
+            # Other machines judge certificates, and their clocks are real even where ours is not.
+            certificates = self._identity = Identity(called, SystemClock(), self._data)
+        else:
+            from setpoint.server.http.tls import Provided
+
+            certificates = Provided(given)
+        renewing = asyncio.create_task(_renew(certificates))
         self._stack.callback(renewing.cancel)
-        return identity.context
+        return certificates.context
 
 
-async def _renew(identity: "Identity") -> None:
+async def _renew(certificates: "Identity | Provided") -> None:
     while True:
-        await SystemClock().sleep(_RENEWAL_SECONDS)
-        with suppress(OSError):  # the old certificate is good for weeks, and the next try is soon
-            identity.renew()
+        await SystemClock().sleep(certificates.renewal_seconds)
+        with suppress(OSError, ValueError):  # the old certificate is still good, and the next try is soon
+            certificates.renew()
 
 
 def _data_directory(store: Store | str, data: Path | str | None) -> Path | None:

@@ -7,7 +7,6 @@ start or while the server runs; the authority is not.
 
 import os
 import secrets
-import ssl
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from setpoint.objects.clock import Clock
 from setpoint.server.certificates import KUBERNETES_NAMES, Authority, CertificateError, Pair
 from setpoint.server.http import files
+from setpoint.server.http.tls import server_context
 
 _END = b"-----END CERTIFICATE-----\n"
 
@@ -31,6 +31,8 @@ def token(directory: Path | None) -> str:
 class Identity:
     """The authority and the certificate of a server, as a TLS context that is kept up to date."""
 
+    renewal_seconds = 6 * 3600.0
+
     def __init__(self, names: Sequence[str], clock: Clock, directory: Path | None = None) -> None:
         """Finds or makes them. `names` are what the server is called besides the names it always has.
 
@@ -42,12 +44,7 @@ class Identity:
         if directory is not None:
             _prepare(directory)
         self.authority = self._find_authority()
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.context.set_alpn_protocols(["http/1.1"])
-        # Clients may, but need not, prove who they are by a certificate of our authority.
-        self.context.verify_mode = ssl.CERT_OPTIONAL
-        self.context.load_verify_locations(cadata=self.authority.pair.certificate.decode("ascii"))
+        self.context = server_context(self.authority.pair.certificate.decode("ascii"))
         self._serving = self._find_serving()
         self._load()
 

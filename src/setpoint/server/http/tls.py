@@ -1,0 +1,68 @@
+"""What TLS is like at our edge, whoever made the certificates; and serving with certificates that others keep."""
+
+import ssl
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Certificates(NamedTuple):
+    """Files, all PEM: the certificate to serve with and its key, and the authorities whose certificates are users.
+
+    Without authorities no client is anybody by a certificate.
+    """
+
+    certificate: Path
+    key: Path
+    client_authorities: Path | None = None
+
+
+def server_context(client_authorities: str = "") -> ssl.SSLContext:
+    """TLS as we speak it. Clients may, but need not, prove who they are by a certificate of one of these authorities."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if client_authorities:
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.load_verify_locations(cadata=client_authorities)
+    return context
+
+
+class Provided:
+    """Certificates that somebody else makes and renews, as a TLS context that follows the files."""
+
+    renewal_seconds = 60.0
+
+    def __init__(self, files: Certificates) -> None:
+        """Raises OSError, or ValueError if a file does not hold what it should."""
+        self._files = files
+        self._seen = self._times()
+        authorities = ""
+        if files.client_authorities is not None:
+            authorities = files.client_authorities.read_text("ascii", "replace")
+        try:
+            self.context = server_context(authorities)
+        except ssl.SSLError as error:
+            raise ValueError(f"{files.client_authorities} holds no certificates of authorities: {error}") from error
+        self._load()
+
+    def renew(self) -> bool:
+        """Reads the certificate again if it was replaced; connections from now on see the new one. Raises as the start
+        does, and then serves with the one it has."""
+        times = self._times()
+        if times == self._seen:
+            return False
+        self._load()
+        self._seen = times
+        return True
+
+    def _load(self) -> None:
+        try:
+            # Without a password at hand OpenSSL would ask for one at the terminal.
+            self.context.load_cert_chain(self._files.certificate, self._files.key, password="")
+        except ssl.SSLError as error:
+            raise ValueError(
+                f"{self._files.certificate} and {self._files.key} are not a certificate and its key: {error}"
+            ) from error
+
+    def _times(self) -> tuple[int, int]:
+        return self._files.certificate.stat().st_mtime_ns, self._files.key.stat().st_mtime_ns
