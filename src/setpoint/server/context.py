@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import parse_qs
 
@@ -12,12 +13,12 @@ from setpoint.objects.tree import Object
 from setpoint.server.exchange import Request
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
-from setpoint.server.views import Views
+from setpoint.server.views import View, Views
 from setpoint.store.contract import Expect, Store, Write
 
 if TYPE_CHECKING:
     from setpoint.server.admission.operation import Admission
-    from setpoint.server.authorize import Authorizer
+    from setpoint.server.authorization.authorizer import Authorizer
     from setpoint.server.definitions import Definitions
     from setpoint.server.resource import Resource
 
@@ -73,6 +74,11 @@ class Services:
     def __post_init__(self) -> None:
         self.views = Views(self)
 
+    @cached_property
+    def namespaces(self) -> View[Object]:
+        """The namespaces, for those who judge by them."""
+        return self.views.of("", "v1", "namespaces", lambda tree: tree)
+
     async def commit(
         self,
         key: str,
@@ -110,7 +116,7 @@ class Services:
 class Context:
     """One request on its way through the pipeline."""
 
-    __slots__ = ("_query", "audit_id", "info", "registry", "request", "services", "user", "warnings")
+    __slots__ = ("_query", "annotations", "audit_id", "info", "registry", "request", "services", "user", "warnings")
 
     def __init__(self, services: Services, request: Request, info: RequestInfo, user: User, audit_id: str) -> None:
         self.services = services
@@ -122,6 +128,8 @@ class Context:
         self.audit_id = audit_id
         # The texts of the Warning headers, in order.
         self.warnings: dict[str, None] = {}
+        # What the audit log notes beside the request.
+        self.annotations: dict[str, str] = {}
         self._query: Mapping[str, Sequence[str]] | None = None
 
     @property

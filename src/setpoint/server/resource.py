@@ -182,6 +182,15 @@ class Resource:
             tree = self._converted(copy(tree), self.api_version, self.family[stored])
         return self.storage.encode(tree)
 
+    def to(self, other: "Resource", tree: Object) -> Object:
+        """An object of this version as another of the family shows it. The tree is used up."""
+        return self._converted(tree, self.api_version, other)
+
+    def kind_at(self, subresource: str) -> GroupVersionKind:
+        """The kind of what is written through an endpoint: the resource itself, or what lies below it."""
+        below = self.subresources.get(subresource)
+        return self.gvk if below is None or below.kind is None else below.kind
+
     def _converted(self, tree: Object, version: str, to: "Resource") -> Object:
         tree = self.convert(tree, version, to.api_version)
         tree["kind"] = to.kind

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.server.context import Context
 from setpoint.server.resource import Resource
@@ -39,6 +40,11 @@ class Operation:
     is_reinvoked: bool = False
     # What a rule wants to remember from the first time to the second, under its own name.
     remembered: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> GroupVersionKind:
+        """The kind of what is written: the resource's own, or that of a subresource (a Scale, an Eviction)."""
+        return self.resource.kind_at(self.subresource)
 
 
 class Admission(Protocol):
