@@ -25,7 +25,7 @@ from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.order import plugins
 from setpoint.server.answer import error_answer
-from setpoint.server.authorize import MASTERS, Authorizer, Masters, refusal
+from setpoint.server.authorization.authorizer import MASTERS, Authorizer, Masters, refusal
 from setpoint.server.compress import compressed, is_large
 from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.definitions import Definitions
@@ -35,6 +35,7 @@ from setpoint.server.negotiate import negotiate
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo, request_info
 from setpoint.server.resource import CREATE_ONLY, Resource
+from setpoint.server.timeouts import Timeouts
 from setpoint.server.verbs.create import create
 from setpoint.server.verbs.delete import delete, delete_collection
 from setpoint.server.verbs.get import get
@@ -114,6 +115,7 @@ class Server:
             authorizer=authorizer or Masters(),
             reactions=(definitions,),
         )
+        self._timeouts = Timeouts(self.services.clock)
         definitions.attach(self.services)
 
     async def start(self) -> None:
@@ -123,6 +125,11 @@ class Server:
 
     async def __call__(self, request: Request) -> Response:
         """Answers a request; raises for none."""
+        if "timeout=" in request.query:
+            return await self._timeouts.answer(request, self._handle)
+        return await self._handle(request)
+
+    async def _handle(self, request: Request) -> Response:
         context: Context | None = None
         started = self.services.clock.monotonic()
         try:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from setpoint.server.authenticate import ADMIN, ANONYMOUS, Credentials
-from setpoint.server.authorize import Masters
+from setpoint.server.authorization.authorizer import Masters
 from setpoint.server.context import User
 from setpoint.server.exchange import Peer, Request
 from setpoint.server.requestinfo import request_info

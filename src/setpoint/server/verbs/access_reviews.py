@@ -6,7 +6,7 @@ from setpoint.objects.errors import BadRequest, Invalid
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.tree import Json, Object
-from setpoint.server.authorize import MASTERS
+from setpoint.server.authorization.authorizer import MASTERS
 from setpoint.server.context import Context, User
 from setpoint.server.requestinfo import RequestInfo
 

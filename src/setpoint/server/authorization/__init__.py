@@ -1,0 +1,1 @@
+"""Authorization: whether a user may do what a request asks."""
