@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Self
 
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.server.authenticate import ADMIN, Credentials
+from setpoint.server.authentication.credentials import Credentials
+from setpoint.server.authentication.users import ADMIN
 from setpoint.server.exchange import Handler, Peer, Request, Response
 from setpoint.server.http import files
 from setpoint.server.http.limits import Limits

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from setpoint.objects.clock import SystemClock
-from setpoint.server.authenticate import ADMIN, Credentials
+from setpoint.server.authentication.credentials import Credentials
+from setpoint.server.authentication.users import ADMIN
 from setpoint.server.http.listener import Listener
 from setpoint.server.pipeline import Server
 from setpoint.server.plain.standard import standard

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from setpoint.server.authenticate import ADMIN, ANONYMOUS, Credentials
+from setpoint.server.authentication.credentials import Credentials
+from setpoint.server.authentication.users import ADMIN, ANONYMOUS
 from setpoint.server.authorization.authorizer import Masters
 from setpoint.server.context import User
 from setpoint.server.exchange import Peer, Request

@@ -6,15 +6,9 @@ without one would be let in; and who brings nothing at all is anonymous, which t
 
 from collections.abc import Mapping
 
-from setpoint.server.authorize import MASTERS
+from setpoint.server.authentication.users import ADMIN, ANONYMOUS, AUTHENTICATED, CREDENTIAL_ID
 from setpoint.server.context import User
 from setpoint.server.exchange import Peer, Request
-
-AUTHENTICATED = "system:authenticated"
-ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
-ADMIN = User("system:admin", (MASTERS, AUTHENTICATED))
-
-_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
 
 class Credentials:
@@ -43,5 +37,5 @@ class Credentials:
 
 def _certified(peer: Peer) -> User:
     """The user that a certificate names: the common name, in the groups that are its organizations."""
-    extra = {_CREDENTIAL_ID: (f"X509SHA256={peer.fingerprint}",)} if peer.fingerprint else {}
+    extra = {CREDENTIAL_ID: (f"X509SHA256={peer.fingerprint}",)} if peer.fingerprint else {}
     return User(peer.common_name, (*peer.organizations, AUTHENTICATED), extra=extra)
