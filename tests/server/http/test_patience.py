@@ -75,7 +75,10 @@ def test_an_idle_connection_is_closed_and_a_used_one_is_not(loop: str) -> None:
     run(loop, main())
 
 
-def test_a_handler_that_takes_too_long_is_answered_for_and_finishes_its_work(loop: str) -> None:
+@pytest.mark.parametrize(("method", "limit"), [("GET", "answer_seconds"), ("PATCH", "write_seconds")])
+def test_a_handler_that_takes_too_long_is_answered_for_and_finishes_its_work(
+    loop: str, method: str, limit: str
+) -> None:
     async def main() -> None:
         release, finished = asyncio.Event(), asyncio.Event()
 
@@ -84,9 +87,9 @@ def test_a_handler_that_takes_too_long_is_answered_for_and_finishes_its_work(loo
             finished.set()
             return Response(200, "text/plain", b"too late")
 
-        async with edge(slow, QUICK._replace(answer_seconds=0.1)) as server:
+        async with edge(slow, QUICK._replace(**{limit: 0.1})) as server:
             client = await server.connect()
-            answer = await client.ask()
+            answer = await client.ask(method=method)
             assert (answer.status, json.loads(answer.body)["reason"]) == (504, "Timeout")
             assert await client.at_end()
             release.set()

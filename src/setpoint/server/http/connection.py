@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _NEVER = float("inf")
 _WHOLE = (bytes, list)
+_WRITES = frozenset(("POST", "PUT", "PATCH"))
 _MAX_REPEATS = 256
 # To copy a body of fewer bytes costs less than to hand over a second one.
 _LARGE = 16 << 10
@@ -300,6 +301,8 @@ class Connection(asyncio.Protocol):
                 self._write_whole("", refusal(asked), CLOSE)
                 return self._finish(linger=True)
             self._turns_bytes -= len(asked.body)
+            if asked.method in _WRITES:
+                self.deadline = self._loop.time() + self._limits.write_seconds
             try:
                 response = await handler(asked)
             except Exception:

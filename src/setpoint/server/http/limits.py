@@ -13,8 +13,9 @@ class Limits(NamedTuple):
     body_bytes: int = MAX_BODY
     # From the first byte of a request to the last one.
     request_seconds: float = 60.0
-    # From the last byte of a request to its answer. The real server gives a request as long.
+    # From the last byte of a request to its answer; and to that of a POST, PUT or PATCH. The real server gives as long.
     answer_seconds: float = 60.0
+    write_seconds: float = 34.0
     # Between two requests on a connection.
     idle_seconds: float = 180.0
     # A peer that takes nothing of what waits for it.
