@@ -75,9 +75,11 @@ def test_an_idle_connection_is_closed_and_a_used_one_is_not(loop: str) -> None:
     run(loop, main())
 
 
-@pytest.mark.parametrize(("method", "limit"), [("GET", "answer_seconds"), ("PATCH", "write_seconds")])
+@pytest.mark.parametrize(
+    ("method", "limits"), [("GET", QUICK._replace(answer_seconds=0.1)), ("PATCH", QUICK._replace(write_seconds=0.1))]
+)
 def test_a_handler_that_takes_too_long_is_answered_for_and_finishes_its_work(
-    loop: str, method: str, limit: str
+    loop: str, method: str, limits: Limits
 ) -> None:
     async def main() -> None:
         release, finished = asyncio.Event(), asyncio.Event()
@@ -87,7 +89,7 @@ def test_a_handler_that_takes_too_long_is_answered_for_and_finishes_its_work(
             finished.set()
             return Response(200, "text/plain", b"too late")
 
-        async with edge(slow, QUICK._replace(**{limit: 0.1})) as server:
+        async with edge(slow, limits) as server:
             client = await server.connect()
             answer = await client.ask(method=method)
             assert (answer.status, json.loads(answer.body)["reason"]) == (504, "Timeout")
