@@ -65,6 +65,8 @@ VERBS: Mapping[str, Verb] = {
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _NO_CACHE = ("Cache-Control", "no-cache, private")
+# Who asks, until that is known; and who asked where it never was.
+_NOBODY = User("")
 
 
 class Plain(Protocol):
@@ -76,7 +78,7 @@ class Plain(Protocol):
 class Observer(Protocol):
     """Is told of every answered request, and hands the answer on, which it may wrap (a stream, to follow it)."""
 
-    def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response: ...
+    def observe(self, context: Context, response: Response, seconds: float) -> Response: ...
 
 
 class Trusting:
@@ -130,10 +132,11 @@ class Server:
         return await self._handle(request)
 
     async def _handle(self, request: Request) -> Response:
-        context: Context | None = None
         started = self.services.clock.monotonic()
+        context = self._context(request)
         try:
-            context = await self._admit(request)
+            await self._authenticate(context)
+            await self._authorize(context)
             response = await self._answer(context)
         except APIError as error:
             response = error_answer(request, error)
@@ -143,28 +146,33 @@ class Server:
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
             response = error_answer(request, InternalError.of(f"{type(error).__name__}: {error}"))
-        response = _finished(response, request, context)
+        response = _finished(response, context)
         if is_large(response):
             response = await compressed(request, response)
         if self._observer is None:
             return response
-        return self._observer.observe(request, context, response, self.services.clock.monotonic() - started)
+        return self._observer.observe(context, response, self.services.clock.monotonic() - started)
 
-    async def _admit(self, request: Request) -> Context:
-        """Authenticate and authorize."""
-        user = await self.services.authenticator.authenticate(request)
+    def _context(self, request: Request) -> Context:
+        """The request with what it is about; who asks is not known yet."""
+        info = request_info(request.method, request.path, _watch_parameter(request))
+        audit_id = request.headers.get("audit-id") or self.services.ids.uid()
+        return Context(self.services, request, info, _NOBODY, audit_id)
+
+    async def _authenticate(self, context: Context) -> None:
+        """Finds out who asks, and as whom."""
+        user = await self.services.authenticator.authenticate(context.request)
         if user is None:
             raise Unauthorized.of()
-        info = request_info(request.method, request.path, _watch_parameter(request))
-        context = Context(
-            self.services, request, info, user, request.headers.get("audit-id") or self.services.ids.uid()
-        )
+        context.user = user
+
+    async def _authorize(self, context: Context) -> None:
+        """Refuses what the user may not do."""
         authorizer = self.services.authorizer
         await authorizer.prepare()
-        decision = authorizer.decide(user, info)
+        decision = authorizer.decide(context.user, context.info)
         if not decision.allowed:
-            raise refusal(user, info, decision)
-        return context
+            raise refusal(context.user, context.info, decision)
 
     async def _answer(self, context: Context) -> Response:
         """Hands the request to the verb, or to who answers for plain paths."""
@@ -244,14 +252,12 @@ def _watch_parameter(request: Request) -> str | None:
     return values[0] if values else None
 
 
-def _finished(response: Response, request: Request, context: Context | None) -> Response:
+def _finished(response: Response, context: Context) -> Response:
     """The answer with the headers that every answer has."""
     headers = [*response.headers]
     if not headers or not any(name == "Cache-Control" for name, _ in headers):
         headers.append(_NO_CACHE)
-    audit_id = context.audit_id if context else request.headers.get("audit-id", "")
-    if audit_id:
-        headers.append(("Audit-Id", audit_id))
-    if context is not None and context.warnings:
+    headers.append(("Audit-Id", context.audit_id))
+    if context.warnings:
         headers += warning_headers(context.warnings)
     return Response(response.status, response.content_type, response.body, headers)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from setpoint import __version__
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
-from setpoint.server.exchange import Request, Response, Sink, Stream
+from setpoint.server.exchange import Response, Sink, Stream
 from setpoint.server.readonly import check_method
 from setpoint.server.resource import ALL_VERBS, Resource
 
@@ -63,15 +63,12 @@ class Metrics:
         self._by_request: dict[tuple[str, str, str, str, str, bool, bool, int], _Tally] = {}
         self._open_streams: dict[_Series, int] = {}
 
-    def observe(self, request: Request, context: Context | None, response: Response, seconds: float) -> Response:
+    def observe(self, context: Context, response: Response, seconds: float) -> Response:
         """Counts a request that was answered. The answer comes back, the same but for streams, which count on."""
-        if context is None:
-            tally = self._tally(_OTHERS, response.status)
-        else:
-            verb, _, _, group, version, namespace, resource, name, subresource, _ = context.info
-            key = (verb, group, version, resource, subresource, not name, not namespace, response.status)
-            known = self._by_request.get(key)
-            tally = known if known is not None else self._first(key, context)
+        verb, _, _, group, version, namespace, resource, name, subresource, _ = context.info
+        key = (verb, group, version, resource, subresource, not name, not namespace, response.status)
+        known = self._by_request.get(key)
+        tally = known if known is not None else self._first(key, context)
         body = response.body
         if not isinstance(body, _FINISHED):
             tally.streams += 1
@@ -138,9 +135,7 @@ class _Counted:
             self._running[self._series] -= 1
 
 
-def _series(context: Context | None) -> _Series:
-    if context is None:
-        return _OTHERS
+def _series(context: Context) -> _Series:
     info = context.info
     if not info.is_resource:
         return _Series(info.verb.upper()) if info.verb in _METHODS else _OTHERS
