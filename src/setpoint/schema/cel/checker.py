@@ -15,7 +15,7 @@ from setpoint.schema.cel.ast import (
     Select,
     Struct,
 )
-from setpoint.schema.cel.environment import TYPE_NAMES, Environment
+from setpoint.schema.cel.environment import Environment
 from setpoint.schema.cel.functions import Overload
 from setpoint.schema.cel.source import CompileError, Problem
 from setpoint.schema.cel.types import (
@@ -78,8 +78,7 @@ class _Checker:
             found = self.comprehension(node)
         else:
             assert isinstance(node, Struct)
-            self.report(node.offset, _undeclared(node.name))
-            found = ERROR
+            found = self.message(node)
         node.type = found
         self.seen.append(node)
         return found
@@ -118,7 +117,7 @@ class _Checker:
         if found is not None:
             node.name = node.name.removeprefix(".")
             return found
-        denoted = TYPE_NAMES.get(node.name.removeprefix("."))
+        denoted = self.environment.denoted(node.name.removeprefix("."))
         if denoted is not None:
             node.denotes = denoted
             return type_of(denoted)
@@ -130,7 +129,7 @@ class _Checker:
         qualified = _qualified_name(node)
         if qualified and not node.test_only:
             variable = self.environment.variables.get(qualified)
-            denoted = TYPE_NAMES.get(qualified)
+            denoted = self.environment.denoted(qualified)
             if variable is not None or denoted is not None:
                 # A name with dots: the select becomes the reference to it.
                 node.operand = Ident(node.offset, qualified)
@@ -146,13 +145,7 @@ class _Checker:
         if target.kind == "map":
             result = target.params[1]
         elif target.kind == "struct":
-            declaration = self.environment.types.get(target.name)
-            if declaration is None:
-                self.report(node.offset, f"unexpected failed resolution of '{target.name}'")
-            elif field in declaration.fields:
-                result = declaration.fields[field].type
-            else:
-                self.report(node.offset, f"undefined field '{field}'")
+            result = self.declared_field(node.offset, target.name, field)
         elif target.kind == "param":
             self.assignable([DYN], [target])
             result = DYN
@@ -161,6 +154,42 @@ class _Checker:
                 self.report(node.offset, f"type '{self.shown(target)}' does not support field selection")
             result = DYN
         return optional_of(result) if was_optional or optional else result
+
+    def declared_field(self, offset: int, name: str, field: str) -> Type:
+        """The type of a field of an object type."""
+        try:
+            found = self.environment.field_type(name, field)
+        except LookupError:
+            self.report(offset, f"unexpected failed resolution of '{name}'")
+            return ERROR
+        if found is None:
+            self.report(offset, f"undefined field '{field}'")
+            return ERROR
+        return found
+
+    def message(self, node: Struct) -> Type:
+        """`Name{field: value}`. The name may be that of any type, but only messages can be made."""
+        name = node.name.removeprefix(".")
+        variable = self.lookup(node.name)
+        denoted = self.environment.denoted(name)
+        found = ERROR
+        if variable is not None:
+            self.report(node.offset, f"'{variable.name}' is not a type")
+        elif denoted is None:
+            self.report(node.offset, _undeclared(node.name))
+            return ERROR
+        elif denoted.kind != "struct":
+            self.report(node.offset, f"'{denoted.name}' is not a message type")
+        else:
+            found = denoted
+        node.name = name
+        for entry in node.entries:
+            given = self.element(entry.value, optional=entry.optional)
+            wanted = ERROR if found is ERROR else self.declared_field(entry.offset, name, entry.field)
+            if not self.assignable([wanted], [given]):
+                text = f"expected type of field '{entry.field}' is '{self.shown(wanted)}'"
+                self.report(entry.offset, f"{text} but provided type is '{self.shown(given)}'")
+        return found
 
     def call(self, node: Call) -> Type:
         if node.function == "_?._":

@@ -14,6 +14,7 @@ STRING_FACTOR = 0.1
 REGEX_FACTOR = 0.25
 LIST_COST = 10
 MAP_COST = 30
+MESSAGE_COST = 40
 CHECK_COST = 350_000
 
 Cost = Callable[[list[Any]], int]
@@ -126,7 +127,7 @@ def _free(_: list[Any]) -> int:
 # By the name of the function; what is not here costs one.
 _BY_FUNCTION: dict[str, Cost] = {
     **dict.fromkeys(("isSorted", "sum", "min", "max", "indexOf", "lastIndexOf", "includes"), _traverse),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _target_scan),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _target_scan),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _target_scan),
     **dict.fromkeys(("startsWith", "endsWith", "strings.quote", "format"), _target_scan),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _double_scan),

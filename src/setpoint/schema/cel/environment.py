@@ -9,6 +9,7 @@ from typing import NamedTuple
 from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.functions import Functions
 from setpoint.schema.cel.libraries import kubernetes_functions
+from setpoint.schema.cel.messages import message_field, message_type
 from setpoint.schema.cel.types import (
     BOOL,
     BYTES,
@@ -58,13 +59,30 @@ class Variable(NamedTuple):
 class Environment:
     """Variables by name and the fields of object types by the name of the type."""
 
-    def __init__(self, variables: dict[str, Variable], functions: Functions | None = None) -> None:
+    def __init__(
+        self, variables: dict[str, Variable], functions: Functions | None = None, *, messages: bool = False
+    ) -> None:
         self.variables = variables
-        self.functions = functions or kubernetes_functions()
+        # Whether expressions can make the messages of patches.
+        self.messages = messages
+        self.functions = functions or kubernetes_functions(patches=messages)
         self.types: dict[str, Declaration] = {}
         for variable in variables.values():
             if variable.declaration is not None:
                 self._register(variable.declaration)
+
+    def denoted(self, name: str) -> Type | None:
+        """The type that a name denotes, if it does."""
+        found = TYPE_NAMES.get(name)
+        return message_type(name) if found is None and self.messages else found
+
+    def field_type(self, name: str, field: str) -> Type | None:
+        """The type of a field of an object type, or None if it has no such field. Raises LookupError where there is no
+        such type."""
+        if self.messages and message_type(name) is not None:
+            return message_field(name, field)
+        found = self.types[name].fields.get(field)
+        return None if found is None else found.type
 
     def _register(self, declaration: Declaration) -> None:
         pending = [declaration]

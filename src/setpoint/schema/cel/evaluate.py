@@ -7,12 +7,13 @@ leaves everything it is not sure of, every error included, to this.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select
-from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, RESULT_COSTS
+from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
+from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, MESSAGE_COST, RESULT_COSTS
 from setpoint.schema.cel.dispatch import dispatcher
 from setpoint.schema.cel.functions import Functions, Overload
 from setpoint.schema.cel.gathering import Gathering, gather_list, gather_map
 from setpoint.schema.cel.libraries.conversions import type_of_value
+from setpoint.schema.cel.messages import Message
 from setpoint.schema.cel.state import Run, State
 from setpoint.schema.cel.values import (
     ABSENT,
@@ -66,6 +67,8 @@ class _Compiler:
             return self.list_literal(node)
         if isinstance(node, MapExpr):
             return self.map_literal(node)
+        if isinstance(node, Struct):
+            return self.message(node)
         assert isinstance(node, Comprehension)
         return self.comprehension(node)
 
@@ -290,6 +293,23 @@ class _Compiler:
                     pairs.append((name, found.value))
             state.charge(MAP_COST)
             return MapValue(pairs)
+
+        return _Code(run)
+
+    def message(self, node: Struct) -> _Code:
+        made = node.type
+        entries = [(entry.field, self.compile(entry.value).run, entry.optional) for entry in node.entries]
+
+        def run(state: State) -> Message:
+            fields: dict[str, Any] = {}
+            for name, value, optional in entries:
+                found = value(state)
+                if not optional:
+                    fields[name] = found
+                elif _unwrapped(found) is not ABSENT:
+                    fields[name] = found.value
+            state.charge(MESSAGE_COST)
+            return Message(made, fields)
 
         return _Code(run)
 

@@ -10,6 +10,7 @@ from setpoint.schema.cel.libraries.lists import LISTS
 from setpoint.schema.cel.libraries.network import NETWORK
 from setpoint.schema.cel.libraries.operators import OPERATORS
 from setpoint.schema.cel.libraries.optionals import OPTIONALS
+from setpoint.schema.cel.libraries.patches import PATCHES
 from setpoint.schema.cel.libraries.quantities import QUANTITIES
 from setpoint.schema.cel.libraries.regex import REGEX
 from setpoint.schema.cel.libraries.semvers import SEMVERS
@@ -19,11 +20,12 @@ from setpoint.schema.cel.libraries.urls import URLS
 
 
 @cache
-def kubernetes_functions() -> Functions:
-    """Every function of the API server's environment."""
+def kubernetes_functions(*, patches: bool = False) -> Functions:
+    """Every function of the API server's environment; `patches` adds those that only patches need."""
     return Functions(
         [
             *(OPERATORS, CONVERSIONS, TIMES, STRINGS, LISTS, OPTIONALS, REGEX),
             *(URLS, QUANTITIES, NETWORK, SEMVERS, FORMATS, AUTHORIZER),
+            *([PATCHES] if patches else []),
         ]
     )

@@ -256,7 +256,8 @@ def type_of_value(value: Any) -> Type:
     if isinstance(value, list):
         return LIST_TYPE
     if isinstance(value, Mapping):
-        return MAP_TYPE
+        made: Type = getattr(value, "cel_type", MAP_TYPE)
+        return made
     if isinstance(value, Optional):
         return optional_of(DYN)
     declared: Type = value.cel_type
