@@ -25,7 +25,12 @@ class View(Generic[T]):
     """The objects of a resource, by the key they are stored under, each as `make` made it."""
 
     def __init__(
-        self, services: "Services", prefix: str, decode: Callable[[Item], Object], make: Callable[[Object], T]
+        self,
+        services: "Services",
+        prefix: str,
+        decode: Callable[[Item], Object],
+        make: Callable[[Object], T],
+        changed: Callable[[str, T | None], None] | None = None,
     ):
         self.prefix = prefix
         # Changes whenever an object does: what is computed from the whole view is right as long as it stays.
@@ -33,6 +38,8 @@ class View(Generic[T]):
         self._services = services
         self._decode = decode
         self._make = make
+        # Told of each object by its key when it changes, None when it is gone: for what is computed step by step.
+        self._changed = changed
         self._values: dict[str, T] = {}
         self._revisions: dict[str, int] = {}
         self._gone: dict[str, int] = {}
@@ -56,9 +63,13 @@ class View(Generic[T]):
             self._gone[key] = revision
             if len(self._gone) > _REMEMBERED:
                 del self._gone[next(iter(self._gone))]
+            if self._changed is not None:
+                self._changed(key, None)
             return
         self._revisions[key] = revision
-        self._values[key] = self._make(self._decode(Item(key, value, revision, 0)))
+        made = self._values[key] = self._make(self._decode(Item(key, value, revision, 0)))
+        if self._changed is not None:
+            self._changed(key, made)
 
     async def _load(self) -> None:
         # Whoever comes while it is filled waits for the same filling.
@@ -80,6 +91,9 @@ class View(Generic[T]):
         page = await self._services.store.range(self.prefix)
         for item in page.items:
             self.wrote(item.key, item.value, item.revision)
+        there = {item.key for item in page.items}
+        for key in [key for key, seen in self._revisions.items() if seen < page.revision and key not in there]:
+            self.wrote(key, None, page.revision)
         self._loaded = True
         return page.revision
 
@@ -93,8 +107,6 @@ class View(Generic[T]):
                         entry = event.entry
                         self.wrote(entry.key, entry.value, entry.revision)
             except TooLate:
-                for known in (self._values, self._revisions, self._gone):
-                    known.clear()
                 after = await self._read()
             except Closed:
                 return
@@ -112,13 +124,21 @@ class Views:
         self._views: dict[str, list[View[Any]]] = {}
         self._following: set[asyncio.Task[None]] = set()
 
-    def of(self, group: str, version: str, plural: str, make: Callable[[Object], T]) -> View[T]:
-        """A view of a built-in resource. Ask once and keep it: each call makes another."""
+    def of(
+        self,
+        group: str,
+        version: str,
+        plural: str,
+        make: Callable[[Object], T],
+        changed: Callable[[str, T | None], None] | None = None,
+    ) -> View[T]:
+        """A view of a built-in resource. Ask once and keep it: each call makes another. `changed` is told of every
+        object that changes, under its key, and of None when it is gone."""
         registry = self._services.registry
         resource = registry.resource(group, version, plural)
         if resource is None:
             raise LookupError(f"there is no {plural} in {group}/{version}")
-        view = View(self._services, resource.storage.prefix, resource.item, make)
+        view = View(self._services, resource.storage.prefix, resource.item, make, changed)
         self._views.setdefault(view.prefix, []).append(view)
         return view
 

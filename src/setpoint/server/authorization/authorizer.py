@@ -1,16 +1,16 @@
-"""Authorization: whether a user may do what a request asks. The rules come from outside; here is the question."""
+"""What an authorizer is: it answers whether a user may do what a request asks."""
 
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from setpoint.objects.errors import Forbidden
-from setpoint.server.context import User
+from setpoint.objects.tree import Object
 from setpoint.server.requestinfo import RequestInfo
 
-MASTERS = "system:masters"
+if TYPE_CHECKING:
+    from setpoint.server.context import Services, User
 
-_AUTHENTICATED = "system:authenticated"
-_PUBLIC = frozenset(("version", "healthz", "livez", "readyz"))
-_DISCOVERY = frozenset(("api", "apis", "openapi"))
+MASTERS = "system:masters"
 
 
 class Decision(NamedTuple):
@@ -20,39 +20,33 @@ class Decision(NamedTuple):
     reason: str = ""
 
 
-_ALLOWED = Decision(True)
+class UserRules(NamedTuple):
+    """All policy rules of a user in one namespace, as roles have them, and what could not be found out."""
+
+    rules: Sequence[Object]
+    errors: Sequence[str] = ()
+
+
+ALLOWED = Decision(True)
 
 
 class Authorizer(Protocol):
-    """Answers for one request. `prepare` must have returned before `decide` is asked, which is then plain computing: an
-    expression of a policy may ask it many times."""
+    """Answers for the requests of one server. `prepare` must have returned before `decide` or `rules` is asked, which
+    are then plain computing: an expression of a policy may ask many times."""
 
-    async def prepare(self) -> None:
-        """Has at hand what decisions need."""
+    def attach(self, services: "Services") -> None:
+        """Tells which server it is that it answers for."""
 
-    def decide(self, user: User, info: RequestInfo) -> Decision: ...
+    async def prepare(self, user: "User | None" = None) -> None:
+        """Has at hand what decisions about a user need; about anybody, where none is named."""
 
+    def decide(self, user: "User", info: RequestInfo) -> Decision: ...
 
-class Masters:
-    """The authorizer of a server without rules: who belongs to `system:masters` may do everything.
-
-    Everybody else may do what the real server's default roles let them: ask for the version and whether the server is
-    well, and, once authenticated, what there is to ask for.
-    """
-
-    async def prepare(self) -> None:
-        """There is nothing to have."""
-
-    def decide(self, user: User, info: RequestInfo) -> Decision:
-        if MASTERS in user.groups:
-            return _ALLOWED
-        if info.is_resource or info.verb not in ("get", "head"):
-            return Decision(False)
-        first = info.path.strip("/").partition("/")[0]
-        return Decision(first in _PUBLIC or (first in _DISCOVERY and _AUTHENTICATED in user.groups))
+    def rules(self, user: "User", namespace: str) -> UserRules:
+        """What the user may do in a namespace."""
 
 
-def refusal(user: User, info: RequestInfo, decision: Decision) -> Forbidden:
+def refusal(user: "User", info: RequestInfo, decision: Decision) -> Forbidden:
     """What a refused client is told."""
     if not info.is_resource:
         return Forbidden.path(user.name, info.verb, info.path, decision.reason)
@@ -65,3 +59,26 @@ def refusal(user: User, info: RequestInfo, decision: Decision) -> Forbidden:
         name=info.name,
         why=decision.reason,
     )
+
+
+class Masters:
+    """The authorizer of a server without rules."""
+
+    def attach(self, services: "Services") -> None: ...
+
+    async def prepare(self, user: "User | None" = None) -> None:
+        """There is nothing to have."""
+
+    def decide(self, user: "User", info: RequestInfo) -> Decision:
+        if MASTERS in user.groups:
+            return ALLOWED
+        if info.is_resource or info.verb not in ("get", "head"):
+            return Decision(False)
+        first = info.path.strip("/").partition("/")[0]
+        return Decision(
+            first in ("version", "healthz", "livez", "readyz")
+            or (first in ("api", "apis", "openapi") and "system:authenticated" in user.groups)
+        )
+
+    def rules(self, user: "User", namespace: str) -> UserRules:
+        return UserRules([])

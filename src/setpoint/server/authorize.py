@@ -1,5 +1,0 @@
-"""Moved to `authorization.authorizer`."""
-
-from setpoint.server.authorization.authorizer import MASTERS, Authorizer, Decision, Masters, refusal
-
-__all__ = ["MASTERS", "Authorizer", "Decision", "Masters", "refusal"]
