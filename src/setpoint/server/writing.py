@@ -44,9 +44,8 @@ async def create_object(
 ) -> Written:
     """Stores a new object. `managed` says that its managedFields are right already, as after an apply."""
     metadata = tree["metadata"]
-    if metadata.get("resourceVersion", "0") not in ("", "0"):
-        raise BadRequest("resourceVersion should not be set on objects to be created")
-    metadata.pop("resourceVersion", None)
+    if metadata.get("resourceVersion", "") in ("", "0"):
+        metadata.pop("resourceVersion", None)
     meta.wipe_system_fields(metadata)
     _remove_duplicate_owners(context, metadata)
     if not managed:
@@ -95,6 +94,9 @@ async def _store_new(
                 if item is not None:
                     raise ExpectationFailed(key, ABSENT, item)
                 return Written(resource.encoding.encode(tree), tree, True)
+            if "resourceVersion" in metadata:
+                # As late as the real server says it: an object that is wrong hears of that, and a dry run of nothing.
+                raise BadRequest("resourceVersion should not be set on objects to be created")
             revision = await services.commit(
                 key, value, ABSENT, context.actor(options.field_manager), context.cause, strategy.ttl(tree)
             )

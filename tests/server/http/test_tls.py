@@ -91,6 +91,20 @@ def test_a_client_certificate_that_is_not_for_clients_of_ours_is_refused(
     run(loop, main())
 
 
+def test_a_client_that_says_farewell_is_nothing_to_report(loop: str) -> None:
+    async def main() -> None:
+        reported: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: reported.append(what))
+        async with edge(tls=IDENTITY.context) as server:
+            client = await server.connect(trusting())
+            await client.ask()
+            client.close()
+            await soon(lambda: not server.listener.connections)
+        assert reported == []
+
+    run(loop, main())
+
+
 def test_a_client_that_never_finishes_its_handshake_is_cut_off(loop: str) -> None:
     async def main() -> None:
         async with edge(limits=Limits(handshake_seconds=0.2), tls=IDENTITY.context) as server:

@@ -141,6 +141,23 @@ def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
     run(scenario)
 
 
+def test_a_resource_version_is_refused_where_a_new_object_would_be_stored_and_not_before() -> None:
+    async def scenario(api: Api) -> None:
+        made = await api("POST", CONFIG_MAPS, config_map("kept"))
+        stale = config_map("new")
+        stale["metadata"]["resourceVersion"] = made.version
+        refused = await api("POST", CONFIG_MAPS, stale)
+        assert (refused.status, refused.body["message"]) == (
+            400,
+            "resourceVersion should not be set on objects to be created",
+        )
+        assert (await api("POST", CONFIG_MAPS, stale, query="dryRun=All")).status == 201
+        stale["data"] = {"not a key": ""}
+        assert (await api("POST", CONFIG_MAPS, stale)).body["reason"] == "Invalid"
+
+    run(scenario)
+
+
 def test_what_admission_adds_is_stored_and_owned_by_nobody() -> None:
     async def scenario(api: Api) -> None:
         made = await api("POST", CONFIG_MAPS, config_map(mine="1"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import httptools
 
 from setpoint.objects.errors import APIError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
-from setpoint.server.exchange import Frame, Peer, Request, Response, Stream
+from setpoint.server.exchange import LISTED, Frame, Peer, Request, Response, Stream
 from setpoint.server.http.head import METHODS, NAMES, Head, may_repeat
 from setpoint.server.http.message import (
     CHUNKED,
@@ -174,8 +174,8 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client sends no more. What it has asked for is still answered, but for a stream: nobody watches with half
         a connection, and this is how a client that went away looks at first."""
+        over_tls = self._transport.get_extra_info("sslcontext") is not None  # asyncio's forgets it when it closes
         self.end()
-        over_tls = self._transport.get_extra_info("sslcontext") is not None
         return self._busy and not self._streaming and not over_tls
 
     def pause_writing(self) -> None:
@@ -211,7 +211,7 @@ class Connection(asyncio.Protocol):
             self._repeats += 1
             if self._repeats > _MAX_REPEATS:  # joining them takes ever longer
                 raise BadRequest(f"more than {_MAX_REPEATS} headers are there more than once")
-            text = f"{headers[key]}, {text}"
+            text = f"{headers[key]}\n{text}" if key.startswith(LISTED) else f"{headers[key]}, {text}"
         headers[key] = text
 
     def on_headers_complete(self) -> None:
