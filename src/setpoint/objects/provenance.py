@@ -12,12 +12,14 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True):
-    """Who writes: the authenticated user, and the field manager it writes as."""
+    """Who writes: the user the request counts as, the field manager it writes as, and who really asked where that was
+    somebody else."""
 
     user: str
     groups: tuple[str, ...] = ()
     uid: str = ""
     field_manager: str = ""
+    impersonator: str = ""
 
     def encode(self) -> bytes:
         return _encode(self)

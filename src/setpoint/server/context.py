@@ -116,7 +116,18 @@ class Services:
 class Context:
     """One request on its way through the pipeline."""
 
-    __slots__ = ("_query", "annotations", "audit_id", "info", "registry", "request", "services", "user", "warnings")
+    __slots__ = (
+        "_query",
+        "annotations",
+        "audit_id",
+        "impersonator",
+        "info",
+        "registry",
+        "request",
+        "services",
+        "user",
+        "warnings",
+    )
 
     def __init__(self, services: Services, request: Request, info: RequestInfo, user: User, audit_id: str) -> None:
         self.services = services
@@ -125,6 +136,8 @@ class Context:
         self.request = request
         self.info = info
         self.user = user
+        # Who really asks, where that is somebody else than the user the request counts as.
+        self.impersonator: User | None = None
         self.audit_id = audit_id
         # The texts of the Warning headers, in order.
         self.warnings: dict[str, None] = {}
@@ -152,7 +165,8 @@ class Context:
     def actor(self, field_manager: str = "") -> Actor:
         """Who the log says did it."""
         user = self.user
-        return Actor(user.name, tuple(user.groups), user.uid, field_manager)
+        impersonator = "" if self.impersonator is None else self.impersonator.name
+        return Actor(user.name, tuple(user.groups), user.uid, field_manager, impersonator)
 
     @property
     def cause(self) -> Cause:

@@ -23,9 +23,21 @@ class Request(NamedTuple):
     method: str
     path: str  # percent-encoded, as on the request line, without the query
     query: str = ""  # percent-encoded, without the question mark
-    headers: Mapping[str, str] = {}  # names in lower case; a header sent twice is joined with ", "
+    # Names in lower case; a header sent twice is joined with ", ", or with a line feed if it is one of `LISTED`.
+    headers: Mapping[str, str] = {}
     body: bytes = b""
     peer: Peer = Peer()
+
+
+# What the names of headers begin with whose values may hold commas of their own: groups, and what else is known of a
+# user. Each line of such a header is one value.
+LISTED = ("impersonate-", "x-remote-")
+
+
+def header_values(headers: Mapping[str, str], name: str) -> list[str]:
+    """All values of a header of those."""
+    joined = headers.get(name)
+    return [] if joined is None else joined.split("\n")
 
 
 class Frame:

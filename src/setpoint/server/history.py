@@ -139,7 +139,11 @@ def _item(entry: Entry, patch: Json) -> Object:
     item["type"] = kind_of(entry)
     item["time"] = format_micro_time(datetime.fromtimestamp(entry.time, UTC))
     item["actor"] = _without_empty(
-        user=actor.user, groups=list(actor.groups), uid=actor.uid, fieldManager=actor.field_manager
+        user=actor.user,
+        groups=list(actor.groups),
+        uid=actor.uid,
+        fieldManager=actor.field_manager,
+        impersonator=actor.impersonator,
     )
     if cause is not None:
         item["cause"] = _without_empty(id=cause.id, controller=cause.controller, key=cause.key)

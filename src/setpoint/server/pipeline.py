@@ -25,6 +25,7 @@ from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.order import plugins
 from setpoint.server.answer import error_answer
+from setpoint.server.authentication.impersonation import PREFIX, Impersonation
 from setpoint.server.authorization.authorizer import MASTERS, Authorizer, Masters, refusal
 from setpoint.server.compress import compressed, is_large
 from setpoint.server.context import Authenticator, Context, Services, User
@@ -117,6 +118,7 @@ class Server:
             authorizer=authorizer or Masters(),
             reactions=(definitions,),
         )
+        self._impersonation = Impersonation()
         self._timeouts = Timeouts(self.services.clock)
         definitions.attach(self.services)
 
@@ -165,6 +167,13 @@ class Server:
         if user is None:
             raise Unauthorized.of()
         context.user = user
+        headers = context.request.headers
+        if PREFIX in "".join(headers):
+            authorizer = self.services.authorizer
+            await authorizer.prepare()
+            other = self._impersonation.impersonated(headers, context.info, user, authorizer)
+            if other is not None:
+                context.user, context.impersonator = other, user
 
     async def _authorize(self, context: Context) -> None:
         """Refuses what the user may not do."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
-from setpoint.server.authorize import MASTERS
+from setpoint.server.authorization.authorizer import MASTERS
 from setpoint.server.context import User
 
 AUTHENTICATED = "system:authenticated"
