@@ -1,0 +1,1 @@
+"""Controllers: the loop that brings what is to what should be, and everything around it."""

@@ -1,0 +1,359 @@
+"""The work queue: client-go's rules, and what ours adds to them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setpoint.controller.queue import LOW_PRIORITY, MOST_REASONS, Queue, ShutDown
+from setpoint.controller.ratelimit import Exponential
+from setpoint.controller.request import Request
+from setpoint.objects.clock import ManualClock
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def run(test: Callable[[Queue[str], ManualClock], Awaitable[None]]) -> None:
+    """Runs a test with a queue whose time the test moves."""
+
+    async def main() -> None:
+        clock = ManualClock(START)
+        queue: Queue[str] = Queue(clock=clock, patience=10.0)
+        await test(queue, clock)
+        queue.shut_down()
+
+    asyncio.run(main())
+
+
+async def pass_time(clock: ManualClock, seconds: float) -> None:
+    await asyncio.sleep(0)
+    clock.advance(seconds)
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def order(queue: Queue[str]) -> list[str]:
+    """All that is ready, in the order it comes."""
+    found = []
+    while len(queue):
+        item = queue.take()
+        found.append(item.key)
+        queue.done(item.key)
+    return found
+
+
+def test_what_is_added_twice_comes_once_with_both_reasons() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("a", "created")
+        queue.add("a", "updated")
+        queue.add("a", "created")
+        item = await queue.get()
+        assert (item.key, item.reasons) == ("a", ("created", "updated"))
+        assert not len(queue)
+
+    run(test)
+
+
+def test_what_is_added_while_it_is_worked_on_comes_again_when_it_is_done_and_not_before() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("a", "first")
+        await queue.get()
+        queue.add("a", "second")
+        queue.add("a", "third")
+        assert not len(queue)
+        queue.done("a")
+        assert (await queue.get()).reasons == ("second", "third")
+        queue.done("a")
+        assert not len(queue)
+
+    run(test)
+
+
+def test_done_is_only_for_what_was_given_out() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("a")
+        with pytest.raises(KeyError, match="not being worked on"):
+            queue.done("a")
+
+    run(test)
+
+
+def test_who_waits_for_work_gets_it_when_it_comes_in_the_order_of_waiting() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        first, second = asyncio.ensure_future(queue.get()), asyncio.ensure_future(queue.get())
+        await asyncio.sleep(0)
+        queue.add("a")
+        queue.add("b")
+        assert [(await first).key, (await second).key] == ["a", "b"]
+
+    run(test)
+
+
+def test_a_waiter_that_is_cancelled_as_its_turn_comes_leaves_the_work_to_another() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        first, second = asyncio.ensure_future(queue.get()), asyncio.ensure_future(queue.get())
+        await asyncio.sleep(0)
+        queue.add("a")
+        first.cancel()
+        assert (await asyncio.wait_for(second, 1)).key == "a"
+
+    run(test)
+
+
+def test_higher_priorities_come_first_and_equals_in_order() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("low", priority=LOW_PRIORITY)
+        queue.add("a")
+        queue.add("high", priority=5)
+        queue.add("b")
+        assert order(queue) == ["high", "a", "b", "low"]
+
+    run(test)
+
+
+def test_a_key_takes_the_highest_priority_that_it_was_added_with() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        for key in ("a", "b"):
+            queue.add(key, priority=LOW_PRIORITY)
+        queue.add("c")
+        queue.add("b")
+        queue.add("b", priority=LOW_PRIORITY)
+        assert order(queue) == ["c", "b", "a"]
+
+    run(test)
+
+
+def test_nobody_waits_for_ever_however_much_that_is_more_important_keeps_coming() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("patient", priority=LOW_PRIORITY)
+        for number in range(3):
+            queue.add(f"urgent-{number}")
+        clock.advance(9)
+        assert queue.take().key == "urgent-0"
+        clock.advance(2)
+        assert queue.take().key == "patient"
+        assert queue.take().key == "urgent-1"
+
+    run(test)
+
+
+def test_namespaces_take_turns() -> None:
+    async def main() -> None:
+        queue: Queue[Request] = Queue()
+        for number in range(3):
+            queue.add(Request(f"a{number}", "crowded"))
+        queue.add(Request("b", "quiet"))
+        queue.add(Request("c"))
+        found = [queue.take().key.name for _ in range(len(queue))]
+        assert found == ["a0", "b", "c", "a1", "a2"]
+
+    asyncio.run(main())
+
+
+def test_what_is_delayed_comes_when_it_is_due() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add_after("late", 20)
+        queue.add_after("soon", 5, "timer")
+        await pass_time(clock, 4.9)
+        assert not len(queue)
+        await pass_time(clock, 0.1)
+        assert queue.take().reasons == ("timer",)
+        await pass_time(clock, 15)
+        assert order(queue) == ["late"]
+
+    run(test)
+
+
+def test_of_two_delays_the_earlier_counts_and_the_later_does_not_come_again() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add_after("a", 10, "slow")
+        queue.add_after("a", 2, "fast")
+        queue.add_after("a", 5, "between")
+        await pass_time(clock, 2)
+        item = queue.take()
+        assert item.reasons == ("slow", "fast", "between")
+        queue.done("a")
+        await pass_time(clock, 20)
+        assert not len(queue)
+
+    run(test)
+
+
+def test_what_is_added_now_takes_its_delayed_self_along() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add_after("a", 10, "later")
+        queue.add("a", "now")
+        assert queue.take().reasons == ("later", "now")
+        queue.done("a")
+        await pass_time(clock, 20)
+        assert not len(queue)
+
+    run(test)
+
+
+def test_what_becomes_due_while_it_is_worked_on_waits_for_the_worker() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("a")
+        queue.take()
+        queue.add_after("a", 1)
+        await pass_time(clock, 5)
+        assert not len(queue)
+        queue.done("a")
+        assert order(queue) == ["a"]
+
+    run(test)
+
+
+def test_retries_wait_five_milliseconds_and_twice_as_long_each_time_up_to_a_limit() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        waits = []
+        for _ in range(20):
+            waits.append(queue.add_rate_limited("a"))
+            queue.discard("a")
+        assert waits[:4] == [0.005, 0.01, 0.02, 0.04]
+        assert waits[17:] == [655.36, 1000.0, 1000.0]
+        assert queue.retries("a") == 20
+        queue.forget("a")
+        assert queue.add_rate_limited("a") == 0.005
+
+    run(test)
+
+
+def test_a_key_that_is_discarded_does_not_come() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("a")
+        queue.add_after("b", 1)
+        queue.add("c")
+        assert queue.discard("a")
+        assert queue.discard("b")
+        assert not queue.discard("nobody")
+        await pass_time(clock, 5)
+        assert order(queue) == ["c"]
+
+    run(test)
+
+
+def test_the_reasons_of_a_key_are_bounded_and_the_rest_is_counted() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        for number in range(MOST_REASONS + 5):
+            queue.add("a", number)
+        item = queue.take()
+        assert len(item.reasons) == MOST_REASONS
+        assert item.more == 5
+
+    run(test)
+
+
+def test_an_ending_queue_gives_out_what_it_has_and_then_says_so() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("a")
+        queue.add_after("b", 1)
+        queue.shut_down()
+        queue.add("c")
+        assert (await queue.get()).key == "a"
+        with pytest.raises(ShutDown):
+            await queue.get()
+
+    run(test)
+
+
+def test_all_who_wait_are_told_of_the_end() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        waiting = [asyncio.ensure_future(queue.get()) for _ in range(3)]
+        await asyncio.sleep(0)
+        queue.shut_down()
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(each) for each in found] == [ShutDown] * 3
+
+    run(test)
+
+
+def test_a_drain_waits_for_what_is_worked_on_and_for_what_was_added_meanwhile() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        queue.add("a")
+        queue.take()
+        queue.add("a")
+        queue.shut_down()
+        drain = asyncio.ensure_future(queue.drained())
+        await asyncio.sleep(0)
+        queue.done("a")
+        await asyncio.sleep(0)
+        assert not drain.done()
+        queue.take()
+        queue.done("a")
+        await asyncio.wait_for(drain, 1)
+
+    run(test)
+
+
+def test_delays_that_came_to_nothing_do_not_pile_up() -> None:
+    async def test(queue: Queue[str], clock: ManualClock) -> None:
+        for _ in range(5000):
+            queue.add_after("a", 500)
+            queue.add("a")
+            queue.take()
+            queue.done("a")
+        assert len(queue._delayed) < 1100
+
+    run(test)
+
+
+KEYS = st.sampled_from("abcde")
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), KEYS, st.integers(-1, 1)),
+        st.tuples(st.just("after"), KEYS, st.integers(1, 4)),
+        st.tuples(st.just("take")),
+        st.tuples(st.just("done"), KEYS),
+        st.tuples(st.just("pass"), st.integers(1, 3)),
+        st.tuples(st.just("discard"), KEYS),
+    ),
+    max_size=60,
+)
+
+
+@given(STEPS)
+@settings(max_examples=300, deadline=None)
+def test_the_queue_does_what_three_plain_sets_would(steps: list[tuple[object, ...]]) -> None:
+    """Against a model that knows only: what is dirty, when at the earliest it is due, and what is worked on."""
+
+    async def main() -> None:
+        clock = ManualClock(START)
+        queue: Queue[str] = Queue(clock=clock, limiter=Exponential())
+        due: dict[str, float] = {}
+        priorities: dict[str, int] = {}
+        working: set[str] = set()
+        for step in steps:
+            match step:
+                case ("add", str(key), int(priority)):
+                    queue.add(key, priority=priority)
+                    due[key] = min(due.get(key, clock.monotonic()), clock.monotonic())
+                    priorities[key] = max(priorities.get(key, priority), priority)
+                case ("after", str(key), int(seconds)):
+                    queue.add_after(key, seconds)
+                    due[key] = min(due.get(key, clock.monotonic() + seconds), clock.monotonic() + seconds)
+                    priorities[key] = max(priorities.get(key, 0), 0)
+                case ("take",) if len(queue):
+                    key = queue.take().key
+                    ready = {each for each, at in due.items() if at <= clock.monotonic() and each not in working}
+                    assert priorities[key] == max(priorities[each] for each in ready)
+                    assert key in ready
+                    del due[key], priorities[key]
+                    working.add(key)
+                case ("done", str(key)) if key in working:
+                    queue.done(key)
+                    working.remove(key)
+                case ("pass", int(seconds)):
+                    await pass_time(clock, seconds)
+                case ("discard", str(key)):
+                    assert queue.discard(key) == (due.pop(key, None) is not None)
+                    priorities.pop(key, None)
+            expected = {each for each, at in due.items() if at <= clock.monotonic() and each not in working}
+            assert len(queue) == len(expected)
+            assert {each for each in "abcde" if each in queue} == set(due)
+        queue.shut_down()
+
+    asyncio.run(main())
