@@ -1,0 +1,1 @@
+"""What the server asks of others: a small HTTPS client for webhooks, shared by all who call one."""
