@@ -7,6 +7,7 @@ side by side. `listen` opens it to others, over TLS with an authority of its own
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -18,7 +19,7 @@ from setpoint.server.authentication.users import ADMIN
 from setpoint.server.exchange import Handler, Peer, Request, Response
 from setpoint.server.http import files
 from setpoint.server.http.limits import Limits
-from setpoint.server.kubeconfig import is_ours, kubeconfig
+from setpoint.server.kubeconfig import KEPT, is_ours, kubeconfig
 from setpoint.server.pipeline import Server
 from setpoint.server.plain.metrics import Metrics
 from setpoint.server.plain.standard import standard
@@ -147,10 +148,23 @@ class ControlPlane:
         """Serves at a unix socket that only our own user may open; clients authenticate as elsewhere."""
         await self._edge().listen_unix(str(path))
 
-    def kubeconfig(self) -> str:
-        """The text of the administrator's kubeconfig, for the address it listens at."""
-        authority = self._identity.authority.pair.certificate if self._identity else None
-        return kubeconfig(self.url, authority=authority, token=self.token)
+    def kubeconfig(self, user: str = "", groups: Sequence[str] = (), *, lifetime: timedelta | None = None) -> str:
+        """The text of the administrator's kubeconfig, for the address it listens at.
+
+        With a `user` it is one for that user, in these groups, by a certificate that our authority signs now: good for
+        a year, or for `lifetime`. That takes TLS and an authority of our own: PlaneError where there is none.
+        """
+        authority = self._identity.authority if self._identity else None
+        certificate = authority.pair.certificate if authority else None
+        if not user:
+            return kubeconfig(self.url, authority=certificate, token=self.token)
+        if authority is None:
+            raise PlaneError(f"there is no authority to sign a certificate for {user}: listen with tls=True first")
+        # As for those of servers, the clocks that judge it are real.
+        pair = authority.issue_client(user, groups, SystemClock().now(), lifetime)
+        return kubeconfig(
+            self.url, authority=certificate, certificate=pair.certificate, key=pair.key, user=user, mark=KEPT
+        )
 
     def write_kubeconfig(self, path: Path | str) -> None:
         """Writes it, in one step and for our own user alone. A file of somebody else's is left as it is: PlaneError."""

@@ -5,7 +5,8 @@ import base64
 import json
 import ssl
 import stat
-from collections.abc import Coroutine
+import tempfile
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -256,5 +257,35 @@ def test_a_plane_serves_the_definitions_that_another_wrote_to_the_same_store() -
             while (await one.handler(widgets)).status != 404:
                 await asyncio.sleep(0.01)
         await store.close()
+
+    run(main())
+
+
+async def connect_as(plane: ControlPlane, user: str, groups: Sequence[str] = ()) -> Client:
+    """A connection that brings the certificate of a user, as the kubeconfig made for it has it."""
+    config = yaml.safe_load(plane.kubeconfig(user, groups))
+    cluster, found = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(base64.b64decode(found["client-certificate-data"]) + base64.b64decode(found["client-key-data"]))
+        file.flush()
+        context.load_cert_chain(file.name)
+    host, _, port = cluster["server"].removeprefix("https://").rpartition(":")
+    return Client(*await asyncio.open_connection(host, int(port), ssl=context))
+
+
+def test_a_plane_makes_kubeconfigs_for_other_users_by_certificates_it_signs() -> None:
+    async def main() -> None:
+        async with ControlPlane() as plane:
+            with pytest.raises(PlaneError, match="no authority to sign a certificate for jane"):
+                plane.kubeconfig("jane")
+            await plane.listen()
+            client = await connect_as(plane, "jane", ["dev", "system:masters"])
+            review = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode()
+            path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+            answer = await client.ask(path, "POST", review, "Content-Type: application/json\r\n")
+            found = json.loads(answer.body)["status"]["userInfo"]
+            assert (found["username"], found["groups"]) == ("jane", ["dev", "system:masters", "system:authenticated"])
+            client.writer.close()
 
     run(main())

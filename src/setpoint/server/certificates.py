@@ -88,11 +88,12 @@ class Authority:
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
         return self._issue(subject, x509.SubjectAlternativeName(found), ExtendedKeyUsageOID.SERVER_AUTH, now)
 
-    def issue_client(self, user: str, groups: Sequence[str], now: datetime) -> Pair:
-        """A certificate by which a client is this user, in these groups."""
+    def issue_client(self, user: str, groups: Sequence[str], now: datetime, lifetime: timedelta | None = None) -> Pair:
+        """A certificate by which a client is this user, in these groups: for so long or a year, but no longer than the
+        authority lasts."""
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, _checked(group, "group")) for group in groups]
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, _checked(user, "user"))])
-        return self._issue(subject, None, ExtendedKeyUsageOID.CLIENT_AUTH, now)
+        return self._issue(subject, None, ExtendedKeyUsageOID.CLIENT_AUTH, now, lifetime or LIFETIME)
 
     def _issue(
         self,
@@ -100,9 +101,10 @@ class Authority:
         names: x509.SubjectAlternativeName | None,
         purpose: x509.ObjectIdentifier,
         now: datetime,
+        lifetime: timedelta = LIFETIME,
     ) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        lifetime = min(LIFETIME, self.expires - now)
+        lifetime = min(lifetime, self.expires - now)
         builder = (
             _builder(subject, self._certificate.subject, key.public_key(), now, lifetime)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

@@ -9,6 +9,9 @@ NAME = "setpoint"
 # The first line of what we write: a file that begins with it may be written over.
 MARK = "# Written by Setpoint. It is written anew at every start: changes made here are lost.\n"
 
+# The first line of a kubeconfig that was made for somebody, who keeps it.
+KEPT = "# Written by Setpoint: a user of its own, by a certificate. Keep it secret.\n"
+
 
 def kubeconfig(
     server: str,
@@ -18,8 +21,10 @@ def kubeconfig(
     certificate: bytes = b"",
     key: bytes = b"",
     user: str = "admin",
+    mark: str = MARK,
 ) -> str:
-    """The text of a kubeconfig with one cluster, one user and one context; the authority is that of the server, PEM."""
+    """The text of a kubeconfig with one cluster, one user and one context; the authority is that of the server, PEM.
+    `mark` is its first line."""
     cluster: Object = {"server": server}
     if authority is not None:
         cluster["certificate-authority-data"] = _base64(authority)
@@ -29,7 +34,7 @@ def kubeconfig(
     if certificate:
         credentials["client-certificate-data"] = _base64(certificate)
         credentials["client-key-data"] = _base64(key)
-    return MARK + yamltext.dump(
+    return mark + yamltext.dump(
         {
             "apiVersion": "v1",
             "kind": "Config",
