@@ -1,4 +1,6 @@
-"""What every cluster has from its first moment: the namespaces that clients count on."""
+"""What every cluster has from its first moment: the namespaces and the Service that clients count on."""
+
+from ipaddress import ip_network
 
 from setpoint.objects import meta
 from setpoint.objects.provenance import Actor
@@ -12,19 +14,49 @@ APISERVER = Actor("system:apiserver", ("system:masters",), field_manager="kube-a
 
 async def fill(services: Services) -> None:
     """Makes what is missing."""
-    resource = services.registry.resource("", "v1", "namespaces")
-    if resource is None:
-        return
     for name in NAMESPACES:
-        key = resource.storage.key("", name)
-        if await services.store.get(key) is not None:
-            continue
-        tree: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        resource.shape.admit(tree)
-        resource.strategy.default(tree)
-        meta.fill_system_fields(tree["metadata"], services.clock, services.ids)
-        resource.strategy.prepare_for_create(tree)
-        try:
-            await services.commit(key, resource.encode(tree), ABSENT, APISERVER)
-        except ExpectationFailed:
-            continue
+        await make(services, "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await make(services, "services", _own_service(services.service_cidr))
+
+
+async def make(services: Services, plural: str, tree: Object) -> None:
+    """Stores an object of a built-in kind if there is none of its name. Nobody judges it: it should be whole."""
+    group, _, version = tree["apiVersion"].rpartition("/")
+    resource = services.registry.resource(group, version, plural)
+    assert resource is not None, f"{plural} are not served"
+    metadata = tree["metadata"]
+    key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
+    if await services.store.get(key) is not None:
+        return
+    resource.shape.admit(tree)
+    resource.strategy.default(tree)
+    meta.fill_system_fields(metadata, services.clock, services.ids)
+    resource.strategy.prepare_for_create(tree)
+    try:
+        await services.commit(key, resource.encode(tree), ABSENT, APISERVER)
+    except ExpectationFailed:
+        return  # another server over the same store was faster
+
+
+def _own_service(cidr: str) -> Object:
+    """The Service by which programs in a cluster find its API server: it has the first address of all."""
+    network = ip_network(cidr)
+    address = str(network[1])
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "ipFamilies": [f"IPv{network.version}"],
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
+            "sessionAffinity": "None",
+            "type": "ClusterIP",
+        },
+    }

@@ -11,6 +11,7 @@ from setpoint.objects.ids import Ids
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object
 from setpoint.server.exchange import Request
+from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.views import View, Views
@@ -69,6 +70,8 @@ class Services:
     authenticator: Authenticator = field(repr=False)
     authorizer: "Authorizer" = field(repr=False)
     reactions: Sequence[Reaction] = ()
+    # The addresses that Services are given.
+    service_cidr: str = SERVICE_CIDR
     views: Views = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

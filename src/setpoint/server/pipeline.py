@@ -6,7 +6,7 @@ the log's own business: a watch follows it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import parse_qs
 
@@ -32,6 +32,7 @@ from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
 from setpoint.server.history import history, is_history
+from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.negotiate import negotiate
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo, request_info
@@ -90,7 +91,11 @@ class Trusting:
 
 
 class Server:
-    """An API server over a store. Call `start` once, then the server itself with each request."""
+    """An API server over a store. Call `start` once, then the server itself with each request.
+
+    `admission` are plugins besides the server's own, and `without_admission` the names of those of its own that it
+    does without. `service_cidr` are the addresses for Services.
+    """
 
     def __init__(
         self,
@@ -101,6 +106,8 @@ class Server:
         authenticator: Authenticator | None = None,
         authorizer: Authorizer | None = None,
         admission: Sequence[Plugin] = (),
+        without_admission: Collection[str] = (),
+        service_cidr: str = SERVICE_CIDR,
         plain: Sequence[Plain] = (),
         observer: Observer | None = None,
     ) -> None:
@@ -112,11 +119,12 @@ class Server:
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
             registry=Registry(builtin.resources()),
-            admission=Chain(plugins(admission)),
+            admission=Chain(plugins(admission, without_admission)),
             definitions=definitions,
             authenticator=authenticator or Trusting(),
             authorizer=authorizer or Masters(),
             reactions=(definitions,),
+            service_cidr=service_cidr,
         )
         self._impersonation = Impersonation()
         self._timeouts = Timeouts(self.services.clock)

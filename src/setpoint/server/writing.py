@@ -117,7 +117,8 @@ async def _allocate(context: Context, resource: Resource, tree: Object, old: Obj
         return
     own = resource.storage.key(meta.namespace(tree), meta.name(tree))
     page = await context.services.store.range(resource.storage.prefix)
-    pool = pool_of(resource.item(item) for item in page.items if item.key != own)
+    others = (resource.item(item) for item in page.items if item.key != own)
+    pool = pool_of(others, cidr=context.services.service_cidr)
     if errors := resource.strategy.allocate(tree, old, pool):
         raise Invalid.of(resource.stored_kind, meta.name(tree), errors)
 
