@@ -170,18 +170,13 @@ class _Checker:
     def message(self, node: Struct) -> Type:
         """`Name{field: value}`. The name may be that of any type, but only messages can be made."""
         name = node.name.removeprefix(".")
-        variable = self.lookup(node.name)
-        denoted = self.environment.denoted(name)
-        found = ERROR
-        if variable is not None:
-            self.report(node.offset, f"'{variable.name}' is not a type")
-        elif denoted is None:
+        found = self.environment.denoted(name)
+        if found is None:
             self.report(node.offset, _undeclared(node.name))
             return ERROR
-        elif denoted.kind != "struct":
-            self.report(node.offset, f"'{denoted.name}' is not a message type")
-        else:
-            found = denoted
+        if found.kind != "struct":
+            self.report(node.offset, f"'{found.name}' is not a message type")
+            found = ERROR
         node.name = name
         for entry in node.entries:
             given = self.element(entry.value, optional=entry.optional)

@@ -29,6 +29,7 @@ OBJECT, JSON_PATCH = struct("Object"), struct("JSONPatch")
 JSON_PATCHES = list_of(JSON_PATCH)
 _PATCH_FIELDS = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 
+
 class Message(Mapping):
     """A value that an expression made by the name of its type."""
 

@@ -67,11 +67,12 @@ class Program:
         return found
 
     @cached_property
-    def _names(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
+        """Every name in it: of variables, of types, and of what its macros bind."""
         return frozenset(node.name for node in self._nodes if isinstance(node, Ident))
 
     def refers_to(self, name: str) -> bool:
-        return name in self._names
+        return name in self.names
 
     @cached_property
     def fast(self) -> Fast | None:

@@ -3,7 +3,7 @@
 Objects and parameters have no type here: which they are of is only known for a request.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from setpoint.objects.field import FieldError, invalid
@@ -20,6 +20,13 @@ _TEXTS, _TEXT_MAP, _TEXT_LISTS = list_of(STRING), map_of(STRING, STRING), map_of
 _KIND = {"group": STRING, "version": STRING, "kind": STRING}
 _RESOURCE = {"group": STRING, "version": STRING, "resource": STRING}
 _USER = {"username": STRING, "uid": STRING, "groups": _TEXTS, "extra": _TEXT_LISTS}
+_CONDITION = {
+    "status": STRING,
+    "type": STRING,
+    "lastTransitionTime": TIMESTAMP,
+    "message": STRING,
+    "reason": STRING,
+}
 _METADATA = {
     "name": STRING,
     "generateName": STRING,
@@ -52,6 +59,12 @@ def _plain(found: Type) -> Declaration:
     return made
 
 
+def _list_of(elements: Declaration) -> Declaration:
+    made = Declaration(list_of(elements.type), 1)
+    made.elements = elements
+    return made
+
+
 @cache
 def _request() -> Declaration:
     kind = _object("kubernetes.GroupVersionKind", **_KIND)
@@ -75,56 +88,78 @@ def _request() -> Declaration:
 
 @cache
 def _namespace() -> Declaration:
+    conditions = _list_of(_object("kubernetes.NamespaceCondition", **_CONDITION))
     return _object(
         "kubernetes.Namespace",
         metadata=_object("kubernetes.NamespaceMetadata", **_METADATA),
         spec=_object("kubernetes.NamespaceSpec", finalizers=_TEXTS),
-        status=_object("kubernetes.NamespaceStatus", phase=STRING),
+        status=_object("kubernetes.NamespaceStatus", conditions=conditions, phase=STRING),
     )
 
 
-def environment(*, params: bool, authorizer: bool = True, variables: dict[str, Type] | None = None) -> Environment:
-    """What an expression may refer to. `variables` are those of a policy; None where it has none."""
+def environment(
+    *,
+    params: bool,
+    authorizer: bool = True,
+    variables: Mapping[str, Type] | None = None,
+    messages: bool = False,
+    objects: Declaration | None = None,
+    param: Declaration | None = None,
+) -> Environment:
+    """What an expression may refer to. `variables` are those of a policy; None where it has none. With `messages` it
+    can make patches. `objects` and `param` are the types of the object and the parameter, where they are known."""
+    untyped = Variable(DYN)
+    seen = untyped if objects is None else Variable(objects.type, objects)
     known = {
-        "object": Variable(DYN),
-        "oldObject": Variable(DYN),
+        "object": seen,
+        "oldObject": seen,
         "request": Variable(_request().type, _request()),
         "namespaceObject": Variable(_namespace().type, _namespace()),
     }
     if params:
-        known["params"] = Variable(DYN)
+        known["params"] = untyped if param is None else Variable(param.type, param)
     if authorizer:
         known["authorizer"] = Variable(struct(f"{_PACKAGE}Authorizer"))
         known["authorizer.requestResource"] = Variable(struct(f"{_PACKAGE}ResourceCheck"))
     if variables is not None:
         composed = _object("kubernetes.variables", **variables)
         known["variables"] = Variable(composed.type, composed)
-    return Environment(known)
+    return Environment(known, messages=messages)
 
 
 def compile_expression(
     expression: str, path: str, known: Environment, wanted: Sequence[Type], shown: str | None = None
 ) -> list[FieldError]:
     """What is wrong with an expression that must be of one of some types. `shown` is the value that the error names."""
-    value = expression if shown is None else shown
-    found, problem = type_of(expression, known)
-    if problem:
-        return [invalid(path, value, problem)]
-    if found in wanted:
-        return []
-    texts = [_type_name(each) for each in wanted]
-    one = texts[0] if len(texts) == 1 else f"one of [{' '.join(texts)}]"
-    return [invalid(path, value, f"must evaluate to {one} but got {_type_name(found or DYN)}")]
+    _, problem = compiled(expression, known, wanted)
+    return [invalid(path, expression if shown is None else shown, problem)] if problem else []
 
 
-def type_of(expression: str, known: Environment) -> tuple[Type | None, str]:
-    """The type of an expression, or what is wrong with it."""
+def compiled(expression: str, known: Environment, wanted: Sequence[Type] = ()) -> tuple[Program | None, str]:
+    """An expression ready to run, or what is wrong with it. Where types are wanted it must be of one of them."""
     try:
-        return Program(expression, known).type, ""
+        program = Program(expression, known)
     except CompileError as error:
         return None, f"compilation failed: {error}"
     except ProgramError as error:
         return None, f"program instantiation failed: {error}"
+    if not wanted or program.type in wanted:
+        return program, ""
+    texts = [_type_name(each) for each in wanted]
+    one = texts[0] if len(texts) == 1 else f"one of [{' '.join(texts)}]"
+    return None, f"must evaluate to {one} but got {_type_name(program.type)}"
+
+
+def composed_type(program: Program | None) -> Type:
+    """The type under which other expressions know a variable. What uses one that is wrong shall not be told off for
+    it; and what only some expressions can handle has its type looked at when they run."""
+    return DYN if program is None else _declared(program.type)
+
+
+def _declared(found: Type) -> Type:
+    if found.kind in ("struct", "opaque", "type"):
+        return DYN
+    return found._replace(params=tuple(map(_declared, found.params)))
 
 
 def syntax_problem(expression: str) -> str:

@@ -9,8 +9,9 @@ from setpoint.objects.field import FieldError, duplicate, forbidden, index, inva
 from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.environment import Environment
-from setpoint.schema.cel.types import BOOL, DYN, NULL, STRING, Type
-from setpoint.server.kinds.admission_expressions import compile_expression, environment, syntax_problem, type_of
+from setpoint.schema.cel.messages import JSON_PATCHES, OBJECT
+from setpoint.schema.cel.types import BOOL, NULL, STRING, Type
+from setpoint.server.kinds.admission_expressions import compile_expression, compiled, composed_type, environment
 from setpoint.server.kinds.admission_rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -31,7 +32,8 @@ from setpoint.server.strategy import Column
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS = ("Audit", "Deny", "Warn")
-_PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
+# What the expression of each type of patch makes.
+_PATCHES = {"ApplyConfiguration": OBJECT, "JSONPatch": JSON_PATCHES}
 _MAX_ANNOTATIONS, _MAX_ANNOTATION = 20, 5 * 1024
 _NEEDS_ITEM = "validations or auditAnnotations must contain at least one item"
 _LINE_BREAK = re.compile(r"[\n\r]")
@@ -102,11 +104,10 @@ def _validate_variables(variables: list[Object], *, params: bool) -> tuple[dict[
         if not expression.strip():
             found.append(required(f"{path}.expression", "expression is not specified"))
             continue
-        kind, problem = type_of(expression, environment(params=params, variables=types))
+        program, problem = compiled(expression, environment(params=params, variables=types))
         if problem:
             found.append(invalid(f"{path}.expression", expression, problem))
-        # What uses a variable that is wrong shall not be told off for it.
-        types[name] = kind or DYN
+        types[name] = composed_type(program)
     return types if variables else None, found
 
 
@@ -202,22 +203,25 @@ class MutatingAdmissionPolicyStrategy(_Policy):
         spec = tree.get("spec") or {}
         found = super().check(tree, old)
         found += validate_mutable(spec.get("matchConstraints") or {}, "spec.matchConstraints")
-        found += _validate_variables(spec.get("variables") or [], params="paramKind" in spec)[1]
+        params = "paramKind" in spec
+        variables, wrong_variables = _validate_variables(spec.get("variables") or [], params=params)
+        found += wrong_variables
+        known = environment(params=params, variables=variables or {}, messages=True)
         mutations = spec.get("mutations") or []
         if not mutations:
             found.append(required("spec.mutations", "mutations must contain at least one item"))
         for position, mutation in enumerate(mutations):
-            found += _validate_mutation(mutation, index("spec.mutations", position))
+            found += _validate_mutation(mutation, index("spec.mutations", position), known)
         return found + enum(spec.get("reinvocationPolicy") or "", "spec.reinvocationPolicy", REINVOCATION_POLICIES)
 
 
-def _validate_mutation(mutation: Object, path: str) -> list[FieldError]:
-    """What changes an object. Its type is that of the object, so only the form of the expression is judged here."""
+def _validate_mutation(mutation: Object, path: str, known: Environment) -> list[FieldError]:
+    """What changes an object."""
     kind = mutation.get("patchType") or ""
     if not kind:
         return [required(f"{path}.patchType")]
-    if kind not in _PATCH_TYPES:
-        return [not_supported(f"{path}.patchType", kind, _PATCH_TYPES)]
+    if kind not in _PATCHES:
+        return [not_supported(f"{path}.patchType", kind, tuple(_PATCHES))]
     mine, other = ("jsonPatch", "applyConfiguration") if kind == "JSONPatch" else ("applyConfiguration", "jsonPatch")
     found = []
     patch = mutation.get(mine)
@@ -225,11 +229,7 @@ def _validate_mutation(mutation: Object, path: str) -> list[FieldError]:
         found.append(required(f"{path}.{mine}", f"must be specified when patchType is {kind}"))
     else:
         expression, place = (patch.get("expression") or "").strip(), f"{path}.{mine}.expression"
-        problem = syntax_problem(expression)
-        if not expression:
-            found.append(required(place))
-        elif problem:
-            found.append(invalid(place, expression, problem))
+        found += compile_expression(expression, place, known, [_PATCHES[kind]]) if expression else [required(place)]
     if mutation.get(other) is not None:
         why = f"must not be specified when patchType is {kind}"
         found.append(invalid(f"{path}.{other}", f"{{{other}}}", why))
