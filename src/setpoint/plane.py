@@ -5,9 +5,10 @@ side by side. `listen` opens it to others, over TLS with an authority of its own
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -19,6 +20,7 @@ from setpoint.server.authentication.users import ADMIN
 from setpoint.server.exchange import Handler, Peer, Request, Response
 from setpoint.server.http import files
 from setpoint.server.http.limits import Limits
+from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.kubeconfig import KEPT, is_ours, kubeconfig
 from setpoint.server.pipeline import Server
 from setpoint.server.plain.metrics import Metrics
@@ -45,7 +47,8 @@ class ControlPlane:
 
     `store` is a store, which stays open afterwards, or says which one to open: `memory`, `sqlite:PATH` or `etcd:URL`.
     `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
-    nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own.
+    nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
+    the addresses for Services; `without_admission` are the names of admission plugins to do without.
     """
 
     def __init__(
@@ -57,13 +60,18 @@ class ControlPlane:
         clock: Clock | None = None,
         ids: Ids | None = None,
         limits: Limits | None = None,
+        service_cidr: str = SERVICE_CIDR,
+        without_admission: Collection[str] = (),
     ) -> None:
+        """Raises PlaneError."""
         self._given = store
         self._data = _data_directory(store, data)
         self._token = token
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
         self._limits = limits
+        self._service_cidr = _network(service_cidr)
+        self._without_admission = without_admission
         self._stack = AsyncExitStack()
         self._server: Server | None = None
         self._listener: Listener | None = None
@@ -83,6 +91,8 @@ class ControlPlane:
                 clock=self._clock,
                 ids=self._ids,
                 authenticator=Credentials({self.token: ADMIN}),
+                without_admission=self._without_admission,
+                service_cidr=self._service_cidr,
                 plain=standard(metrics),
                 observer=metrics,
             )
@@ -207,6 +217,17 @@ async def _renew(certificates: "Identity | Provided") -> None:
         await SystemClock().sleep(certificates.renewal_seconds)
         with suppress(OSError, ValueError):  # the old certificate is still good, and the next try is soon
             certificates.renew()
+
+
+def _network(cidr: str) -> str:
+    """A range of addresses for Services, in its one form."""
+    try:
+        network = ip_network(cidr)
+    except ValueError as error:
+        raise PlaneError(f"{cidr!r} is no range of addresses for Services, such as {SERVICE_CIDR}: {error}") from error
+    if network.num_addresses < 4:
+        raise PlaneError(f"{cidr} has too few addresses for Services: take a larger range, such as {SERVICE_CIDR}")
+    return str(network)
 
 
 def _data_directory(store: Store | str, data: Path | str | None) -> Path | None:
