@@ -416,7 +416,10 @@ def _entries(tree: Object) -> list[Object]:
 
 
 def _comparable(status: Object) -> Object:
-    """A Status with its causes in the order recordings have."""
+    """A Status with its causes in the order recordings have. For what does not fit its type the real server blames
+    itself; we blame the configuration."""
+    if status["message"].startswith("failed to create typed"):
+        return {"message": status["message"], "code": 422 if status["code"] == 500 else status["code"]}
     causes = status.get("details", {}).get("causes")
     if causes is None:
         return status

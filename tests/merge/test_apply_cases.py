@@ -70,7 +70,7 @@ class Player:
         if isinstance(new, ApplyConflict):
             assert told(new) == step.get("conflicts")
         elif isinstance(new, APIError):
-            assert new.code == 500
+            assert new.code == 422
             assert (
                 new.message
                 == f"failed to create typed patch object (/; {body['apiVersion']}, Kind=Thing): {step['error']}"

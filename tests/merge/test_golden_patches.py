@@ -93,8 +93,17 @@ def whole(step: Object) -> bool:
 
 
 def comparable(status: Object) -> Object:
-    """A Status without the whole live object in its message: ours has no defaults."""
-    return {**status, "message": status["message"].partition("[[")[0]}
+    """A Status without the whole live object in its message: ours has no defaults. Where the real server blames itself,
+    we blame the patch, and name the field."""
+    message = status["message"].partition("[[")[0]
+    if status["code"] == 500:
+        return {"code": 400, "why": message}
+    causes = status.get("details", {}).get("causes")
+    if status["code"] == 400 and causes:
+        [cause] = causes
+        assert status["message"] == f"{cause['field']}: {cause['message']}"
+        return {"code": 400, "why": cause["message"].partition("[[")[0]}
+    return {**status, "message": message}
 
 
 def clear(step: Object, before: Object) -> bool:

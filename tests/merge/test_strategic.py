@@ -43,7 +43,10 @@ def test_a_bad_patch_fails_in_the_servers_words(case: Object) -> None:
     status = failure.value.to_status()
     assert status["code"] == case["error"]["code"]
     rejected = "the server rejected our request due to an error in our request"
-    assert status["message"] == case["error"].get("message", rejected)
+    why, field = case["error"].get("message", rejected), case["error"].get("field")
+    assert status["message"] == (f"{field}: {why}" if field else why)
+    if field:
+        assert status["details"]["causes"] == [{"reason": "FieldValueInvalid", "message": why, "field": field}]
     assert exactly(case) == exactly(before)
 
 

@@ -15,9 +15,11 @@ from setpoint.merge.managedfields import APPLY, UPDATE, Identifier, Managed, Man
 from setpoint.merge.typed import validate
 from setpoint.merge.typed.map import MapType
 from setpoint.merge.typed.node import Mismatch, Type
+from setpoint.merge.typed.validate import TypeProblem
 from setpoint.merge.updater import Convert, Updater, VersionNotServed, same_version
 from setpoint.objects.clock import Clock
-from setpoint.objects.errors import APIError, BadRequest
+from setpoint.objects.errors import APIError, BadRequest, Invalid, StatusCause
+from setpoint.objects.field import FieldErrorType
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Json, Object
 
@@ -97,8 +99,8 @@ class FieldManager:
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool = False) -> Object:
         """The live object with the configuration applied. `live` is None where there is none yet.
 
-        Raises `ApplyConflict` where others own fields that would change, unless it is forced; `BadRequest` and plain
-        `APIError` where the configuration is not for this endpoint or does not fit the type of the object.
+        Raises `ApplyConflict` where others own fields that would change, unless it is forced; `BadRequest` where the
+        configuration is not for this endpoint, `Invalid` where it, or the object, does not fit the type of the object.
         """
         self._check(config)
         fields = self._fields_of(config)
@@ -192,13 +194,21 @@ class FieldManager:
         try:
             return self._type.field_set(config, True) or EMPTY
         except Mismatch:
-            found = validate.text(validate.problems(self._type, config))
-            raise APIError(f"failed to create typed patch object ({self._name(config)}): {found}") from None
+            found = validate.problems(self._type, config)
+            raise self._mismatch(f"failed to create typed patch object ({self._name(config)})", found) from None
 
-    def _live_mismatch(self, live: Object) -> APIError:
+    def _live_mismatch(self, live: Object) -> Invalid:
         found = validate.problems(self._type, live, allow_duplicates=True)
-        why = validate.text(found) if found else "it does not fit a version that its fields are owned in"
-        return APIError(f"failed to create typed live object ({self._name(live)}): {why}")
+        if not found:
+            found = [TypeProblem("", "it does not fit a version that its fields are owned in")]
+        return self._mismatch(f"failed to create typed live object ({self._name(live)})", found)
+
+    def _mismatch(self, what: str, found: list[TypeProblem]) -> Invalid:
+        """What does not fit the type of the object. The real server says so too, but takes the blame itself: a 500."""
+        reason = FieldErrorType.TYPE_INVALID.reason
+        causes = [StatusCause(reason, problem.message, problem.path.removeprefix(".")) for problem in found]
+        kind = self._gvk
+        return Invalid(f"{what}: {validate.text(found)}", group=kind.group, kind=kind.kind, causes=causes)
 
     def _name(self, tree: Object) -> str:
         metadata = tree.get("metadata")

@@ -6,7 +6,7 @@ import pytest
 from tests.schema.crd.building import PLAIN, build
 from tests.schema.crd.tables import steps
 
-from setpoint.objects.errors import InternalError
+from setpoint.objects.errors import Invalid
 from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, SelectableField
 from setpoint.schema.crd.scale import Replicas, read_scale, with_replicas
 from setpoint.schema.crd.selectable import SelectableFields
@@ -64,7 +64,7 @@ def test_a_scale_sets_the_wish_in_a_copy() -> None:
     ],
 )
 def test_a_scale_says_where_something_else_stands(tree: Any, where: str) -> None:
-    with pytest.raises(InternalError, match=f"{where} accessor error"):
+    with pytest.raises(Invalid, match=f"{where} accessor error"):
         read_scale(tree, SCALE)
 
 

@@ -8,7 +8,8 @@
 
 from typing import Any
 
-from setpoint.objects.errors import APIError, BadRequest
+from setpoint.merge.failure import BadPatch
+from setpoint.objects.errors import BadRequest
 from setpoint.objects.goformat import format_s, format_v, type_name
 from setpoint.objects.tree import Json, Object
 
@@ -24,17 +25,17 @@ A_LIST = "[]interface {}"
 A_MAP = "map[string]interface {}"
 
 
-def no_merge_key(item: Object, merge_key: str) -> APIError:
-    return APIError(f"map: {format_v(item)} does not contain declared merge key: {merge_key}")
+def no_merge_key(item: Object, merge_key: str) -> BadPatch:
+    return BadPatch(f"map: {format_v(item)} does not contain declared merge key: {merge_key}")
 
 
-def unknown_patch_type(directive: Json, patch: Object) -> APIError:
-    return APIError(f"unknown patch type: {format_s(directive)} in map: {format_v(patch)}")
+def unknown_patch_type(directive: Json, patch: Object) -> BadPatch:
+    return BadPatch(f"unknown patch type: {format_s(directive)} in map: {format_v(patch)}")
 
 
-def wrong_type(expected: str, value: Json) -> APIError:
+def wrong_type(expected: str, value: Json) -> BadPatch:
     received = "%!s(<nil>)" if value is None else type_name(value)
-    return APIError(f"expected a {expected}, but received a {received}")
+    return BadPatch(f"expected a {expected}, but received a {received}")
 
 
 def bad_format(what: str) -> BadRequest:

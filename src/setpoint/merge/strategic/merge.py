@@ -4,7 +4,7 @@ Pure: neither input changes, and the result shares with both what it can. `combi
 three-way patch, where the changes are merged into the deletions: nulls and directives stay for the one who applies it.
 """
 
-from setpoint.merge.failure import PatchFailed
+from setpoint.merge.failure import BadPatch, PatchFailed
 from setpoint.merge.strategic.directives import (
     A_LIST,
     DELETE,
@@ -25,7 +25,7 @@ from setpoint.merge.strategic.directives import (
 from setpoint.merge.strategic.order import arrange
 from setpoint.merge.strategic.schema import Field, PatchSchema
 from setpoint.objects import codec
-from setpoint.objects.errors import APIError, BadRequest
+from setpoint.objects.errors import BadRequest
 from setpoint.objects.goformat import format_v, json_type
 from setpoint.objects.tree import Json, Object
 
@@ -33,7 +33,7 @@ _MISSING = object()
 
 
 def merge(original: Object, patch: Json, schema: PatchSchema) -> Object:
-    """The object with the patch applied to it. Raises APIError with the code and words of the real server."""
+    """The object with the patch applied to it. Raises APIError with the words of the real server."""
     if patch is None:
         return original
     if type(patch) is not dict:
@@ -67,18 +67,23 @@ def merge_maps(original: Object, patch: Object, schema: PatchSchema, combining: 
         if type(current) is not kind:
             if not deletes:
                 _take(merged, key, value, combining)
-        elif kind is dict:
-            field = schema.field(key)
-            merged[key] = value if field.replaces else merge_maps(current, value, field.schema, combining)
-        elif kind is list:
-            field = schema.list_field(key)
-            if field.merges or deletes:
-                merged[key] = merge_lists(current, value, field, combining, deletes)
-            else:
-                merged[key] = value
+        elif kind is dict or kind is list:
+            try:
+                merged[key] = _merged(current, value, key, schema, combining, deletes)
+            except BadPatch as error:
+                raise error.within(key) from None
         else:
             merged[key] = value
     return merged
+
+
+def _merged(current: Json, value: Json, key: str, schema: PatchSchema, combining: bool, deletes: bool) -> Json:
+    """What becomes of a map, or of a list, that both have."""
+    if type(value) is dict:
+        field = schema.field(key)
+        return value if field.replaces else merge_maps(current, value, field.schema, combining)
+    field = schema.list_field(key)
+    return merge_lists(current, value, field, combining, deletes) if field.merges or deletes else value
 
 
 def _directed(patch: Object) -> Object:
@@ -122,7 +127,11 @@ def _follow_directives(merged: Object, patch: Object, schema: PatchSchema, combi
             del rest[directive]
             if combining:
                 merged[directive] = order
-            _merge_in_order(merged, rest, directive, order, schema, combining)
+            key = field_of(directive, ORDER)
+            try:
+                _merge_in_order(merged, rest, key, order, schema, combining)
+            except BadPatch as error:
+                raise error.within(key) from None
     return rest
 
 
@@ -140,13 +149,10 @@ def _retain_keys(merged: Object, patch: Object, retained: Json, combining: bool)
         del merged[key]
 
 
-def _merge_in_order(
-    merged: Object, patch: Object, directive: str, order: Json, schema: PatchSchema, combining: bool
-) -> None:
+def _merge_in_order(merged: Object, patch: Object, key: str, order: Json, schema: PatchSchema, combining: bool) -> None:
     """Merges a list that has an order beside it, and takes it out of the patch."""
     if type(order) is not list:
         raise wrong_type(A_LIST, order)
-    key = field_of(directive, ORDER)
     live, changes = merged.get(key, _MISSING), patch.get(key, _MISSING)
     for value in (live, changes):
         if value is not _MISSING and type(value) is not list:
@@ -198,7 +204,7 @@ def _check_order(changes: list[Json], order: list[Json], merge_key: str) -> None
         if item_key(items[position], merge_key) == item_key(wanted, merge_key):
             position += 1
     if position < len(items):
-        raise APIError(
+        raise BadPatch(
             f"The order in patch list:\n{format_v(changes)}\n doesn't match {ORDER} list:\n{format_v(order)}\n"
         )
 
@@ -233,9 +239,9 @@ def element_type(*lists: list[Json]) -> type:
                 if kind is list:
                     raise PatchFailed.because("lists of lists are not supported")
             if type(item) is not kind or item is None:
-                raise APIError(f"list element types are not identical: {format_v(list(lists))}")
+                raise BadPatch(f"list element types are not identical: {format_v(list(lists))}")
     if kind is None:
-        raise APIError("no elements in any of the given slices")
+        raise BadPatch("no elements in any of the given slices")
     return kind
 
 
@@ -244,7 +250,7 @@ def _merge_lists_of_maps(
 ) -> list[Json]:
     merge_key = field.merge_key
     if not merge_key:
-        raise APIError(f"cannot merge lists without merge key for {field.schema.kind}")
+        raise BadPatch(f"cannot merge lists without merge key for {field.schema.kind}")
     for item in patch:
         if PATCH in item:
             original, patch = _follow_items(original, patch, merge_key)
@@ -257,15 +263,18 @@ def _merge_lists_of_maps(
     merged = original.copy()
     # As long as the patch names distinct live items, each after the one before it, their order is what it was.
     in_place, last = len(positions) == len(original), -1
-    for item in patch:
+    for position, item in enumerate(patch):
         if merge_key not in item:
-            raise no_merge_key(item, merge_key)
+            raise no_merge_key(item, merge_key).within(f"[{position}]")
         found = positions.setdefault(scalar_key(item[merge_key]), len(merged))
         if found == len(merged):
             merged.append(item)
             in_place = False
         else:
-            merged[found] = merge_maps(merged[found], item, field.schema, combining)
+            try:
+                merged[found] = merge_maps(merged[found], item, field.schema, combining)
+            except BadPatch as error:
+                raise error.within(f"[{position}]") from None
             in_place = in_place and found > last
             last = found
     return merged if in_place or not ordered else arrange(merged, patch, original, merge_key, combining)
@@ -285,7 +294,7 @@ def _follow_items(original: list[Json], patch: list[Json], merge_key: str) -> tu
             case "replace":
                 replaces = True
             case "merge":
-                raise APIError("merging lists cannot yet be specified in the patch")
+                raise BadPatch("merging lists cannot yet be specified in the patch")
             case directive:
                 raise unknown_patch_type(directive, item)
     if replaces:

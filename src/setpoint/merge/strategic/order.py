@@ -7,8 +7,8 @@ two the live list decides: an item that only the server has goes before the next
 from operator import itemgetter
 from typing import Any
 
+from setpoint.merge.failure import BadPatch
 from setpoint.merge.strategic.directives import is_deletion, item_keys
-from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Json
 
 _SHORT = 20
@@ -26,7 +26,7 @@ def arrange(
     if merge_key and keys:
         for position, item in enumerate(order):
             if type(item) is not dict:
-                raise APIError(f"value for key {position} is not a map")
+                raise BadPatch(f"value for key {position} is not a map")
     wanted = _positions(item_keys(order, merge_key))
     before = _positions(item_keys(live, merge_key))
     named: list[Entry] = []

@@ -7,7 +7,7 @@ definitions as a function that resolves a `$ref`.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from setpoint.objects.errors import APIError
+from setpoint.merge.failure import BadPatch
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
 
@@ -50,22 +50,22 @@ class PatchSchema:
                 return _GO_KINDS[kind]
 
     def field(self, key: str) -> Field:
-        """The field of that name. Raises APIError, in the words of the real server, where the type has none."""
+        """The field of that name. Raises BadPatch, in the words of the real server, where the type has none."""
         return self.fields.get(key) or self._look_up(key)
 
     def list_field(self, key: str) -> Field:
         """The field of that name, which must be a list."""
         field = self.field(key)
         if not field.is_list:
-            raise APIError("expected slice or array type, but got: struct")
+            raise BadPatch("expected slice or array type, but got: struct")
         return field
 
     def _look_up(self, key: str) -> Field:
         if self.kind != "struct":
-            raise APIError(f"merging an object in json but data type is not struct, instead is: {self.kind}")
+            raise BadPatch(f"merging an object in json but data type is not struct, instead is: {self.kind}")
         node = self._node.get("properties", {}).get(key)
         if node is None:
-            raise APIError(f"unable to find api field in struct {self.name} for the json field {quote(key)}")
+            raise BadPatch(f"unable to find api field in struct {self.name} for the json field {quote(key)}")
         strategies = node.get("x-kubernetes-patch-strategy", "").split(",")
         is_list = node.get("type") == "array"
         field = self.fields[key] = Field(

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from setpoint.objects.errors import InternalError
+from setpoint.objects.errors import Invalid, StatusCause
+from setpoint.objects.field import FieldErrorType
 from setpoint.objects.goformat import format_v
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema.crd.definition import Scale
@@ -17,7 +18,7 @@ class Replicas(NamedTuple):
 
 
 def read_scale(tree: Object, scale: Scale) -> Replicas:
-    """The numbers of an object. Raises `InternalError` where something else stands in their place."""
+    """The numbers of an object. Raises `Invalid` where something else stands in their place."""
     wanted = _integer(tree, scale.spec_replicas_path)
     actual = _integer(tree, scale.status_replicas_path)
     selector: Json = None
@@ -68,6 +69,7 @@ def _integer(tree: Object, path: str) -> int | None:
 _GO_TYPES = {dict: "map[string]interface {}", list: "[]interface {}", float: "float64", int: "int64", bool: "bool"}
 
 
-def _wrong(path: str, value: Json, wanted: str) -> InternalError:
+def _wrong(path: str, value: Json, wanted: str) -> Invalid:
     found = _GO_TYPES.get(type(value), "string")
-    return InternalError.of(f"{path} accessor error: {format_v(value)} is of the type {found}, expected {wanted}")
+    text = f"{path} accessor error: {format_v(value)} is of the type {found}, expected {wanted}"
+    return Invalid(text, causes=[StatusCause(FieldErrorType.TYPE_INVALID.reason, text, path.removeprefix("."))])

@@ -13,8 +13,8 @@ from setpoint.merge.fieldmanager import FieldManager
 from setpoint.merge.scale import SCALE_VERSION, ScaleEntries, replicas_path
 from setpoint.objects import labels, meta
 from setpoint.objects.clock import Clock
-from setpoint.objects.errors import BadRequest, Conflict, InternalError, Invalid
-from setpoint.objects.field import invalid
+from setpoint.objects.errors import BadRequest, Conflict, Invalid
+from setpoint.objects.field import invalid, required
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import Scale
@@ -177,7 +177,8 @@ def scale_of(resource: Resource, tree: Object) -> Object:
     found = read_scale(tree, where)
     if found.wanted is None and resource.is_custom:
         why = f'the spec replicas field "{where.spec_replicas_path}" does not exist'
-        raise InternalError.of(why)
+        field = where.spec_replicas_path.removeprefix(".")
+        raise Invalid.of(resource.stored_kind, meta.name(tree), [required(field, why)])
     shown = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     metadata = {field: tree["metadata"][field] for field in shown if field in tree["metadata"]}
     status: Object = {"replicas": found.actual}
