@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects.gotext import quote
-from setpoint.objects.tree import Object
 from setpoint.server.authorization.authorizer import ALLOWED, MASTERS, Decision, UserRules
 from setpoint.server.authorization.roles import GROUP, RoleName, Roles
 
@@ -67,13 +66,7 @@ class RBAC:
         return answer.for_name(name) if answer.named else answer.decision
 
     def rules(self, user: "User", namespace: str) -> UserRules:
-        found: list[Object] = []
-        missing: list[RoleName] = []
-        for role, rules, _ in self.roles.granted(user, namespace):
-            if rules is None:
-                missing.append(role)
-            else:
-                found += [rule.tree for rule in rules.all]
+        found, missing = self.roles.rules_of(user, namespace)
         return UserRules(found, _resolution_errors(missing))
 
     def _of_resource(self, user: "User", info: "RequestInfo") -> _Answer:

@@ -144,6 +144,17 @@ class Roles:
                 for role, bindings in bound.items():
                     yield Granted(role, self._rules.get(role), next(iter(bindings.values())))
 
+    def rules_of(self, user: "User", namespace: str) -> tuple[list[Object], list[RoleName]]:
+        """All rules of a user, as they were written, and the roles that are bound and not there."""
+        found: list[Object] = []
+        missing: dict[RoleName, None] = {}
+        for role, rules, _ in self.granted(user, namespace):
+            if rules is None:
+                missing[role] = None
+            else:
+                found += [rule.tree for rule in rules.all]
+        return found, list(missing)
+
     def _cluster_role_changed(self, key: str, rules: Rules | None) -> None:
         self._put(("", key.rpartition("/")[2]), rules)
 
