@@ -1,17 +1,16 @@
 """`setpoint serve`: the API server, until it is told to stop."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 import os
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import click
+
+from setpoint import process
 
 # Everything heavy is imported by `_serve`: a mistake on the command line, or --help, should not have to wait for it.
 
@@ -70,28 +69,7 @@ def serve(
     written = Path(kubeconfig) if kubeconfig else _default_kubeconfig(data)
     options = Options(host, port, store, written, _path(data), token, _path(unix), names, plain_http)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    _raise_file_limit()
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        sys.exit(runner.run(_until_told(options)))
-
-
-async def _until_told(options: Options) -> int:
-    """Serves until a signal comes. Returns the exit code."""
-    stop = asyncio.Event()
-    serving = asyncio.create_task(_serve(options, stop))
-
-    def told() -> None:
-        if stop.is_set():
-            serving.cancel()
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told)
-    try:
-        await serving
-    except asyncio.CancelledError:
-        return 1
-    return 0
+    sys.exit(process.run(lambda stop: _serve(options, stop)))
 
 
 async def _serve(options: Options, stop: asyncio.Event) -> None:
@@ -141,20 +119,3 @@ def _default_kubeconfig(data: str | None) -> Path:
         return Path(data) / "kubeconfig"
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "setpoint" / "kubeconfig"
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    try:
-        import uvloop
-    except ImportError:  # there is none for Windows
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
-
-
-def _raise_file_limit() -> None:
-    """Allows as many connections as the system lets us have: every watch is one."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

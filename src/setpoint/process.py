@@ -1,0 +1,52 @@
+"""What a process that serves does around its work: an event loop, as many files as it may have, signals that end it."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+Serve = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+
+
+def run(serve: Serve) -> int:
+    """Serves until SIGINT or SIGTERM comes, which sets the event that `serve` is given; a second one does not wait for
+    it to finish. Returns the exit code, and raises what `serve` raises."""
+    _raise_file_limit()
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_until_told(serve))
+
+
+async def _until_told(serve: Serve) -> int:
+    stop = asyncio.Event()
+    serving = asyncio.create_task(serve(stop))
+
+    def told() -> None:
+        if stop.is_set():
+            serving.cancel()
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        return 1
+    return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:  # there is none for Windows
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+def _raise_file_limit() -> None:
+    """Allows as many connections as the system lets us have: every watch is one."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
