@@ -1,4 +1,5 @@
-"""What every cluster has from its first moment: the namespaces and the Service that clients count on."""
+"""What every cluster has from its first moment: the namespaces, the priority classes and the Service that
+clients count on."""
 
 from ipaddress import ip_network
 
@@ -9,6 +10,17 @@ from setpoint.server.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+# By name: the value, and what they are for.
+PRIORITY_CLASSES = {
+    "system-node-critical": (
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+    "system-cluster-critical": (
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+}
 APISERVER = Actor("system:apiserver", ("system:masters",), field_manager="kube-apiserver")
 
 
@@ -16,6 +28,9 @@ async def fill(services: Services) -> None:
     """Makes what is missing."""
     for name in NAMESPACES:
         await make(services, "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    for name, (value, description) in PRIORITY_CLASSES.items():
+        tree: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+        await make(services, "priorityclasses", tree | {"value": value, "description": description})
     await make(services, "services", _own_service(services.service_cidr))
 
 
@@ -31,6 +46,8 @@ async def make(services: Services, plural: str, tree: Object) -> None:
     resource.shape.admit(tree)
     resource.strategy.default(tree)
     meta.fill_system_fields(metadata, services.clock, services.ids)
+    if resource.strategy.keeps_generation:
+        metadata["generation"] = 1
     resource.strategy.prepare_for_create(tree)
     try:
         await services.commit(key, resource.encode(tree), ABSENT, APISERVER)

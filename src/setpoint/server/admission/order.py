@@ -1,13 +1,87 @@
-"""Which rules a server has, in the order in which the real server asks them."""
+"""Which rules a server has, in the order in which the real server asks them.
 
-from collections.abc import Collection, Sequence
+Upstream's order, those that are off by default in brackets: (AlwaysAdmit), (NamespaceAutoProvision), NamespaceLifecycle,
+(NamespaceExists), (LimitPodHardAntiAffinityTopology), LimitRanger, ServiceAccount, (NodeRestriction),
+TaintNodesByCondition, (AlwaysPullImages), (ImagePolicyWebhook), PodSecurity, (PodNodeSelector), Priority,
+DefaultTolerationSeconds, (PodTolerationRestriction), (EventRateLimit), (ExtendedResourceToleration),
+DefaultStorageClass, StorageObjectInUseProtection, PodGroupProtection, (OwnerReferencesPermissionEnforcement),
+PersistentVolumeClaimResize, RuntimeClass, CertificateApproval, CertificateSigning, ClusterTrustBundleAttest,
+CertificateSubjectRestriction, DefaultIngressClass, (DenyServiceExternalIPs), PodTopologyLabels,
+NodeDeclaredFeatureValidator, PodResizeValidator, MutatingAdmissionPolicy, MutatingAdmissionWebhook,
+ValidatingAdmissionPolicy, ValidatingAdmissionWebhook, ResourceQuota, (AlwaysDeny).
 
-from setpoint.server.admission.lifecycle import NamespaceLifecycle
+Missing on purpose: what has no meaning (AlwaysAdmit, AlwaysDeny), what needs real nodes (NodeRestriction,
+NodeDeclaredFeatureValidator, PodResizeValidator), what asks a server that nobody runs (ImagePolicyWebhook), and what
+belongs to kinds that are off (PodGroupProtection).
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
 from setpoint.server.admission.operation import Plugin
+from setpoint.server.admission.plugins.always_pull_images import AlwaysPullImages
+from setpoint.server.admission.plugins.default_ingress_class import DefaultIngressClass
+from setpoint.server.admission.plugins.default_storage_class import DefaultStorageClass
+from setpoint.server.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from setpoint.server.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
+from setpoint.server.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
+from setpoint.server.admission.plugins.limit_pod_hard_anti_affinity_topology import LimitPodHardAntiAffinityTopology
+from setpoint.server.admission.plugins.limit_ranger import LimitRanger
+from setpoint.server.admission.plugins.namespace_auto_provision import NamespaceAutoProvision
+from setpoint.server.admission.plugins.namespace_exists import NamespaceExists
+from setpoint.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from setpoint.server.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from setpoint.server.admission.plugins.priority import Priority
+from setpoint.server.admission.plugins.runtime_class import RuntimeClass
+from setpoint.server.admission.plugins.service_account import ServiceAccount
+from setpoint.server.admission.plugins.storage_object_in_use_protection import StorageObjectInUseProtection
+from setpoint.server.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+
+_OWN: Sequence[Callable[[], Plugin]] = (
+    NamespaceAutoProvision,
+    NamespaceLifecycle,
+    NamespaceExists,
+    LimitPodHardAntiAffinityTopology,
+    LimitRanger,
+    ServiceAccount,
+    TaintNodesByCondition,
+    AlwaysPullImages,
+    Priority,
+    DefaultTolerationSeconds,
+    ExtendedResourceToleration,
+    DefaultStorageClass,
+    StorageObjectInUseProtection,
+    PersistentVolumeClaimResize,
+    RuntimeClass,
+    DefaultIngressClass,
+    DenyServiceExternalIPs,
+)
+# Here come those that a program registered.
+_LAST: Sequence[Callable[[], Plugin]] = ()
+
+OFF_BY_DEFAULT = frozenset(
+    (
+        *("NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology", "AlwaysPullImages"),
+        *("PodNodeSelector", "EventRateLimit", "ExtendedResourceToleration"),
+        *("OwnerReferencesPermissionEnforcement", "DenyServiceExternalIPs"),
+    )
+)
 
 
-def plugins(registered: Sequence[Plugin] = (), disabled: Collection[str] = ()) -> list[Plugin]:
-    """The server's own plugins, but for those that were switched off, with those that a program registered: these come
-    behind what fills objects in, and before what only judges."""
-    own: list[Plugin] = [NamespaceLifecycle()]
-    return [*(plugin for plugin in own if plugin.name not in disabled), *registered]
+def plugins(
+    registered: Sequence[Plugin] = (),
+    disabled: Collection[str] = (),
+    enabled: Collection[str] = (),
+    configured: Mapping[str, Plugin] | None = None,
+) -> list[Plugin]:
+    """The server's own plugins, but for those that are switched off, with those that a program registered: these come
+    behind what fills objects in, and before what only judges. `enabled` switches on what is off by default;
+    `configured` has, by their names, plugins that are to be other than they are by default, and switches them on.
+    """
+    configured = configured or {}
+    off = (OFF_BY_DEFAULT - {*enabled, *configured}) | {*disabled}
+
+    def those(makers: Sequence[Callable[[], Plugin]]) -> list[Plugin]:
+        found = [configured.get(plugin.name, plugin) for plugin in (make() for make in makers)]
+        return [plugin for plugin in found if plugin.name not in off]
+
+    return [*those(_OWN), *registered, *those(_LAST)]

@@ -16,7 +16,6 @@ from setpoint.server.kinds.pod.scheduling import validate_taint_effect
 from setpoint.server.kinds.values import cidr, qualified
 from setpoint.server.strategy import Column, Strategy
 
-_NOT_READY = "node.kubernetes.io/not-ready"
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"
 _POD_RANGES = 'node updates may not change podCIDR except from "" to valid'
@@ -98,12 +97,6 @@ class NodeStrategy(Strategy):
             status.setdefault("allocatable", {**status["capacity"]})
         for name in ("capacity", "allocatable"):
             round_amounts(status.get(name) or {})
-
-    def prepare_for_create(self, tree: Object) -> None:
-        # The default admission plugin keeps pods away until the node says that it is ready.
-        taints = tree["spec"].setdefault("taints", [])
-        if not any(taint.get("key") == _NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
-            taints.append({"key": _NOT_READY, "effect": "NoSchedule"})
 
     def validate(self, tree: Object) -> list[FieldError]:
         spec = tree["spec"]

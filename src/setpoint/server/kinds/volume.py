@@ -19,8 +19,6 @@ from setpoint.server.kinds.volume_sources import validate_source
 from setpoint.server.strategy import Column, Strategy
 
 _CLASS = "volume.beta.kubernetes.io/storage-class"
-_CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
-_VOLUME_PROTECTION = "kubernetes.io/pv-protection"
 _RECLAIM = ("Delete", "Recycle", "Retain")
 _SOURCES = (
     *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
@@ -32,13 +30,6 @@ _RESIZE_STATUSES = (
     "NodeResizeInfeasible",
 )
 _FIXED = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-
-
-def _protect(tree: Object, finalizer: str) -> None:
-    """What is in use is not deleted: the default admission plugin adds this finalizer."""
-    finalizers = tree["metadata"].setdefault("finalizers", [])
-    if finalizer not in finalizers:
-        finalizers.append(finalizer)
 
 
 def _phase(tree: Object, _now: datetime) -> Json:
@@ -107,7 +98,6 @@ class PersistentVolumeStrategy(Strategy):
         tree.setdefault("status", {}).setdefault("phase", "Pending")
 
     def prepare_for_create(self, tree: Object) -> None:
-        _protect(tree, _VOLUME_PROTECTION)
         tree["status"] = {"phase": "Pending"}
         created = tree["metadata"].get("creationTimestamp")
         if created:
@@ -252,7 +242,6 @@ class PersistentVolumeClaimStrategy(Strategy):
             round_amounts(status.get(name) or {})
 
     def prepare_for_create(self, tree: Object) -> None:
-        _protect(tree, _CLAIM_PROTECTION)
         tree["status"] = {"phase": "Pending"}
         _align_data_sources(tree["spec"])
 

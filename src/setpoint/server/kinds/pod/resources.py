@@ -113,10 +113,10 @@ def validate_pod_resources(spec: Object, path: str) -> list[FieldError]:
     if resources.get("claims"):
         found.append(forbidden(child(place, "claims"), "claims may not be set for Resources at pod-level"))
     found += _validate_amounts(resources, place, _pod_resource_name)
-    total = total_requests(spec)
+    asked_by_all = total_requests(spec)
     for name, asked in (resources.get("requests") or {}).items():
-        if name in total and total[name] > amount(asked):
-            why = f"must be greater than or equal to aggregate container requests of {total[name]}"
+        if name in asked_by_all and asked_by_all[name] > amount(asked):
+            why = f"must be greater than or equal to aggregate container requests of {asked_by_all[name]}"
             found.append(invalid(key(child(place, "requests"), name), asked, why))
     limits = resources.get("limits") or {}
     for position, container in enumerate(spec.get("containers") or ()):
@@ -127,27 +127,32 @@ def validate_pod_resources(spec: Object, path: str) -> list[FieldError]:
     return found
 
 
-def total_requests(spec: Object) -> dict[str, Quantity]:
-    """What the containers of a pod ask for together: all that run at once, or the greediest of those before."""
-    total: dict[str, Quantity] = {}
+def total(spec: Object, of: Callable[[Object], Mapping[str, Json]]) -> dict[str, Quantity]:
+    """What the containers of a pod need together, where `of` says what one does: all that run at once, or the greediest
+    of those before."""
+    found: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
-        _add(total, (container.get("resources") or {}).get("requests") or {})
+        add_amounts(found, of(container))
     peak: dict[str, Quantity] = {}
     sidecars: dict[str, Quantity] = {}
     for container in spec.get("initContainers") or ():
-        requests = (container.get("resources") or {}).get("requests") or {}
         if container.get("restartPolicy") == "Always":
-            _add(total, requests)
-            _add(sidecars, requests)
+            add_amounts(found, of(container))
+            add_amounts(sidecars, of(container))
             step = dict(sidecars)
         else:
             step = dict(sidecars)
-            _add(step, requests)
+            add_amounts(step, of(container))
         for name, quantity in step.items():
             peak[name] = max(peak.get(name, quantity), quantity)
     for name, quantity in peak.items():
-        total[name] = max(total.get(name, quantity), quantity)
-    return total
+        found[name] = max(found.get(name, quantity), quantity)
+    return found
+
+
+def total_requests(spec: Object) -> dict[str, Quantity]:
+    """What the containers of a pod ask for together."""
+    return total(spec, lambda container: (container.get("resources") or {}).get("requests") or {})
 
 
 def default_pod_requests(spec: Object) -> None:
@@ -160,9 +165,10 @@ def default_pod_requests(spec: Object) -> None:
         resources["requests"] = {**shared, **asked, **(resources.get("requests") or {})}
 
 
-def _add(total: dict[str, Quantity], requests: Mapping[str, Json]) -> None:
-    for name, asked in requests.items():
-        quantity = amount(asked)
+def add_amounts(total: dict[str, Quantity], amounts: Mapping[str, Json]) -> None:
+    """Adds to a total, in place."""
+    for name, value in amounts.items():
+        quantity = amount(value)
         total[name] = total[name] + quantity if name in total else quantity
 
 

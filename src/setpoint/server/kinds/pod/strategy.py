@@ -7,7 +7,6 @@ from setpoint.objects.field import FieldError
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object
 from setpoint.server.kinds.cells import selectable, text
-from setpoint.server.kinds.pod.admission import give_priority, tolerate_unready_nodes
 from setpoint.server.kinds.pod.columns import COLUMNS, row_conditions
 from setpoint.server.kinds.pod.defaults import default_pod
 from setpoint.server.kinds.pod.resources import default_pod_requests, quality_of_service
@@ -66,8 +65,6 @@ class PodStrategy(Strategy):
                     "lastTransitionTime": None,
                 }
             ]
-        tolerate_unready_nodes(spec)
-        give_priority(spec, None)
         _merge_label_keys(spec, tree["metadata"].get("labels") or {})
         default_pod_requests(spec)
         status["qosClass"] = quality_of_service(spec)
@@ -85,11 +82,8 @@ class PodStrategy(Strategy):
             if _same_containers(spec, stored):
                 tree["spec"] = _resized(spec, stored)
             _restore_others(tree, old)
-        elif not subresource:
-            tolerate_unready_nodes(spec)
-            give_priority(spec, stored)
-            if "resources" not in spec and "resources" in stored:
-                spec["resources"] = stored["resources"]
+        elif not subresource and "resources" not in spec and "resources" in stored:
+            spec["resources"] = stored["resources"]
 
     def validate(self, tree: Object) -> list[FieldError]:
         return validate_new_pod(tree)

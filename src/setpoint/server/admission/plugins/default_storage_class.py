@@ -1,0 +1,35 @@
+"""DefaultStorageClass: a claim that names no class gets the one that an administrator marked as the default."""
+
+from functools import partial
+
+from setpoint.objects import meta
+from setpoint.server.admission.operation import CREATE, Operation, Plugin
+from setpoint.server.admission.plugins.default_class import candidate, default_of
+from setpoint.server.admission.plugins.lookup import Lookup
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+
+
+class DefaultStorageClass(Plugin):
+    """Fills in `spec.storageClassName`. The empty name is a choice too: it is left alone."""
+
+    name = "DefaultStorageClass"
+
+    def __init__(self) -> None:
+        self._classes = Lookup("storage.k8s.io", "v1", "storageclasses", partial(candidate, annotations=_DEFAULT))
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return resource.resource == "persistentvolumeclaims" and not resource.group and verb == CREATE
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        tree = operation.object
+        if tree is None or operation.subresource:
+            return
+        if "storageClassName" in tree["spec"] or BETA_CLASS in meta.annotations(tree):
+            return
+        default = default_of((await self._classes.all(context)).values())
+        if default is not None:
+            tree["spec"]["storageClassName"] = default

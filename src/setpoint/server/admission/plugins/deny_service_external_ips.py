@@ -1,0 +1,23 @@
+"""DenyServiceExternalIPs: a Service may not say that it answers for addresses of the outside."""
+
+from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+
+class DenyServiceExternalIPs(Plugin):
+    """Refuses new external IPs; those that are there may stay, and go."""
+
+    name = "DenyServiceExternalIPs"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return resource.resource == "services" and not resource.group and verb in (CREATE, UPDATE)
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        if operation.subresource or operation.object is None:
+            return
+        wanted = operation.object["spec"].get("externalIPs") or []
+        known = ((operation.old or {}).get("spec") or {}).get("externalIPs") or []
+        if not set(wanted) <= set(known):
+            raise forbidden(operation, "Use of external IPs is denied by admission control")

@@ -1,0 +1,42 @@
+"""ExtendedResourceToleration: who asks for a device may run on the nodes that are kept free for those who do."""
+
+from setpoint.objects.tree import Object
+from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.admission.plugins.pods import is_pods
+from setpoint.server.context import Context
+from setpoint.server.kinds.pod.resources import is_extended
+from setpoint.server.resource import Resource
+
+
+class ExtendedResourceToleration(Plugin):
+    """Adds a toleration of the taint with the name of each extended resource that a pod asks for."""
+
+    name = "ExtendedResourceToleration"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return is_pods(resource) and verb in (CREATE, UPDATE)
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        if operation.subresource or operation.object is None:
+            return
+        spec = operation.object["spec"]
+        asked = {
+            name
+            for field in ("containers", "initContainers")
+            for container in spec.get(field) or ()
+            for name in (container.get("resources") or {}).get("requests") or ()
+            if is_extended(name)
+        }
+        for name in sorted(asked):
+            _tolerate(spec, {"key": name, "operator": "Exists", "effect": "NoSchedule"})
+
+
+def _tolerate(spec: Object, toleration: Object) -> None:
+    """Puts a toleration in the place of the one for the same taint, or behind all."""
+    found = spec.get("tolerations") or []
+    replaced = [toleration if _same(other, toleration) else other for other in found]
+    spec["tolerations"] = replaced if toleration in replaced else [*found, toleration]
+
+
+def _same(one: Object, other: Object) -> bool:
+    return all((one.get(name) or "") == (other.get(name) or "") for name in ("key", "operator", "effect", "value"))

@@ -1,0 +1,28 @@
+"""LimitPodHardAntiAffinityTopology: a pod may keep others off its own node, and not off a whole zone."""
+
+from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.admission.plugins.pods import is_pods
+from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+_HOST = "kubernetes.io/hostname"
+
+
+class LimitPodHardAntiAffinityTopology(Plugin):
+    """Refuses pods that must not run beside others in anything larger than a node."""
+
+    name = "LimitPodHardAntiAffinityTopology"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return is_pods(resource) and verb in (CREATE, UPDATE)
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        if operation.subresource or operation.object is None:
+            return
+        affinity = (operation.object["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+            key = term.get("topologyKey") or ""
+            if key != _HOST:
+                text = "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey"
+                raise forbidden(operation, f"{text} {key} but only key {_HOST} is allowed")

@@ -1,0 +1,45 @@
+"""What a rule must know of other objects: a live view, made when it is first asked for, by name and by namespace."""
+
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+from setpoint.objects.tree import Object
+from setpoint.server.context import Context
+from setpoint.server.views import View
+
+T = TypeVar("T")
+_NOTHING: Mapping[str, object] = {}
+
+
+class Lookup(Generic[T]):
+    """The objects of a built-in resource, each in the form that `make` gives it. Belongs to one rule of one server."""
+
+    def __init__(self, group: str, version: str, plural: str, make: Callable[[Object], T]) -> None:
+        self._of = group, version, plural
+        self._make = make
+        self._view: View[T] | None = None
+        # By namespace, and then by name; what has no namespace is below the empty one.
+        self._found: dict[str, dict[str, T]] = {}
+
+    async def all(self, context: Context, namespace: str = "") -> Mapping[str, T]:
+        """Those of a namespace by name. The mapping is the view's own: read it, and do not keep it over an `await`."""
+        view = self._view
+        if view is None:
+            view = self._view = context.services.views.of(*self._of, self._make, self._changed)
+        await view.current()
+        return self._found.get(namespace, _NOTHING)  # type: ignore[arg-type]
+
+    async def get(self, context: Context, name: str, namespace: str = "") -> T | None:
+        return (await self.all(context, namespace)).get(name)
+
+    def _changed(self, key: str, made: T | None) -> None:
+        if self._view is None:
+            return
+        namespace, _, name = key[len(self._view.prefix) :].rpartition("/")
+        if made is not None:
+            self._found.setdefault(namespace, {})[name] = made
+            return
+        others = self._found.get(namespace, {})
+        others.pop(name, None)
+        if not others:
+            self._found.pop(namespace, None)

@@ -1,0 +1,34 @@
+"""NamespaceAutoProvision: a namespace comes into being with the first object that is created in it."""
+
+from setpoint.objects.errors import AlreadyExists
+from setpoint.objects.tree import Object
+from setpoint.server.admission.operation import CREATE, Operation, Plugin
+from setpoint.server.context import Context
+from setpoint.server.options import WriteOptions
+from setpoint.server.resource import Resource
+
+
+class NamespaceAutoProvision(Plugin):
+    """Creates the namespace of a new object where there is none."""
+
+    name = "NamespaceAutoProvision"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return resource.namespaced and verb == CREATE
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        # Writing needs the chain, and the chain its rules.
+        from setpoint.server.writing import create_object
+
+        namespaces = context.registry.resource("", "v1", "namespaces")
+        if operation.dry_run or namespaces is None:
+            return
+        if await context.services.store.get(namespaces.storage.key("", operation.namespace)) is not None:
+            return
+        tree: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operation.namespace}}
+        namespaces.shape.admit(tree)
+        namespaces.strategy.default(tree)
+        try:
+            await create_object(context, namespaces, tree, WriteOptions("kube-apiserver"))
+        except AlreadyExists:
+            return

@@ -1,0 +1,52 @@
+"""PersistentVolumeClaimResize: a claim grows only where its class lets it."""
+
+from setpoint.objects import meta
+from setpoint.objects.tree import Object
+from setpoint.server.admission.operation import UPDATE, Operation, Plugin
+from setpoint.server.admission.plugins.default_storage_class import BETA_CLASS
+from setpoint.server.admission.plugins.lookup import Lookup
+from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.context import Context
+from setpoint.server.kinds.values import amount
+from setpoint.server.resource import Resource
+
+_UNSUPPORTED = (
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+)
+
+
+class PersistentVolumeClaimResize(Plugin):
+    """Refuses to grow a claim that is not bound, or whose class does not say that its volumes may grow."""
+
+    name = "PersistentVolumeClaimResize"
+
+    def __init__(self) -> None:
+        self._expands = Lookup(
+            "storage.k8s.io", "v1", "storageclasses", lambda tree: bool(tree.get("allowVolumeExpansion"))
+        )
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return resource.resource == "persistentvolumeclaims" and not resource.group and verb == UPDATE
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        new, old = operation.object, operation.old
+        if operation.subresource or new is None or old is None or amount(_size(new)) <= amount(_size(old)):
+            return
+        if (old.get("status") or {}).get("phase") != "Bound":
+            raise forbidden(operation, "Only bound persistent volume claims can be expanded")
+        name = storage_class(new)
+        if not name or name != storage_class(old) or not await self._expands.get(context, name):
+            raise forbidden(operation, _UNSUPPORTED)
+
+
+def _size(tree: Object) -> str:
+    requests = (tree["spec"].get("resources") or {}).get("requests") or {}
+    return str(requests.get("storage", "0"))
+
+
+def storage_class(tree: Object) -> str:
+    """The class of a claim; the annotation of older days comes first."""
+    annotations = meta.annotations(tree)
+    if BETA_CLASS in annotations:
+        return annotations[BETA_CLASS]
+    return str(tree["spec"].get("storageClassName") or "")

@@ -1,0 +1,23 @@
+"""TaintNodesByCondition: a new node gets no pods until it says that it is ready."""
+
+from setpoint.server.admission.operation import CREATE, Operation, Plugin
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+_NOT_READY = "node.kubernetes.io/not-ready"
+
+
+class TaintNodesByCondition(Plugin):
+    """Adds the taint to new nodes; whoever watches over nodes takes it away."""
+
+    name = "TaintNodesByCondition"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return resource.resource == "nodes" and not resource.group and verb == CREATE
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        if operation.subresource or operation.object is None:
+            return
+        taints = operation.object["spec"].setdefault("taints", [])
+        if not any(taint.get("key") == _NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
+            taints.append({"key": _NOT_READY, "effect": "NoSchedule"})
