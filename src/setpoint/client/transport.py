@@ -1,0 +1,68 @@
+"""What carries requests to an API server and brings the answers back, whatever it is: a socket, or a call in process.
+
+Everything of the client above this is the same for all of them.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+from urllib.parse import quote
+
+
+class TransportError(Exception):
+    """There was no answer. `sent` says whether the server may have got the request, and so may have done it."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class Call(NamedTuple):
+    """One request. Names of headers are in lower case."""
+
+    method: str
+    path: str  # percent-encoded
+    query: Sequence[tuple[str, str]] = ()
+    headers: Mapping[str, str | Sequence[str]] = {}
+    body: bytes = b""
+    # Seconds for the whole answer; for a stream, for its beginning. None: as long as it takes.
+    timeout: float | None = None
+
+    @property
+    def target(self) -> str:
+        """Path and query as they stand on the request line."""
+        if not self.query:
+            return self.path
+        pairs = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in self.query)
+        return f"{self.path}?{pairs}"
+
+
+class Answer(NamedTuple):
+    """One answer. Names of headers are in lower case; what came twice is joined by commas, in order."""
+
+    status: int
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+
+
+class Stream(Protocol):
+    """An answer that comes bit by bit. `answer` is how it begins; where that is an error, its body is whole."""
+
+    @property
+    def answer(self) -> Answer: ...
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The pieces of the body as they come, cut anywhere; ends where the body ends. Raises TransportError."""
+
+
+class Transport(Protocol):
+    """The way to one API server."""
+
+    async def send(self, call: Call) -> Answer:
+        """Sends a request and returns the whole answer, whatever its status. Raises TransportError."""
+
+    def stream(self, call: Call) -> AbstractAsyncContextManager[Stream]:
+        """Sends a request whose answer is read while it comes. Leaving the context ends it."""
+
+    async def close(self) -> None:
+        """Ends what is under way and lets go of every connection."""

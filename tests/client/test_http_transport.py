@@ -1,0 +1,299 @@
+"""The transport over HTTP, against real sockets: our own server, and servers that misbehave."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from setpoint.client.http.endpoint import EndpointError, endpoint
+from setpoint.client.http.transport import HttpTransport
+from setpoint.client.transport import Call, TransportError
+from setpoint.plane import ControlPlane
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def listening(talk: Talk) -> AsyncIterator[str]:
+    """A server that says what a test wants, at a URL."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await talk(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.close()
+
+
+@asynccontextmanager
+async def served(**options: object) -> AsyncIterator[HttpTransport]:
+    """A control plane, and a transport to it."""
+    async with ControlPlane(token="secret") as plane:
+        url = await plane.listen(tls=False)
+        async with transport(url, **{"credentials": token, **options}) as found:
+            yield found
+
+
+@asynccontextmanager
+async def transport(url: str, **options: object) -> AsyncIterator[HttpTransport]:
+    found = HttpTransport(endpoint(url), **options)  # type: ignore[arg-type]
+    try:
+        yield found
+    finally:
+        await found.close()
+
+
+async def token(refresh: bool) -> Mapping[str, str]:
+    return {"authorization": "Bearer secret"}
+
+
+def test_requests_and_answers_go_over_one_kept_connection() -> None:
+    async def main() -> None:
+        async with ControlPlane(token="secret") as plane:
+            url = await plane.listen(tls=False)
+            async with transport(url, credentials=token) as client:
+                body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}}'
+                made = await client.send(Call("POST", CONFIG_MAPS, (), {"content-type": "application/json"}, body))
+                assert made.status == 201
+                found = await client.send(Call("GET", f"{CONFIG_MAPS}/a", [("fieldManager", "ä b")]))
+                assert found.status == 200
+                assert b'"k":"v"' in found.body
+                assert found.headers["content-type"] == "application/json"
+                assert len(client._open) == 1
+
+    asyncio.run(main())
+
+
+def test_a_stream_is_read_as_it_comes_and_ends_when_it_is_left() -> None:
+    async def main() -> None:
+        async with served() as client:
+            async with client.stream(Call("GET", CONFIG_MAPS, [("watch", "1")])) as stream:
+                assert stream.answer.status == 200
+                body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}'
+                await client.send(Call("POST", CONFIG_MAPS, (), {"content-type": "application/json"}, body))
+                async for piece in stream:
+                    assert b'"type":"ADDED"' in piece
+                    break
+            assert len(client._open) == 1
+
+    asyncio.run(main())
+
+
+def test_an_error_in_place_of_a_stream_has_its_body() -> None:
+    async def main() -> None:
+        nowhere = Call("GET", "/apis/nobody/v1/things", [("watch", "1")])
+        async with served() as client, client.stream(nowhere) as stream:
+            assert stream.answer.status == 404
+            assert stream.answer.body
+
+    asyncio.run(main())
+
+
+def test_the_servers_certificate_is_checked(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with ControlPlane(token="secret", data=tmp_path) as plane:
+            url = await plane.listen()
+            async with transport(url, credentials=token) as stranger:
+                with pytest.raises(TransportError, match="certificate"):
+                    await stranger.send(Call("GET", "/version"))
+            trusting = ssl.create_default_context()
+            trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+            friend = HttpTransport(endpoint(url, tls=trusting), credentials=token)
+            assert (await friend.send(Call("GET", "/version"))).status == 200
+            await friend.close()
+
+    asyncio.run(main())
+
+
+def test_credentials_that_the_server_does_not_know_are_asked_for_anew_once() -> None:
+    asked: list[bool] = []
+
+    async def credentials(refresh: bool) -> Mapping[str, str]:
+        asked.append(refresh)
+        return {"authorization": "Bearer secret" if refresh else "Bearer stale"}
+
+    async def main() -> None:
+        async with served(credentials=credentials) as client:
+            assert (await client.send(Call("GET", CONFIG_MAPS))).status == 200
+
+    asyncio.run(main())
+    assert asked == [False, True]
+
+
+def test_a_kept_connection_that_the_server_closed_is_replaced_for_reads_and_reported_for_writes() -> None:
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await writer.drain()
+        await reader.readuntil(b"\r\n\r\n")  # the next request, which is left without an answer
+
+    async def main() -> None:
+        async with listening(once) as url, transport(url) as client:
+            for _ in range(3):
+                assert (await client.send(Call("GET", "/"))).body == b"ok"
+            with pytest.raises(TransportError) as failed:
+                await client.send(Call("POST", "/", body=b"{}"))
+            assert failed.value.sent
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (b"", "closed the connection"),
+        (b"SSH-2.0-OpenSSH\r\n", "no HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "closed the connection"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000, "larger than"),
+    ],
+    ids=["nothing", "another protocol", "half an answer", "an endless head"],
+)
+def test_an_answer_that_is_none_is_an_error_that_says_why(said: bytes, why: str) -> None:
+    async def main() -> None:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(said)
+            await writer.drain()
+
+        async with listening(talk) as url, transport(url) as client:
+            with pytest.raises(TransportError, match=why):
+                await client.send(Call("GET", "/"))
+
+    asyncio.run(main())
+
+
+def test_an_answer_without_a_length_ends_with_the_connection() -> None:
+    async def main() -> None:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.0 200 OK\r\n\r\nall of it")
+            await writer.drain()
+
+        async with listening(talk) as url, transport(url) as client:
+            assert (await client.send(Call("GET", "/"))).body == b"all of it"
+
+    asyncio.run(main())
+
+
+def test_a_server_that_does_not_answer_in_time_is_left() -> None:
+    async def main() -> None:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+
+        async with listening(talk) as url, transport(url) as client:
+            with pytest.raises(TransportError, match=r"within 0\.05 s"):
+                await client.send(Call("GET", "/", timeout=0.05))
+            assert not client._open
+
+    asyncio.run(main())
+
+
+def test_a_stream_that_nobody_takes_holds_the_server_back() -> None:
+    sent = 0
+
+    async def main() -> None:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal sent
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            chunk = b"x" * 65536
+            while True:
+                writer.write(b"10000\r\n" + chunk + b"\r\n")
+                await writer.drain()
+                sent += len(chunk)
+
+        async with listening(talk) as url, transport(url) as client, client.stream(Call("GET", "/")) as stream:
+            previous = -1
+            while sent != previous:
+                previous = sent
+                await asyncio.sleep(0.05)
+            held = sent
+            assert held < 64 << 20
+            taken = 0
+            async for piece in stream:
+                taken += len(piece)
+                if taken > held + (8 << 20):
+                    break
+
+    asyncio.run(main())
+
+
+def test_nobody_listening_is_told_apart_from_a_lost_answer() -> None:
+    async def main() -> None:
+        async with listening(lambda reader, writer: asyncio.sleep(0)) as url:
+            pass
+        async with transport(url) as client:
+            with pytest.raises(TransportError, match="cannot connect") as failed:
+                await client.send(Call("GET", "/"))
+            assert not failed.value.sent
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("status", ["200 Connection established", "407 Proxy Authentication Required"])
+def test_a_proxy_tunnels_or_says_why_not(status: str) -> None:
+    seen: list[bytes] = []
+
+    async def main() -> None:
+        async with ControlPlane(token="secret") as plane:
+            url = await plane.listen(tls=False)
+            port = int(url.rpartition(":")[2])
+
+            async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                seen.append(await reader.readuntil(b"\r\n\r\n"))
+                writer.write(f"HTTP/1.1 {status}\r\n\r\n".encode())
+                if not status.startswith("200"):
+                    return
+                inner, outer = await asyncio.open_connection("127.0.0.1", port)
+                await asyncio.gather(_pump(reader, outer), _pump(inner, writer))
+
+            async with listening(proxy) as through:
+                where = endpoint(url, proxy=through.replace("://", "://me:word@"))
+                client = HttpTransport(where, credentials=token)
+                if status.startswith("200"):
+                    assert (await client.send(Call("GET", "/version"))).status == 200
+                else:
+                    with pytest.raises(TransportError, match="407"):
+                        await client.send(Call("GET", "/version"))
+                await client.close()
+
+    asyncio.run(main())
+    assert seen[0].startswith(b"CONNECT 127.0.0.1:")
+    assert b"Proxy-Authorization: Basic bWU6d29yZA==" in seen[0]
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+def test_a_unix_socket_is_an_address_too(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with ControlPlane(token="secret") as plane:
+            path = tmp_path / "s"
+            await plane.listen_unix(path)
+            client = HttpTransport(endpoint("http://localhost", unix=str(path)), credentials=token)
+            assert (await client.send(Call("GET", "/version"))).status == 200
+            await client.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("url", ["ftp://host", "https://", "http://:80"])
+def test_what_is_no_address_is_named(url: str) -> None:
+    with pytest.raises(EndpointError, match="should read"):
+        endpoint(url)
