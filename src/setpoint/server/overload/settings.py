@@ -1,0 +1,23 @@
+"""How much is served at once, as a configuration says it."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+class Overload(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How much the server does at once, and how long requests wait beyond that."""
+
+    enabled: Annotated[bool, Meta(description="Whether requests are shared out among users at all.")] = True
+    max_requests_inflight: Annotated[
+        int, Meta(ge=1, description="Requests that only read and are served at once; further ones wait their turn.")
+    ] = 400
+    max_mutating_requests_inflight: Annotated[
+        int, Meta(ge=1, description="Requests that write and are served at once; further ones wait their turn.")
+    ] = 200
+    max_long_running: Annotated[
+        int, Meta(ge=1, description="Watches and other streams that are open at once. One user has three quarters.")
+    ] = 10_000
+    wait_seconds: Annotated[
+        float, Meta(gt=0, description="How long a request waits for its turn before it is told to come back later.")
+    ] = 15.0
