@@ -26,7 +26,9 @@ from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.order import plugins
 from setpoint.server.answer import error_answer
 from setpoint.server.authentication.impersonation import PREFIX, Impersonation
-from setpoint.server.authorization.authorizer import MASTERS, Authorizer, Masters, refusal
+from setpoint.server.authorization.assembly import Authorization
+from setpoint.server.authorization.attributes import asked
+from setpoint.server.authorization.authorizer import MASTERS, Authorizer, refusal
 from setpoint.server.compress import compressed, is_large
 from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.definitions import Definitions
@@ -114,25 +116,28 @@ class Server:
         self._plain = plain
         self._observer = observer
         definitions = Definitions()
+        authorization = self._authorization = Authorization(authorizer)
         self.services = Services(
             store=store,
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
             registry=Registry(builtin.resources()),
-            admission=Chain(plugins(admission, without_admission)),
+            admission=Chain([*plugins(admission, without_admission), authorization.escalation]),
             definitions=definitions,
             authenticator=authenticator or Trusting(),
-            authorizer=authorizer or Masters(),
-            reactions=(definitions,),
+            authorizer=authorization.authorizer,
+            reactions=(definitions, authorization.aggregation),
             service_cidr=service_cidr,
         )
         self._impersonation = Impersonation()
         self._timeouts = Timeouts(self.services.clock)
         definitions.attach(self.services)
+        authorization.attach(self.services)
 
     async def start(self) -> None:
         """Makes what every cluster has, and serves the resources of the definitions in the store."""
         await bootstrap.fill(self.services)
+        await self._authorization.provide()
         await self.services.definitions.load()
 
     async def __call__(self, request: Request) -> Response:
@@ -186,10 +191,11 @@ class Server:
     async def _authorize(self, context: Context) -> None:
         """Refuses what the user may not do."""
         authorizer = self.services.authorizer
-        await authorizer.prepare()
-        decision = authorizer.decide(context.user, context.info)
+        await authorizer.prepare(context.user)
+        info = asked(context)
+        decision = authorizer.decide(context.user, info)
         if not decision.allowed:
-            raise refusal(context.user, context.info, decision)
+            raise refusal(context.user, info, decision)
 
     async def _answer(self, context: Context) -> Response:
         """Hands the request to the verb, or to who answers for plain paths."""

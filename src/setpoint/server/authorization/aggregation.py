@@ -4,10 +4,10 @@ Whoever writes a ClusterRole finds the others right when the answer comes, as if
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from setpoint.objects import labels, meta
-from setpoint.objects.provenance import Actor
+from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object
 from setpoint.server.authorization.roles import GROUP, VERSION
 from setpoint.store.contract import ExpectationFailed
@@ -77,35 +77,35 @@ class Aggregation:
         return resource.resource == "clusterroles" and resource.group == GROUP
 
     async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
-        await self._settle(context, resource)
+        await self.settle(context.cause)
 
     async def after_delete(self, context: "Context", resource: "Resource", tree: Object) -> None:
-        await self._settle(context, resource)
+        await self.settle(context.cause)
 
-    async def _settle(self, context: "Context", resource: "Resource") -> None:
+    async def settle(self, cause: Cause | None = None) -> None:
+        """Gives every aggregated role the rules that it should have."""
         if self._view is None:
             self._view = self._services.views.of(GROUP, VERSION, "clusterroles", _outline)
-        while True:
-            changed = settle(list((await self._view.current()).values()))
-            if not changed:
-                return
+        while changed := settle(list((await self._view.current()).values())):
             for role in changed:
-                await self._apply(context, resource, meta.name(role), role["rules"])
+                await self._apply(meta.name(role), role["rules"], cause)
 
-    async def _apply(self, context: "Context", resource: "Resource", name: str, rules: list[Object]) -> None:
+    async def _apply(self, name: str, rules: list[Object], cause: Cause | None) -> None:
+        resource = self._services.registry.resource(GROUP, VERSION, "clusterroles")
+        if resource is None:
+            return
         key = resource.storage.key("", name)
         item = await self._services.store.get(key)
         if item is None:
             return
-        config: dict[str, Any] = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
+        config: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
         if rules:
             config["rules"] = rules
         manager = resource.field_manager("", self._services.clock)
         tree = manager.apply(resource.item(item), config, MANAGER, force=True)
-        tree.setdefault("rules", None)
         resource.shape.complete(tree)
         try:
-            await self._services.commit(key, resource.encode(tree), item.revision, _ACTOR, context.cause)
+            await self._services.commit(key, resource.encode(tree), item.revision, _ACTOR, cause)
         except ExpectationFailed:
             return  # whoever wrote it meanwhile settles it
 

@@ -59,26 +59,3 @@ def refusal(user: "User", info: RequestInfo, decision: Decision) -> Forbidden:
         name=info.name,
         why=decision.reason,
     )
-
-
-class Masters:
-    """The authorizer of a server without rules."""
-
-    def attach(self, services: "Services") -> None: ...
-
-    async def prepare(self, user: "User | None" = None) -> None:
-        """There is nothing to have."""
-
-    def decide(self, user: "User", info: RequestInfo) -> Decision:
-        if MASTERS in user.groups:
-            return ALLOWED
-        if info.is_resource or info.verb not in ("get", "head"):
-            return Decision(False)
-        first = info.path.strip("/").partition("/")[0]
-        return Decision(
-            first in ("version", "healthz", "livez", "readyz")
-            or (first in ("api", "apis", "openapi") and "system:authenticated" in user.groups)
-        )
-
-    def rules(self, user: "User", namespace: str) -> UserRules:
-        return UserRules([])

@@ -3,6 +3,7 @@
 import importlib.resources
 from collections.abc import Iterator, Sequence
 
+from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.server.authorization.aggregation import settle
 from setpoint.server.authorization.roles import GROUP, VERSION
@@ -25,10 +26,11 @@ def default_policy() -> list[Object]:
         lines = [line.split() for line in paragraph.splitlines() if not line.startswith("#")]
         if lines:
             found += _objects(lines)
-    gathering = {
-        tree["metadata"]["name"]: tree for tree in settle([tree for tree in found if tree["kind"] == "ClusterRole"])
-    }
-    return [gathering.get(tree["metadata"]["name"], tree) if tree["kind"] == "ClusterRole" else tree for tree in found]
+    # Only what gathers, or can be gathered, matters to the rules of those that do.
+    parts = [tree for tree in found if "aggregationRule" in tree or len(tree["metadata"]["labels"]) > len(LABELS)]
+    for settled in settle(parts):
+        found[found.index(next(tree for tree in parts if meta.name(tree) == meta.name(settled)))] = settled
+    return found
 
 
 def _objects(lines: Sequence[Sequence[str]]) -> Iterator[Object]:
