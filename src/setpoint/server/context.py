@@ -10,6 +10,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object
+from setpoint.server.admission.service_resolver import ServiceResolver
 from setpoint.server.exchange import Request
 from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.registry import Registry
@@ -19,8 +20,13 @@ from setpoint.store.contract import Expect, Store, Write
 
 if TYPE_CHECKING:
     from setpoint.server.admission.operation import Admission
+    from setpoint.server.admission.webhook_client import WebhookClient
+    from setpoint.server.audit.record import Record
+    from setpoint.server.authentication.accepted import Accepted
+    from setpoint.server.authentication.tokens import Issuer
     from setpoint.server.authorization.authorizer import Authorizer
     from setpoint.server.definitions import Definitions
+    from setpoint.server.measure import Measured
     from setpoint.server.resource import Resource
 
 _NO_QUERY: Mapping[str, Sequence[str]] = {}
@@ -36,9 +42,16 @@ class User(NamedTuple):
 
 
 class Authenticator(Protocol):
-    """Finds out who asks. None: the credentials are wrong."""
+    """Finds out who asks."""
 
-    async def authenticate(self, request: Request) -> User | None: ...
+    def attach(self, services: "Services") -> None:
+        """Is told what it can look things up with, once, before the first request."""
+
+    async def authenticate(self, request: Request, info: RequestInfo) -> User | None:
+        """Who asks; None if the credentials are wrong. Raises Forbidden for who may not ask without any."""
+
+    async def review(self, token: str, audiences: Sequence[str]) -> "Accepted":
+        """Whose token it is, and for which of the audiences: of this server, where none are named. Raises TokenError."""
 
 
 class Reaction(Protocol):
@@ -69,9 +82,15 @@ class Services:
     definitions: "Definitions" = field(repr=False)
     authenticator: Authenticator = field(repr=False)
     authorizer: "Authorizer" = field(repr=False)
+    # Issues the tokens of service accounts.
+    issuer: "Issuer" = field(repr=False)
     reactions: Sequence[Reaction] = ()
+    # Who has something to tell `/metrics`.
+    measured: "list[Measured]" = field(default_factory=list, repr=False)
     # The addresses that Services are given.
     service_cidr: str = SERVICE_CIDR
+    # Where the services are that webhooks refer to.
+    resolver: ServiceResolver = field(default_factory=ServiceResolver, repr=False)
     views: Views = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +100,20 @@ class Services:
     def namespaces(self) -> View[Object]:
         """The namespaces, for those who judge by them."""
         return self.views.of("", "v1", "namespaces", lambda tree: tree)
+
+    @cached_property
+    def webhooks(self) -> "WebhookClient":
+        """Calls webhooks. Most servers never do."""
+        from setpoint.server.admission.webhook_client import WebhookClient
+        from setpoint.server.outbound.client import Client
+
+        return WebhookClient(Client(self.clock), self.resolver)
+
+    def close(self) -> None:
+        """Ends what the server has under way beside the requests."""
+        self.views.close()
+        if "webhooks" in self.__dict__:
+            self.webhooks.close()
 
     async def commit(
         self,
@@ -123,6 +156,8 @@ class Context:
         "_query",
         "annotations",
         "audit_id",
+        "audit_record",
+        "headers",
         "impersonator",
         "info",
         "registry",
@@ -144,8 +179,11 @@ class Context:
         self.audit_id = audit_id
         # The texts of the Warning headers, in order.
         self.warnings: dict[str, None] = {}
-        # What the audit log notes beside the request.
+        # What the answer's head tells besides.
+        self.headers: Sequence[tuple[str, str]] = ()
+        # What the audit log notes beside the request, and what it has of it; nothing as long as there is no such log.
         self.annotations: dict[str, str] = {}
+        self.audit_record: Record | None = None
         self._query: Mapping[str, Sequence[str]] | None = None
 
     @property

@@ -1,17 +1,62 @@
-"""What becomes of an object that a webhook or a policy changed: it is decoded and given its defaults once more."""
+"""What becomes of an object that a webhook, a function or a policy changed: it is decoded and defaulted anew."""
 
+from setpoint.merge import managedfields
+from setpoint.merge.managedfields import ManagedFieldsError
+from setpoint.objects import meta
 from setpoint.objects.errors import InternalError
-from setpoint.objects.tree import Object
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import Json, Object
+from setpoint.schema import builtin
 from setpoint.server.admission.operation import Operation
+from setpoint.server.builtin_shape import shape_of
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+_INVALID_MANAGED_FIELDS = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests: {}"
+)
 
 
-def replace(operation: Operation, tree: Object) -> None:
-    """Puts a changed object in the place of the operation's, with the shape and the defaults of its kind. What the
-    kind does not have is dropped without a word, as on the real server; what cannot be of the kind is an error."""
-    resource = operation.resource
+def replace(context: Context, operation: Operation, tree: Json, shown_as: Resource | None = None) -> bool:
+    """Puts a changed object in the place of the operation's, and says whether it is another.
+
+    It gets the shape and the defaults of its kind: what the kind does not have is dropped without a word, as on the
+    real server; what cannot be of the kind is an InternalError. `shown_as` is the resource in whose version the tree
+    is, where that is not the operation's own. Who owns which field stays as it was where the change would make
+    nonsense of it.
+    """
+    resource, before = operation.resource, operation.object
+    shown = shown_as or resource
+    kind = shown.kind_at(operation.subresource)
+    if type(tree) is not dict or tree.get("kind") != kind.kind or tree.get("apiVersion") != kind.api_version:
+        raise InternalError.of(f"admission may not make anything else of a {kind.kind} of {kind.api_version}")
+    _decode(shown, kind, tree)
+    if shown is not resource and kind == shown.gvk:
+        tree = shown.to(resource, tree)
+    if before is not None:
+        _keep_owners(context, before, tree)
+    operation.object = tree
+    return tree != before
+
+
+def _decode(resource: Resource, kind: GroupVersionKind, tree: Object) -> None:
+    shape = resource.shape if kind == resource.gvk else shape_of(builtin.kinds()[kind])
     try:
-        resource.shape.admit(tree)
+        shape.admit(tree)
     except ValueError as error:
         raise InternalError.of(str(error)) from None
-    resource.strategy.default(tree)
-    operation.object = tree
+    if kind == resource.gvk:
+        resource.strategy.default(tree)
+
+
+def _keep_owners(context: Context, before: Object, tree: Object) -> None:
+    metadata = tree.get("metadata") or {}
+    entries, previous = metadata.get("managedFields"), (before.get("metadata") or {}).get("managedFields")
+    if entries == previous:
+        return
+    try:
+        managedfields.parse(entries or [])
+    except ManagedFieldsError as error:
+        context.warn(_INVALID_MANAGED_FIELDS.format(error))
+        meta.put(metadata, "managedFields", previous)

@@ -30,11 +30,13 @@ from setpoint.server.admission.plugins.namespace_auto_provision import Namespace
 from setpoint.server.admission.plugins.namespace_exists import NamespaceExists
 from setpoint.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from setpoint.server.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from setpoint.server.admission.plugins.pod_security import PodSecurity
 from setpoint.server.admission.plugins.priority import Priority
 from setpoint.server.admission.plugins.runtime_class import RuntimeClass
 from setpoint.server.admission.plugins.service_account import ServiceAccount
 from setpoint.server.admission.plugins.storage_object_in_use_protection import StorageObjectInUseProtection
 from setpoint.server.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+from setpoint.server.admission.webhooks import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 
 _OWN: Sequence[Callable[[], Plugin]] = (
     NamespaceAutoProvision,
@@ -45,6 +47,7 @@ _OWN: Sequence[Callable[[], Plugin]] = (
     ServiceAccount,
     TaintNodesByCondition,
     AlwaysPullImages,
+    PodSecurity,
     Priority,
     DefaultTolerationSeconds,
     ExtendedResourceToleration,
@@ -56,7 +59,7 @@ _OWN: Sequence[Callable[[], Plugin]] = (
     DenyServiceExternalIPs,
 )
 # Here come those that a program registered.
-_LAST: Sequence[Callable[[], Plugin]] = ()
+_LAST: Sequence[Callable[[], Plugin]] = (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)
 
 OFF_BY_DEFAULT = frozenset(
     (

@@ -1,0 +1,284 @@
+"""AdmissionReview: how the question of admission travels to a webhook, and how its answer is read.
+
+Versions v1 and v1beta1, which are the same but for what is demanded of the answer. Answers are told apart as the real
+server does: those that cannot be read, and those that can but are none to this question; the words are its own.
+"""
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from typing import Any
+
+import msgspec
+
+from setpoint.merge import jsonpatch
+from setpoint.objects import codec, yamltext
+from setpoint.objects.errors import APIError
+from setpoint.objects.goformat import json_type
+from setpoint.objects.gotext import quote
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from setpoint.objects.tree import Json, Object
+from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo
+
+GROUP = "admission.k8s.io"
+VERSIONS = ("v1", "v1beta1")
+KIND = "AdmissionReview"
+JSON_PATCH = "JSONPatch"
+
+_encode = msgspec.json.Encoder().encode
+_GO_TYPES = {str: "string", bool: "bool", list: "[]string", dict: "map[string]string"}
+
+
+class UnreadableAnswer(Exception):  # noqa: N818 - it says what it is
+    """The answer is no AdmissionReview."""
+
+
+class PatchRefused(Exception):  # noqa: N818 - it says what happened
+    """The answer has a patch that nobody can apply."""
+
+
+class InvalidAnswer(Exception):  # noqa: N818 - it says what it is
+    """The answer is an AdmissionReview, but not one to this question."""
+
+
+def encode_request(request: AdmissionRequest, version: str) -> bytes:
+    """The body of a call."""
+    return _encode({"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": request_tree(request)})
+
+
+def request_tree(request: AdmissionRequest) -> Object:
+    """The request as the field `request` of a review holds it."""
+    tree: Object = {
+        "uid": request.uid,
+        "kind": _kind(request.kind),
+        "resource": _resource(request.resource),
+        "requestKind": _kind(request.request_kind),
+        "requestResource": _resource(request.request_resource),
+        "operation": request.operation,
+        "userInfo": _user_info(request.user),
+        "object": request.object,
+        "oldObject": request.old_object,
+        "dryRun": request.dry_run,
+        "options": request.options,
+    }
+    if request.subresource:
+        tree["subResource"] = tree["requestSubResource"] = request.subresource
+    if request.name:
+        tree["name"] = request.name
+    if request.namespace:
+        tree["namespace"] = request.namespace
+    return tree
+
+
+def _kind(gvk: GroupVersionKind) -> Object:
+    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+
+
+def _resource(gvr: GroupVersionResource) -> Object:
+    return {"group": gvr.group, "version": gvr.version, "resource": gvr.resource}
+
+
+def _user_info(user: UserInfo) -> Object:
+    extra = {name: list(values) for name, values in user.extra.items()}
+    found = {"username": user.username, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    return {name: value for name, value in found.items() if value}
+
+
+def decode_answer(body: bytes, limit: int) -> Object:
+    """The review in the body of an answer, JSON or YAML. Raises UnreadableAnswer."""
+    try:
+        tree = codec.decode(body, limit)
+    except APIError as error:
+        tree = _as_yaml(body, limit, error.message)
+    if tree is None:
+        tree = {}
+    if type(tree) is not dict:
+        wanted = (
+            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+        why = f"json: cannot unmarshal {json_type(tree)} into Go value of type {wanted}"
+        raise UnreadableAnswer(f"couldn't get version/kind; json parse error: {why}")
+    for name in ("apiVersion", "kind"):
+        if type(tree.get(name, "")) is not str:
+            why = f"json: cannot unmarshal {json_type(tree[name])} into Go struct field .{name} of type string"
+            raise UnreadableAnswer(f"couldn't get version/kind; json parse error: {why}")
+    return tree
+
+
+def _as_yaml(body: bytes, limit: int, why: str) -> Json:
+    try:
+        return yamltext.load(body, limit).tree
+    except APIError:
+        raise UnreadableAnswer(f"couldn't get version/kind; json parse error: {why}") from None
+
+
+def read_answer(tree: Object, uid: str, version: str, *, mutating: bool) -> AdmissionResponse:
+    """The response in a review, made sure to be one to the request. Raises UnreadableAnswer or InvalidAnswer."""
+    _check_kind(tree, version)
+    response = tree.get("response")
+    if response is None:
+        raise InvalidAnswer("webhook response was absent")
+    if type(response) is not dict:
+        raise _wrong_type(response, "AdmissionReview.response", f"{version}.AdmissionResponse")
+    for name, wanted in (("uid", str), ("allowed", bool), ("patchType", str), ("warnings", list)):
+        _check_type(response, name, wanted)
+    patch = _patch_bytes(response.get("patch"))
+    if version == "v1":
+        _verify(tree, response, patch, uid, mutating)
+    allowed = response.get("allowed") or False
+    return AdmissionResponse(
+        allowed,
+        _status(response.get("status")),
+        _decode_patch(patch, response.get("patchType") if version == "v1" else JSON_PATCH)
+        if mutating and allowed
+        else (),
+        _texts(response.get("warnings") or []),
+        _annotations(response.get("auditAnnotations")),
+    )
+
+
+def _check_kind(tree: Object, version: str) -> None:
+    """A review must be one; only that it says nothing of it is looked over until later."""
+    group_version, kind = tree.get("apiVersion") or f"{GROUP}/{version}", tree.get("kind") or KIND
+    if kind != KIND or group_version not in [f"{GROUP}/{known}" for known in VERSIONS]:
+        raise UnreadableAnswer(f"no kind {quote(kind)} is registered for version {quote(group_version)}")
+    if group_version != f"{GROUP}/{version}":
+        given = group_version.removeprefix(f"{GROUP}/")
+        raise UnreadableAnswer(f"converting ({given}.{KIND}) to ({version}.{KIND}): unknown conversion")
+
+
+def _verify(tree: Object, response: Object, patch: bytes, uid: str, mutating: bool) -> None:
+    if (response.get("uid") or "") != uid:
+        raise InvalidAnswer(f"expected response.uid={quote(uid)}, got {quote(response.get('uid') or '')}")
+    if tree.get("apiVersion") != f"{GROUP}/v1" or tree.get("kind") != KIND:
+        found = GroupVersion.parse(tree.get("apiVersion") or "").with_kind(tree.get("kind") or "")
+        got = f"{found.group}/{found.version}, Kind={found.kind}"
+        raise InvalidAnswer(f"expected webhook response of {GROUP}/v1, Kind={KIND}, got {got}")
+    patch_type = response.get("patchType")
+    if not mutating:
+        if patch:
+            raise InvalidAnswer("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise InvalidAnswer("validating webhook may not return response.patchType")
+        return
+    if patch and patch_type is None:
+        raise InvalidAnswer("webhook returned response.patch but not response.patchType")
+    if not patch and patch_type is not None:
+        raise InvalidAnswer("webhook returned response.patchType but not response.patch")
+    if patch_type == "":
+        raise InvalidAnswer('webhook returned invalid response.patchType of ""')
+
+
+def _patch_bytes(given: Json) -> bytes:
+    if given is None:
+        return b""
+    if type(given) is not str:
+        raise _wrong_type(given, "AdmissionResponse.response.patch", "[]uint8")
+    try:
+        return b64decode(given.replace("\n", "").replace("\r", ""), validate=True)
+    except (Base64Error, ValueError):
+        raise UnreadableAnswer("illegal base64 data in response.patch") from None
+
+
+def _decode_patch(patch: bytes, patch_type: str | None) -> list[Object]:
+    """The operations of a patch. Whether they make sense is found out when they are applied."""
+    if not patch:
+        return []
+    try:
+        tree = codec.decode(patch)
+        jsonpatch.decode(tree, strict=False)
+    except APIError as error:
+        raise PatchRefused(f"received undecodable patch in webhook response: {error.message}") from None
+    if tree and patch_type != JSON_PATCH:
+        raise PatchRefused(f"unsupported patch type {quote(patch_type or '')}")
+    return tree or []
+
+
+def _status(given: Json) -> Object | None:
+    if given is None:
+        return None
+    if type(given) is not dict:
+        raise _wrong_type(given, "AdmissionResponse.response.status", "v1.Status")
+    for name, wanted in (("message", str), ("reason", str), ("status", str), ("code", int)):
+        value = given.get(name)
+        if value is not None and (type(value) is not wanted):
+            raise _wrong_type(value, f"Status.response.status.{name}", "int32" if wanted is int else "string")
+    return given
+
+
+def _texts(given: list[Json]) -> list[str]:
+    for value in given:
+        if type(value) is not str:
+            raise _wrong_type(value, "AdmissionResponse.response.warnings", "string")
+    return given
+
+
+def _annotations(given: Json) -> dict[str, str]:
+    if given is None:
+        return {}
+    if type(given) is not dict:
+        raise _wrong_type(given, "AdmissionResponse.response.auditAnnotations", "map[string]string")
+    for value in given.values():
+        if type(value) is not str:
+            raise _wrong_type(value, "AdmissionResponse.response.auditAnnotations", "string")
+    return given
+
+
+def _check_type(response: Object, name: str, wanted: type[Any]) -> None:
+    value = response.get(name)
+    if value is not None and type(value) is not wanted:
+        raise _wrong_type(value, f"AdmissionResponse.response.{name}", _GO_TYPES[wanted])
+
+
+def _wrong_type(value: Json, path: str, wanted: str) -> UnreadableAnswer:
+    return UnreadableAnswer(f"json: cannot unmarshal {json_type(value)} into Go struct field {path} of type {wanted}")
+
+
+# The other side: for who answers such calls.
+
+
+def decode_request(body: bytes) -> tuple[AdmissionRequest, str]:
+    """The question in a call, and the version of the review. Raises ValueError, with the field that is wrong."""
+    review = codec.decode(body)
+    tree = review.get("request") if isinstance(review, dict) else None
+    version = str(review.get("apiVersion", "")).removeprefix(f"{GROUP}/") if isinstance(review, dict) else ""
+    if not isinstance(tree, dict) or version not in VERSIONS:
+        raise ValueError(f"the body must be an {KIND} of {GROUP}/v1 with a request")
+    kind, resource, user = tree.get("kind") or {}, tree.get("resource") or {}, tree.get("userInfo") or {}
+    asked_kind, asked_resource = tree.get("requestKind") or kind, tree.get("requestResource") or resource
+    try:
+        request = AdmissionRequest(
+            uid=tree["uid"],
+            kind=GroupVersionKind(**kind),
+            resource=GroupVersionResource(**resource),
+            subresource=tree.get("subResource", ""),
+            request_kind=GroupVersionKind(**asked_kind),
+            request_resource=GroupVersionResource(**asked_resource),
+            name=tree.get("name", ""),
+            namespace=tree.get("namespace", ""),
+            operation=tree["operation"],
+            user=UserInfo(
+                user.get("username", ""), user.get("groups") or (), user.get("uid", ""), user.get("extra") or {}
+            ),
+            object=tree.get("object"),
+            old_object=tree.get("oldObject"),
+            dry_run=bool(tree.get("dryRun")),
+            options=tree.get("options"),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the request of the {KIND} lacks a field, or has one of a wrong type: {error}") from None
+    return request, version
+
+
+def encode_answer(response: AdmissionResponse, uid: str, version: str) -> bytes:
+    """The body of the answer to a call."""
+    tree: Object = {"uid": uid, "allowed": response.allowed}
+    if response.status is not None:
+        tree["status"] = response.status
+    if response.patch:
+        tree["patch"] = b64encode(_encode(response.patch)).decode("ascii")
+        tree["patchType"] = JSON_PATCH
+    if response.warnings:
+        tree["warnings"] = list(response.warnings)
+    if response.audit_annotations:
+        tree["auditAnnotations"] = dict(response.audit_annotations)
+    return _encode({"kind": KIND, "apiVersion": f"{GROUP}/{version}", "response": tree})
