@@ -48,7 +48,8 @@ class ControlPlane:
     `store` is a store, which stays open afterwards, or says which one to open: `memory`, `sqlite:PATH` or `etcd:URL`.
     `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
     nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
-    the addresses for Services; `without_admission` are the names of admission plugins to do without.
+    the addresses for Services; `without_admission` are the names of admission plugins to do without. Without
+    `aggregated_discovery` clients are told group by group what there is, as by older servers.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class ControlPlane:
         limits: Limits | None = None,
         service_cidr: str = SERVICE_CIDR,
         without_admission: Collection[str] = (),
+        aggregated_discovery: bool = True,
     ) -> None:
         """Raises PlaneError."""
         self._given = store
@@ -72,6 +74,7 @@ class ControlPlane:
         self._limits = limits
         self._service_cidr = _network(service_cidr)
         self._without_admission = without_admission
+        self._aggregated_discovery = aggregated_discovery
         self._stack = AsyncExitStack()
         self._server: Server | None = None
         self._listener: Listener | None = None
@@ -93,7 +96,7 @@ class ControlPlane:
                 authenticator=Credentials({self.token: ADMIN}),
                 without_admission=self._without_admission,
                 service_cidr=self._service_cidr,
-                plain=standard(metrics),
+                plain=standard(metrics, aggregated_discovery=self._aggregated_discovery),
                 observer=metrics,
             )
             await self._server.start()
@@ -196,20 +199,24 @@ class ControlPlane:
         return self._listener
 
     def _tls(self, host: str, names: Sequence[str], given: "bool | Certificates") -> "SSLContext":
-        certificates: Identity | Provided
-        if isinstance(given, bool):
-            from setpoint.server.http.identity import Identity
-
-            called = [host, *names] if host and host not in _ANY_ADDRESS else names
-            # Other machines judge certificates, and their clocks are real even where ours is not.
-            certificates = self._identity = Identity(called, SystemClock(), self._data)
-        else:
-            from setpoint.server.http.tls import Provided
-
-            certificates = Provided(given)
+        certificates = self._own(host, names) if isinstance(given, bool) else _provided(given)
         renewing = asyncio.create_task(_renew(certificates))
         self._stack.callback(renewing.cancel)
         return certificates.context
+
+    def _own(self, host: str, names: Sequence[str]) -> "Identity":
+        from setpoint.server.http.identity import Identity
+
+        called = [host, *names] if host and host not in _ANY_ADDRESS else names
+        # Other machines judge certificates, and their clocks are real even where ours is not.
+        self._identity = Identity(called, SystemClock(), self._data)
+        return self._identity
+
+
+def _provided(files: "Certificates") -> "Provided":
+    from setpoint.server.http.tls import Provided
+
+    return Provided(files)
 
 
 async def _renew(certificates: "Identity | Provided") -> None:

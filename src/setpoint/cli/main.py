@@ -9,6 +9,7 @@ from setpoint import __version__
 
 _COMMANDS = {
     "crd": "setpoint.cli.crd:crd",
+    "envtest-assets": "setpoint.cli.envtest:envtest_assets",
     "serve": "setpoint.cli.serve:serve",
 }
 

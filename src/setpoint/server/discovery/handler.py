@@ -14,7 +14,11 @@ _JSON = ("application", "json")
 
 
 class Discovery:
-    """What kinds there are, for clients that find their way by asking."""
+    """What kinds there are, for clients that find their way by asking: all at once, or without `aggregated` only group
+    by group, as older servers tell it."""
+
+    def __init__(self, aggregated: bool = True) -> None:
+        self._aggregated = aggregated
 
     async def respond(self, context: Context) -> Response | None:
         parts = context.request.path.strip("/").split("/")
@@ -22,7 +26,7 @@ class Discovery:
             return None
         if len(parts) == 1:
             check_method(context, head=False)
-            return _root(context, core=parts[0] == "api")
+            return _root(context, core=parts[0] == "api", at_once=self._aggregated)
         found = _document(context, parts)
         if found is None:
             _refuse_unknown(context, parts)
@@ -50,9 +54,9 @@ def _refuse_unknown(context: Context, parts: list[str]) -> None:
         raise NotFound.resource()
 
 
-def _root(context: Context, *, core: bool) -> Response:
+def _root(context: Context, *, core: bool, at_once: bool) -> Response:
     """`/api` or `/apis`, in the form that the client prefers of those it names."""
-    if _wants_aggregated(context.request.headers.get("accept", "")):
+    if _wants_aggregated(context.request.headers.get("accept", ""), at_once):
         found = aggregated.document(context.registry, core=core)
         return _cached(context, found)
     address = context.request.headers.get("host", "")
@@ -69,7 +73,7 @@ def _cached(context: Context, found: aggregated.Document) -> Response:
     return Response(200, aggregated.CONTENT_TYPE, found.body, headers)
 
 
-def _wants_aggregated(header: str) -> bool:
+def _wants_aggregated(header: str, at_once: bool) -> bool:
     """Whether the first clause that can be answered asks for the aggregated form. Raises NotAcceptable."""
     check_produced(header)
     if not header:
@@ -79,7 +83,7 @@ def _wants_aggregated(header: str) -> bool:
             continue
         if not any(name in clause.parameters for name in ("as", "g", "v")):
             return False
-        if _is_aggregated(clause):
+        if at_once and _is_aggregated(clause):
             return True
     raise NotAcceptable.of(MEDIA_TYPES)
 

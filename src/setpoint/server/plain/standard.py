@@ -13,12 +13,15 @@ from setpoint.server.plain.version import VersionPage
 _PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/version")
 
 
-def standard(metrics: Metrics | None = None, readiness: Sequence[Check] = ()) -> Sequence[Plain]:
+def standard(
+    metrics: Metrics | None = None, readiness: Sequence[Check] = (), *, aggregated_discovery: bool = True
+) -> Sequence[Plain]:
     """Discovery, OpenAPI, version, health, metrics and the list of paths.
 
     `metrics` is the one that the server reports its requests to (`Server(observer=...)`); `readiness` are checks for
-    `/readyz` beside those that every server has. Each server needs a sequence of its own.
+    `/readyz` beside those that every server has; without `aggregated_discovery` clients ask group by group. Each server
+    needs a sequence of its own.
     """
     health = Health(readiness)
     index = Index([*_PATHS, *health.paths])
-    return (health, Discovery(), OpenAPI(), VersionPage(), metrics or Metrics(), index)
+    return (health, Discovery(aggregated_discovery), OpenAPI(), VersionPage(), metrics or Metrics(), index)

@@ -1,0 +1,130 @@
+"""The flags of kube-apiserver: how they are written, which of them count here, and what the help says of them.
+
+A flag that nobody knows, or that is known and changes nothing here, is no error: a suite that asks for more than we
+have should still run, and be told.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+
+class FlagError(ValueError):
+    """A flag was given a value that it cannot have; the text names both."""
+
+
+class Flag(NamedTuple):
+    """One flag: what kind of value it takes, and what it does."""
+
+    kind: str
+    text: str
+
+
+# Those that count.
+HONOURED: Mapping[str, Flag] = {
+    "allow-privileged": Flag("bool", "Accepted: containers may always ask for privileges."),
+    "anonymous-auth": Flag("bool", "Whether requests without credentials are let in as system:anonymous (true)."),
+    "authorization-mode": Flag("strings", "Who decides what users may do, in order (AlwaysAllow)."),
+    "bind-address": Flag("ip", "The address to serve at (0.0.0.0)."),
+    "cert-dir": Flag("string", "Where apiserver.crt and apiserver.key are, or are made."),
+    "client-ca-file": Flag("string", "The authorities whose certificates are users, by CN and O."),
+    "disable-admission-plugins": Flag("strings", "Admission plugins to leave out."),
+    "enable-admission-plugins": Flag("strings", "Admission plugins to have besides those that are on anyway."),
+    "etcd-servers": Flag("strings", "Accepted: objects are kept in the memory of this process."),
+    "feature-gates": Flag("mapStringBool", "AggregatedDiscoveryEndpoint=false counts; others are accepted."),
+    "secure-port": Flag("int", "The port to serve at (6443)."),
+    "service-cluster-ip-range": Flag("string", "The addresses that Services are given."),
+    "tls-cert-file": Flag("string", "The certificate to serve with, instead of the one in --cert-dir."),
+    "tls-private-key-file": Flag("string", "The key of --tls-cert-file."),
+}
+
+# Those that a test server has no use for: what they ask for is so anyway, or nobody can tell.
+SILENT = frozenset(
+    (
+        "advertise-address",
+        "enable-aggregator-routing",
+        "endpoint-reconciler-type",
+        "event-ttl",
+        "max-mutating-requests-inflight",
+        "max-requests-inflight",
+        "profiling",
+        "shutdown-delay-duration",
+        "storage-backend",
+        "storage-media-type",
+        "v",
+        "vmodule",
+        "watch-cache",
+    )
+)
+
+_TRUE = ("true", "t", "1")
+_FALSE = ("false", "f", "0")
+
+
+class Flags:
+    """What a command line says."""
+
+    def __init__(self, given: Mapping[str, Sequence[str]]) -> None:
+        self._given = given
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str]) -> "Flags":
+        """Reads flags as kube-apiserver does: `--name=value`, `--name value`, or `--name` alone for a switch."""
+        given: dict[str, list[str]] = {}
+        rest = list(reversed(arguments))
+        while rest:
+            argument = rest.pop()
+            if not argument.startswith("-") or not argument.strip("-"):
+                raise FlagError(f"unexpected argument {argument!r}: kube-apiserver takes flags only")
+            name, equals, value = argument.lstrip("-").partition("=")
+            if not equals:
+                is_switch = name in HONOURED and HONOURED[name].kind == "bool"
+                value = rest.pop() if rest and not is_switch and not rest[-1].startswith("-") else "true"
+            given.setdefault(name.replace("_", "-"), []).append(value)
+        return cls(given)
+
+    def text(self, name: str, default: str = "") -> str:
+        """The value of a flag that has one; given several times, the last counts."""
+        return self._given[name][-1] if name in self._given else default
+
+    def many(self, name: str, default: Iterable[str] = ()) -> list[str]:
+        """The values of a flag that has many, in one or apart, with commas or without."""
+        if name not in self._given:
+            return list(default)
+        return [part.strip() for value in self._given[name] for part in value.split(",") if part.strip()]
+
+    def gate(self, feature: str) -> bool:
+        """Whether a feature is on, as it is unless `--feature-gates` says otherwise; the last word counts."""
+        words = [part.partition("=") for part in self.many("feature-gates")]
+        return ([value.strip().lower() in _TRUE for name, _, value in words if name.strip() == feature] or [True])[-1]
+
+    def switch(self, name: str, default: bool) -> bool:
+        value = self.text(name, str(default)).lower()
+        if value not in (*_TRUE, *_FALSE):
+            raise FlagError(f"--{name}={value}: it should be true or false")
+        return value in _TRUE
+
+    def port(self, name: str, default: int) -> int:
+        value = self.text(name, str(default))
+        if not (value.isdecimal() and 0 < int(value) < 65536):
+            raise FlagError(f"--{name}={value}: it should be a port, 1 to 65535")
+        return int(value)
+
+    def ignored(self) -> list[str]:
+        """The flags that were given and change nothing."""
+        return sorted(name for name in self._given if name not in HONOURED and name not in SILENT)
+
+
+def help_text() -> str:
+    """What `kube-apiserver --help` prints. envtest looks there for flags that came and went."""
+    lines = [
+        "Setpoint in the place of kube-apiserver, for tests.",
+        "",
+        "Usage:",
+        "  kube-apiserver [flags]",
+        "",
+        "Flags:",
+    ]
+    for name, flag in sorted(HONOURED.items()):
+        lines.append(f"      --{name} {flag.kind}".ljust(44) + f"  {flag.text}")
+    lines += ["", "Other flags of kube-apiserver are accepted; those that would matter are named at the start."]
+    return "\n".join(lines) + "\n"
