@@ -8,6 +8,7 @@ from setpoint.objects.errors import Invalid
 from setpoint.objects.field import FieldError, forbidden, not_supported, required
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.metavalidation import validate_field_manager
+from setpoint.objects.tree import Object
 from setpoint.server.context import Context
 
 IGNORE, WARN, STRICT = "Ignore", "Warn", "Strict"
@@ -21,6 +22,20 @@ class WriteOptions(NamedTuple):
     dry_run: bool = False
     field_validation: str = WARN
     force: bool = False
+    # What the client itself said of the field manager and of validation, if anything.
+    sent_manager: str = ""
+    sent_validation: str = ""
+
+    def to_json(self, kind: str) -> Object:
+        """The options as admission sees them: CreateOptions or UpdateOptions. A patch has those of what it does."""
+        found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            found["dryRun"] = ["All"]
+        if self.sent_manager:
+            found["fieldManager"] = self.sent_manager
+        if self.sent_validation:
+            found["fieldValidation"] = self.sent_validation
+        return found
 
 
 def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteOptions:
@@ -42,7 +57,12 @@ def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteO
     if errors:
         raise Invalid.of(GroupKind("meta.k8s.io", kind), "", errors)
     return WriteOptions(
-        manager or manager_of(context), bool(dry_run), validation or WARN, force and truth(context.parameter("force"))
+        manager or manager_of(context),
+        bool(dry_run),
+        validation or WARN,
+        force and truth(context.parameter("force")),
+        manager,
+        validation,
     )
 
 

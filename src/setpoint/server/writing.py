@@ -13,7 +13,7 @@ from setpoint.objects import meta, metavalidation, owners
 from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gotext import quote
-from setpoint.objects.gvk import GroupKind
+from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object, copy
 from setpoint.server.admission.operation import Operation
@@ -27,6 +27,7 @@ from setpoint.store.contract import ABSENT, ExpectationFailed, Item
 NAME_ATTEMPTS = 8
 PATCH_ATTEMPTS = 5
 _MANY_ATTEMPTS = 100
+_NAMESPACES = GroupResource("", "namespaces")
 
 Transform = Callable[[Object], Object]
 
@@ -52,15 +53,18 @@ async def create_object(
         manager = resource.field_manager("", context.services.clock)
         tree = manager.update(None, tree, options.field_manager)
         metadata = tree["metadata"]
+    name = metadata.get("name", "")
     operation = Operation(
         "CREATE",
         resource,
-        metadata.get("namespace", ""),
-        metadata.get("name", ""),
+        # A namespace takes place in itself.
+        metadata.get("namespace", "") or (name if resource.group_resource == _NAMESPACES else ""),
+        name,
         "",
         tree,
         None,
         options.dry_run,
+        options.to_json("CreateOptions"),
     )
     context.services.definitions.before_create(resource, operation.name)
     await context.services.admission.mutate(context, operation)
@@ -303,7 +307,17 @@ async def _changed(
     _remove_duplicate_owners(context, new["metadata"])
     if not managed:
         new = resource.field_manager(subresource, services.clock).update(old, new, options.field_manager)
-    operation = Operation("UPDATE", resource, context.info.namespace, name, subresource, new, old, options.dry_run)
+    operation = Operation(
+        "UPDATE",
+        resource,
+        context.info.namespace,
+        name,
+        subresource,
+        new,
+        old,
+        options.dry_run,
+        options.to_json("UpdateOptions"),
+    )
     await services.admission.mutate(context, operation)
     new = operation.object or new
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)

@@ -46,28 +46,39 @@ async def delete_collection(context: Context, resource: Resource) -> Response:
     for tree in selected.trees:
         metadata = tree["metadata"]
         try:
-            await delete_object(context, resource, metadata.get("namespace", ""), metadata["name"], options)
+            place = metadata.get("namespace", ""), metadata["name"]
+            await delete_object(context, resource, *place, options, asked_for="")
         except NotFound:
             continue
     return list_answer(context, resource, selected)
 
 
 async def delete_object(
-    context: Context, resource: Resource, namespace: str, name: str, options: DeleteOptions
+    context: Context,
+    resource: Resource,
+    namespace: str,
+    name: str,
+    options: DeleteOptions,
+    *,
+    asked_for: str | None = None,
+    admitted: bool = False,
 ) -> Deleted:
-    """Deletes one object, or takes the next step towards it."""
-    store = context.services.store
+    """Deletes one object, or takes the next step towards it. `asked_for` is what the request calls it, where that is
+    not its name; `admitted` says that admission was asked before, about something else."""
+    store, admission = context.services.store, context.services.admission
     key = resource.storage.key(namespace, name)
     item = await store.get(key)
-    operation = Operation("DELETE", resource, namespace, name, "", None, None, options.dry_run, options.to_json())
-    await context.services.admission.mutate(context, operation)
+    shown = name if asked_for is None else asked_for
+    operation = Operation("DELETE", resource, namespace, shown, "", None, None, options.dry_run, options.to_json())
     while True:
         if item is None:
             raise NotFound.of(resource.group_resource, name)
         tree = resource.item(item)
         _check_preconditions(resource, name, options, tree)
-        operation.old = tree
-        await context.services.admission.validate(context, operation)
+        if not admitted:
+            operation.old = tree
+            await admission.mutate(context, operation)
+            await admission.validate(context, operation)
         try:
             return await _delete_once(context, resource, item, options)
         except ExpectationFailed as failed:
