@@ -25,10 +25,12 @@ from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.order import plugins
 from setpoint.server.answer import error_answer
+from setpoint.server.authentication.credentials import Trusting
 from setpoint.server.authentication.impersonation import PREFIX, Impersonation
+from setpoint.server.authentication.tokens import Issuer
 from setpoint.server.authorization.assembly import Authorization
 from setpoint.server.authorization.attributes import asked
-from setpoint.server.authorization.authorizer import MASTERS, Authorizer, refusal
+from setpoint.server.authorization.authorizer import Authorizer, refusal
 from setpoint.server.compress import compressed, is_large
 from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.definitions import Definitions
@@ -85,13 +87,6 @@ class Observer(Protocol):
     def observe(self, context: Context, response: Response, seconds: float) -> Response: ...
 
 
-class Trusting:
-    """The authenticator of a server that only trusted code can reach: everybody is an administrator."""
-
-    async def authenticate(self, request: Request) -> User | None:
-        return User("system:admin", (MASTERS, "system:authenticated"))
-
-
 class Server:
     """An API server over a store. Call `start` once, then the server itself with each request.
 
@@ -106,6 +101,7 @@ class Server:
         clock: Clock | None = None,
         ids: Ids | None = None,
         authenticator: Authenticator | None = None,
+        issuer: Issuer | None = None,
         authorizer: Authorizer | None = None,
         admission: Sequence[Plugin] = (),
         without_admission: Collection[str] = (),
@@ -125,10 +121,12 @@ class Server:
             admission=Chain([*plugins(admission, without_admission), authorization.escalation]),
             definitions=definitions,
             authenticator=authenticator or Trusting(),
+            issuer=issuer or Issuer(),
             authorizer=authorization.authorizer,
             reactions=(definitions, authorization.aggregation),
             service_cidr=service_cidr,
         )
+        self.services.authenticator.attach(self.services)
         self._impersonation = Impersonation()
         self._timeouts = Timeouts(self.services.clock)
         definitions.attach(self.services)
@@ -176,7 +174,7 @@ class Server:
 
     async def _authenticate(self, context: Context) -> None:
         """Finds out who asks, and as whom."""
-        user = await self.services.authenticator.authenticate(context.request)
+        user = await self.services.authenticator.authenticate(context.request, context.info)
         if user is None:
             raise Unauthorized.of()
         context.user = user

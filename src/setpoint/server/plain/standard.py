@@ -8,6 +8,8 @@ from setpoint.server.pipeline import Plain
 from setpoint.server.plain.health import Check, Health
 from setpoint.server.plain.index import Index
 from setpoint.server.plain.metrics import Metrics
+from setpoint.server.plain.openid import PATHS as OPENID_PATHS
+from setpoint.server.plain.openid import OpenIDPages
 from setpoint.server.plain.version import VersionPage
 
 _PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/version")
@@ -23,5 +25,6 @@ def standard(
     needs a sequence of its own.
     """
     health = Health(readiness)
-    index = Index([*_PATHS, *health.paths])
-    return (health, Discovery(aggregated_discovery), OpenAPI(), VersionPage(), metrics or Metrics(), index)
+    index = Index([*_PATHS, *OPENID_PATHS, *health.paths])
+    pages = (VersionPage(), OpenIDPages(), metrics or Metrics())
+    return (health, Discovery(aggregated_discovery), OpenAPI(), *pages, index)

@@ -136,15 +136,6 @@ async def need_node(context: Context, resource: Resource) -> Response:
     raise BadRequest(f"{resource.singular} {name} does not have a host assigned")
 
 
-async def issue_token(context: Context, resource: Resource) -> Response:
-    """POST of a TokenRequest."""
-    try:
-        await read(context, resource)
-    except NotFound:
-        raise NotFound.of(resource.group_resource, context.info.name) from None
-    raise BadRequest("this server issues no tokens for service accounts")
-
-
 def _body(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
     """The body of a request, which must be of the kind."""
     kind = gvk.kind

@@ -8,9 +8,10 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.server.answer import object_answer
+from setpoint.server.authentication.accepted import TokenError
 from setpoint.server.context import Context, User
 from setpoint.server.decode import read_object
-from setpoint.server.exchange import Request, Response
+from setpoint.server.exchange import Response
 from setpoint.server.options import write_options
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.access_reviews import access_review_status
@@ -37,11 +38,11 @@ async def _review_token(context: Context, spec: Object) -> Object:
     token = spec.get("token")
     if not token:
         raise BadRequest("token is required for TokenReview in authentication")
-    request = Request("GET", "/", headers={"authorization": f"Bearer {token}"})
-    user = await context.services.authenticator.authenticate(request)
-    if user is None:
-        return {"user": {}, "error": "invalid bearer token"}
-    return {"authenticated": True, "user": _user_info(user)}
+    try:
+        accepted = await context.services.authenticator.review(token, spec.get("audiences") or ())
+    except TokenError as error:
+        return {"user": {}, "error": str(error)}
+    return {"authenticated": True, "user": _user_info(accepted.user), "audiences": list(accepted.audiences)}
 
 
 def _user_info(user: User) -> Object:

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.resource import Resource
-from setpoint.server.verbs.pods import bind, evict, issue_token, need_node
+from setpoint.server.verbs.pods import bind, evict, need_node
 from setpoint.server.verbs.scale import get_scale, patch_scale, update_scale
+from setpoint.server.verbs.token_request import issue_token
 
 Verb = Callable[[Context, Resource], Awaitable[Response]]
 

@@ -1,0 +1,169 @@
+"""TokenRequest: a token for a service account, such as pods get, or `kubectl create token` asks for.
+
+It is posted to the account's subresource `token` and never stored: the answer is the completed request, and the token.
+"""
+
+from functools import cache
+
+from setpoint.merge.fieldmanager import FieldManager
+from setpoint.objects import meta
+from setpoint.objects.clock import Clock
+from setpoint.objects.errors import BadRequest, Conflict, Invalid, NotFound
+from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.gvk import GroupResource, GroupVersion
+from setpoint.objects.times import format_time
+from setpoint.objects.tree import Object
+from setpoint.server.answer import object_answer
+from setpoint.server.authentication.tokens import Reference
+from setpoint.server.builtin_shape import shape_of
+from setpoint.server.context import Context
+from setpoint.server.decode import read_object
+from setpoint.server.exchange import Response
+from setpoint.server.options import write_options
+from setpoint.server.resource import Resource
+from setpoint.server.storage import Storage
+from setpoint.server.strategy import Strategy
+from setpoint.server.verbs.get import read
+
+_GROUP, _VERSION, _KIND = "authentication.k8s.io", "v1", "TokenRequest"
+_DEFINITION = "io.k8s.api.authentication.v1.TokenRequest"
+_HOUR, _LEAST, _MOST = 3600, 600, 1 << 32
+_KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+
+@cache
+def _requests() -> Resource:
+    """What the body is decoded as, and answered as."""
+    api_version = str(GroupVersion(_GROUP, _VERSION))
+    return Resource(
+        group=_GROUP,
+        version=_VERSION,
+        resource="tokenrequests",
+        kind=_KIND,
+        namespaced=True,
+        storage=Storage(_GROUP, "tokenrequests", True, api_version, _KIND),
+        make_strategy=Strategy,
+        definition=_DEFINITION,
+        make_shape=lambda: shape_of(_DEFINITION),
+    )
+
+
+async def issue_token(context: Context, resource: Resource) -> Response:
+    """POST of a TokenRequest."""
+    requests = _requests()
+    options = write_options(context, "CreateOptions")
+    tree = read_object(context, requests, options.field_validation)
+    spec = tree.setdefault("spec", {})
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = _HOUR
+    tree = _field_manager(context.services.clock).update(None, tree, options.field_manager)
+    _check_names(context, tree["metadata"])
+    account = resource.item(await read(context, resource))
+    now = context.services.clock.now()
+    _complete(context, tree, account, format_time(now))
+    bound = await _bound(context, tree["spec"].get("boundObjectRef"))
+
+    issuer, spec = context.services.issuer, tree["spec"]
+    longest, wanted = issuer.settings.max_expiration_seconds, spec["expirationSeconds"]
+    if 0 < longest < wanted:
+        context.warn(f"requested expiration of {wanted} seconds shortened to {longest} seconds")
+        spec["expirationSeconds"] = wanted = longest
+    audiences = spec["audiences"]
+    token = issuer.issue(
+        context.info.namespace,
+        Reference(meta.name(account), meta.uid(account)),
+        audiences=audiences,
+        life=issuer.life(wanted, audiences, for_pod="pod" in bound),
+        now=now.timestamp(),
+        jti=context.services.ids.uid(),
+        bound=bound,
+    )
+    spec.setdefault("boundObjectRef", None)
+    ends = now.replace(microsecond=0).timestamp() + wanted
+    tree["status"] = {"token": token, "expirationTimestamp": format_time(now.fromtimestamp(ends, now.tzinfo))}
+    return object_answer(context, requests, requests.encoding.encode(tree), 201)
+
+
+def _check_names(context: Context, metadata: Object) -> None:
+    for field, own in (("name", context.info.name), ("namespace", context.info.namespace)):
+        given = metadata.get(field)
+        if given and given != own:
+            why = f"must match the service account {field} if specified"
+            raise Invalid.of(_requests().group_kind, context.info.name, [invalid(f"metadata.{field}", given, why)])
+
+
+def _complete(context: Context, tree: Object, account: Object, now: str) -> None:
+    """Fills in what the request leaves open, and refuses what is of another account or out of bounds."""
+    metadata, spec, name = tree["metadata"], tree["spec"], context.info.name
+    uid, given = meta.uid(account), metadata.get("uid")
+    if given and given != uid:
+        why = f"the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+        raise Conflict.of(GroupResource(_GROUP, _KIND), name, why)
+    metadata |= {"name": name, "namespace": context.info.namespace, "uid": uid, "creationTimestamp": now}
+    if not spec.get("audiences"):
+        spec["audiences"] = list(context.services.issuer.audiences)
+    if errors := _errors(spec):
+        raise Invalid.of(_requests().group_kind, "", errors)
+
+
+def _errors(spec: Object) -> list[FieldError]:
+    if attestations := spec.get("attestations"):
+        why = "attestations may only be specified with a webhook bound object reference"
+        return [invalid("spec.attestations", attestations, why)]
+    seconds = spec["expirationSeconds"]
+    if seconds < _LEAST:
+        return [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")]
+    if seconds > _MOST:
+        return [invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")]
+    return []
+
+
+async def _bound(context: Context, reference: Object | None) -> dict[str, Reference]:
+    """What the token is to end with, by what claims call it."""
+    if not reference:
+        return {}
+    group_version, kind = GroupVersion.parse(reference.get("apiVersion", "")), reference.get("kind", "")
+    if group_version.group or kind not in _KINDS:
+        shown = f"{group_version.group}/{group_version.version}, Kind={kind}"
+        raise BadRequest(f"cannot bind token to object of type {shown}")
+    name = reference.get("name", "")
+    found = await _get(context, _KINDS[kind], name)
+    if found is None:
+        raise NotFound.of(GroupResource("", _KINDS[kind]), name)
+    bound = {kind.lower(): Reference(name, meta.uid(found))}
+    if kind == "Pod":
+        spec = found.get("spec") or {}
+        if spec.get("serviceAccountName", "") != context.info.name:
+            raise BadRequest(
+                f'cannot bind token for serviceaccount "{context.info.name}" to pod running with different '
+                "serviceaccount name."
+            )
+        if node_name := spec.get("nodeName"):
+            node = await _get(context, "nodes", node_name)
+            bound["node"] = Reference(node_name, meta.uid(node) if node else "")
+    given, uid = reference.get("uid"), meta.uid(found)
+    if given and given != uid:
+        why = (
+            f"the UID in the bound object reference ({given}) does not match the UID in record. The object might have "
+            "been deleted and then recreated"
+        )
+        raise Conflict.of(GroupResource(group_version.group, kind), name, why)
+    return bound
+
+
+async def _get(context: Context, plural: str, name: str) -> Object | None:
+    resource = context.registry.resource("", "v1", plural)
+    assert resource is not None
+    item = await context.services.store.get(resource.storage.key(context.info.namespace, name))
+    return None if item is None else resource.item(item)
+
+
+def _field_manager(clock: Clock) -> FieldManager:
+    requests = _requests()
+    return FieldManager(
+        api_version=requests.api_version,
+        kind=_KIND,
+        types={requests.api_version: requests.shape.type},
+        clock=clock,
+        subresource="token",
+    )
