@@ -1,43 +1,50 @@
 """Access reviews: may I, may somebody else, what may I do. The server's authorizer knows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from setpoint.objects import fields, labels, names
 from setpoint.objects.errors import BadRequest, Invalid
-from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.field import FieldError, forbidden, index, invalid, required
 from setpoint.objects.gvk import GroupKind
-from setpoint.objects.tree import Json, Object
-from setpoint.server.authorization.authorizer import MASTERS
+from setpoint.objects.meta import fill_namespace
+from setpoint.objects.tree import Object
+from setpoint.server.authorization.rbac import aggregate
 from setpoint.server.context import Context, User
 from setpoint.server.requestinfo import RequestInfo
 
 _AUTHORIZATION = GroupKind("authorization.k8s.io", "")
-_EVERYTHING: Object = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+_LOCAL = "LocalSubjectAccessReview"
+_SELF = "SelfSubjectAccessReview"
+_RULES = "SelfSubjectRulesReview"
 
 
-async def access_review_status(context: Context, kind: str, spec: Object) -> Object:
-    """The answer to one of the reviews of `authorization.k8s.io`."""
-    if kind == "SelfSubjectRulesReview":
-        return _rules(context, spec)
-    user = context.user
-    errors: list[FieldError] = []
-    if kind != "SelfSubjectAccessReview":
-        user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), spec.get("extra") or {})
-        if not user.name and not user.groups:
-            errors.append(invalid("spec.user", "", "at least one of user or group must be specified"))
-    of_resource, of_path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (of_resource is None) == (of_path is None):
-        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        errors.append(invalid("spec", None, why))
+async def answer_access_review(context: Context, kind: str, tree: Object) -> None:
+    """Writes the answer into one of the reviews of `authorization.k8s.io`."""
+    spec = tree.setdefault("spec", {})
+    if kind == _RULES:
+        status = await _rules(context, spec)
+        # Nothing of the question comes back, as on the real server.
+        tree |= {"metadata": {}, "spec": {}, "status": status}
+        return
+    if kind == _LOCAL:
+        fill_namespace(tree["metadata"], context.info.namespace)
+    errors = _errors(kind, tree, spec)
     if errors:
         raise Invalid.of(_AUTHORIZATION, "", errors)
-    asked = _resource_request(of_resource) if of_resource is not None else _path_request(of_path)
+    user = context.user
+    if kind != _SELF:
+        user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), spec.get("extra") or {})
+    of_resource = spec.get("resourceAttributes")
+    asked = _resource_request(of_resource) if of_resource is not None else _path_request(spec["nonResourceAttributes"])
     authorizer = context.services.authorizer
-    await authorizer.prepare()
+    await authorizer.prepare(user)
     decision = authorizer.decide(user, asked)
-    status: Object = {"allowed": decision.allowed}
+    status = tree["status"] = {"allowed": decision.allowed}
     if decision.reason:
         status["reason"] = decision.reason
-    return status
+    ignored = _ignored_selectors(of_resource or {})
+    if ignored:
+        status["evaluationError"] = "; ".join(ignored)
 
 
 def _resource_request(attributes: Mapping[str, str]) -> RequestInfo:
@@ -46,7 +53,7 @@ def _resource_request(attributes: Mapping[str, str]) -> RequestInfo:
         "",
         is_resource=True,
         group=attributes.get("group", ""),
-        version=attributes.get("version", ""),
+        version=attributes.get("version") or "*",
         namespace=attributes.get("namespace", ""),
         resource=attributes.get("resource", ""),
         name=attributes.get("name", ""),
@@ -54,17 +61,132 @@ def _resource_request(attributes: Mapping[str, str]) -> RequestInfo:
     )
 
 
-def _path_request(attributes: Json) -> RequestInfo:
+def _path_request(attributes: Mapping[str, str]) -> RequestInfo:
     return RequestInfo(attributes.get("verb", ""), attributes.get("path", ""))
 
 
-def _rules(context: Context, spec: Object) -> Object:
-    """What the user may do. Only for those who may do everything that is known without looking at rules."""
-    if not spec.get("namespace"):
+async def _rules(context: Context, spec: Object) -> Object:
+    """All rules that the user has, each as a role has it."""
+    namespace = spec.get("namespace")
+    if not namespace:
         raise BadRequest("no namespace on request")
-    whole = MASTERS in context.user.groups
-    return {
-        "resourceRules": [_EVERYTHING] if whole else [],
-        "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}] if whole else [],
-        "incomplete": not whole,
+    authorizer = context.services.authorizer
+    await authorizer.prepare()
+    rules, errors = authorizer.rules(context.user, namespace)
+    of_resources = ("verbs", "apiGroups", "resources", "resourceNames")
+    status: Object = {
+        "resourceRules": [_parts(rule, of_resources) for rule in rules if rule.get("resources")],
+        "nonResourceRules": [
+            _parts(rule, ("verbs", "nonResourceURLs")) for rule in rules if rule.get("nonResourceURLs")
+        ],
+        "incomplete": False,
     }
+    if errors:
+        status["evaluationError"] = aggregate(errors)
+    return status
+
+
+def _parts(rule: Object, names_of_parts: Sequence[str]) -> Object:
+    return {name: rule[name] for name in names_of_parts if rule.get(name)}
+
+
+def _errors(kind: str, tree: Object, spec: Object) -> list[FieldError]:
+    """What is wrong with the question."""
+    of_resource, of_path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    found = []
+    if (of_resource is None) == (of_path is None):
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        found.append(invalid("spec", _shown_path(of_path), why))
+    if kind != _SELF and not spec.get("user") and not spec.get("groups"):
+        found.append(invalid("spec.user", "", "at least one of user or group must be specified"))
+    if of_resource is not None:
+        found += _selector_errors(of_resource, "fieldSelector") + _selector_errors(of_resource, "labelSelector")
+    found += _metadata_errors(kind, tree["metadata"])
+    if kind == _LOCAL:
+        namespace = tree["metadata"].get("namespace", "")
+        if of_resource is not None and of_resource.get("namespace", "") != namespace:
+            where = "spec.resourceAttributes.namespace"
+            found.append(invalid(where, of_resource.get("namespace", ""), "must match metadata.namespace"))
+        if of_path is not None:
+            why = "disallowed on this kind of request"
+            found.append(invalid("spec.nonResourceAttributes", _shown_path(of_path), why))
+    return found
+
+
+def _shown_path(attributes: Mapping[str, str] | None) -> Object | None:
+    """As the real server's own type has it, whose names errors show."""
+    if attributes is None:
+        return None
+    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
+
+
+def _metadata_errors(kind: str, metadata: Object) -> list[FieldError]:
+    allowed = ("managedFields", "namespace") if kind == _LOCAL else ("managedFields",)
+    if not any(value for name, value in metadata.items() if name not in allowed):
+        return []
+    return [invalid("metadata", metadata, "must be empty except for namespace" if kind == _LOCAL else "must be empty")]
+
+
+def _selector_errors(attributes: Object, name: str) -> list[FieldError]:
+    selector, path = attributes.get(name), f"spec.resourceAttributes.{name}"
+    if selector is None:
+        return []
+    raw, requirements = selector.get("rawSelector"), selector.get("requirements") or ()
+    found = []
+    if raw and requirements:
+        found.append(invalid(f"{path}.rawSelector", raw, "may not specified at the same time as requirements"))
+    if not raw and not requirements:
+        why = f"when {path} is specified, requirements or rawSelector is required"
+        found.append(required(f"{path}.requirements", why))
+    for position, requirement in enumerate(requirements):
+        found += _requirement_errors(requirement, name == "labelSelector", index(f"{path}.requirements", position))
+    return found
+
+
+def _requirement_errors(requirement: Object, of_labels: bool, path: str) -> list[FieldError]:
+    """An operator that nobody knows may be one that a newer client knows: it is no error."""
+    key, operator, values = requirement.get("key") or "", requirement.get("operator"), requirement.get("values") or ()
+    found = [] if key or of_labels else [required(f"{path}.key", "must be specified")]
+    if operator in ("In", "NotIn") and not values:
+        found.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+    if operator in ("Exists", "DoesNotExist") and values:
+        why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        found.append(forbidden(f"{path}.values", why))
+    if of_labels:
+        found += [invalid(f"{path}.key", key, why) for why in names.qualified_name(key)]
+        for position, value in enumerate(values):
+            found += [invalid(index(f"{path}.values", position), value, why) for why in names.label_value(value)]
+    return found
+
+
+def _ignored_selectors(attributes: Object) -> list[str]:
+    """The selectors that cannot be read, wholly or in part. No rule looks at them: the answer is the same without."""
+    found = []
+    for name, is_understood in (("fieldSelector", _is_field_requirement), ("labelSelector", _is_label_requirement)):
+        selector = attributes.get(name) or {}
+        requirements = selector.get("requirements") or ()
+        understood = [is_understood(requirement) for requirement in requirements]
+        if not all(understood) or not _is_selector(name, selector.get("rawSelector")):
+            partially = "partially " if any(understood) else ""
+            found.append(f"spec.resourceAttributes.{name} {partially}ignored due to parse error")
+    return found
+
+
+def _is_selector(name: str, text: str | None) -> bool:
+    try:
+        (fields if name == "fieldSelector" else labels).parse(text or "")
+    except BadRequest:
+        return False
+    return True
+
+
+def _is_field_requirement(requirement: Object) -> bool:
+    return requirement.get("operator") in ("In", "NotIn") and len(requirement.get("values") or ()) == 1
+
+
+def _is_label_requirement(requirement: Object) -> bool:
+    try:
+        labels.from_object({"matchExpressions": [requirement]})
+    except BadRequest:
+        return False
+    return True

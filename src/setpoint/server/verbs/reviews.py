@@ -14,7 +14,7 @@ from setpoint.server.decode import read_object
 from setpoint.server.exchange import Response
 from setpoint.server.options import write_options
 from setpoint.server.resource import Resource
-from setpoint.server.verbs.access_reviews import access_review_status
+from setpoint.server.verbs.access_reviews import answer_access_review
 
 
 async def review(context: Context, resource: Resource) -> Response:
@@ -26,11 +26,10 @@ async def review(context: Context, resource: Resource) -> Response:
         tree["status"] = {"userInfo": _user_info(context.user)}
     else:
         tree = resource.field_manager("", context.services.clock).update(None, tree, options.field_manager)
-        spec = tree.get("spec") or {}
         if resource.kind == "TokenReview":
-            tree["status"] = await _review_token(context, spec)
+            tree["status"] = await _review_token(context, tree.get("spec") or {})
         else:
-            tree["status"] = await access_review_status(context, resource.kind, spec)
+            await answer_access_review(context, resource.kind, tree)
     return object_answer(context, resource, resource.encoding.encode(tree), 201)
 
 
