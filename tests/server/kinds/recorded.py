@@ -31,6 +31,13 @@ _PLACEHOLDER = re.compile(r"<[a-z]+(?::\d+)?>\Z")
 _REPEAT = re.compile(r"\{repeat:(\d+):(.*?):end\}", re.S)
 # What only the server as a whole decides: identities, revisions, who manages what.
 _OTHERS = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "deletionTimestamp")
+# What rules of admission add; they have tests of their own.
+_ADMITTED = {
+    "Node": (("spec", "taints"),),
+    "PersistentVolume": (("metadata", "finalizers"),),
+    "PersistentVolumeClaim": (("metadata", "finalizers"),),
+    "Pod": (("spec", "tolerations"), ("spec", "priority"), ("spec", "preemptionPolicy")),
+}
 
 
 class Step(NamedTuple):
@@ -162,6 +169,8 @@ def _bare(tree: Object) -> Object:
     made: Object = json.loads(json.dumps(tree))
     for name in _OTHERS:
         made.get("metadata", {}).pop(name, None)
+    for part, name in _ADMITTED.get(made.get("kind", ""), ()):
+        made.get(part, {}).pop(name, None)
     return made
 
 

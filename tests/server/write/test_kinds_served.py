@@ -46,6 +46,7 @@ def test_a_kind_is_served_from_its_creation_to_its_end(table: str, name: str) ->
         labelled = await api.merge(own, {"metadata": {"labels": {"a": "b"}}})
         assert (labelled.status, labelled.body["metadata"]["labels"]["a"]) == (200, "b")
         assert (await api("DELETE", own, {"propagationPolicy": "Background"})).status == 200
+        await api.merge(own, {"metadata": {"finalizers": None}})
         assert (await api("GET", own)).status == 404
 
     run(scenario)

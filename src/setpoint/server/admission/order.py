@@ -1,14 +1,16 @@
 """Which rules a server has, in the order in which the real server asks them.
 
-Upstream's order, those that are off by default in brackets: (AlwaysAdmit), (NamespaceAutoProvision), NamespaceLifecycle,
-(NamespaceExists), (LimitPodHardAntiAffinityTopology), LimitRanger, ServiceAccount, (NodeRestriction),
-TaintNodesByCondition, (AlwaysPullImages), (ImagePolicyWebhook), PodSecurity, (PodNodeSelector), Priority,
-DefaultTolerationSeconds, (PodTolerationRestriction), (EventRateLimit), (ExtendedResourceToleration),
+Upstream's order, those that are off by default in brackets: (AlwaysAdmit), (NamespaceAutoProvision),
+NamespaceLifecycle, (NamespaceExists), (LimitPodHardAntiAffinityTopology), LimitRanger, ServiceAccount,
+(NodeRestriction), TaintNodesByCondition, (AlwaysPullImages), (ImagePolicyWebhook), PodSecurity, (PodNodeSelector),
+Priority, DefaultTolerationSeconds, (PodTolerationRestriction), (EventRateLimit), (ExtendedResourceToleration),
 DefaultStorageClass, StorageObjectInUseProtection, PodGroupProtection, (OwnerReferencesPermissionEnforcement),
 PersistentVolumeClaimResize, RuntimeClass, CertificateApproval, CertificateSigning, ClusterTrustBundleAttest,
 CertificateSubjectRestriction, DefaultIngressClass, (DenyServiceExternalIPs), PodTopologyLabels,
 NodeDeclaredFeatureValidator, PodResizeValidator, MutatingAdmissionPolicy, MutatingAdmissionWebhook,
 ValidatingAdmissionPolicy, ValidatingAdmissionWebhook, ResourceQuota, (AlwaysDeny).
+
+DenyPrivilegedContainers is ours: it does what the real server does unless it is started with `--allow-privileged`.
 
 Missing on purpose: what has no meaning (AlwaysAdmit, AlwaysDeny), what needs real nodes (NodeRestriction,
 NodeDeclaredFeatureValidator, PodResizeValidator), what asks a server that nobody runs (ImagePolicyWebhook), and what
@@ -22,6 +24,7 @@ from setpoint.server.admission.plugins.always_pull_images import AlwaysPullImage
 from setpoint.server.admission.plugins.default_ingress_class import DefaultIngressClass
 from setpoint.server.admission.plugins.default_storage_class import DefaultStorageClass
 from setpoint.server.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from setpoint.server.admission.plugins.deny_privileged_containers import DenyPrivilegedContainers
 from setpoint.server.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
 from setpoint.server.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
 from setpoint.server.admission.plugins.limit_pod_hard_anti_affinity_topology import LimitPodHardAntiAffinityTopology
@@ -47,6 +50,7 @@ _OWN: Sequence[Callable[[], Plugin]] = (
     ServiceAccount,
     TaintNodesByCondition,
     AlwaysPullImages,
+    DenyPrivilegedContainers,
     PodSecurity,
     Priority,
     DefaultTolerationSeconds,

@@ -1,4 +1,4 @@
-"""AlwaysPullImages: no pod runs an image only because it is on the node: whoever starts it must be allowed to pull it."""
+"""AlwaysPullImages: no pod runs an image only because a node has it: whoever starts it must be allowed to pull it."""
 
 from collections.abc import Iterator
 

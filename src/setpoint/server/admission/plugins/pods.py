@@ -1,12 +1,27 @@
 """What rules about pods ask of a request and of a pod."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from setpoint.objects.field import index
+from setpoint.objects.gvk import GroupResource
 from setpoint.objects.tree import Object
 from setpoint.server.resource import Resource
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+
+# Where the objects that make pods have their template; a pod is its own.
+TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
+    GroupResource("", "pods"): (),
+    GroupResource("", "podtemplates"): ("template",),
+    GroupResource("", "replicationcontrollers"): ("spec", "template"),
+    GroupResource("batch", "jobs"): ("spec", "template"),
+    GroupResource("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
+    **{
+        GroupResource("apps", plural): ("spec", "template")
+        for plural in ("daemonsets", "deployments", "replicasets", "statefulsets")
+    },
+}
 
 
 def is_pods(resource: Resource) -> bool:
@@ -14,8 +29,21 @@ def is_pods(resource: Resource) -> bool:
     return resource.resource == "pods" and not resource.group
 
 
-def containers(spec: Object) -> Iterator[tuple[str, Object]]:
+def makes_pods(resource: Resource) -> bool:
+    """Whether the objects of a resource are pods, or have a template of some."""
+    return resource.group_resource in TEMPLATES
+
+
+def pod_in(resource: Resource, tree: Object) -> Object | None:
+    """The pod itself, or the template that an object has for its pods."""
+    found: Any = tree
+    for name in TEMPLATES[resource.group_resource]:
+        found = (found or {}).get(name)
+    return found if isinstance(found, dict) else None
+
+
+def containers(spec: Object, path: str = "spec") -> Iterator[tuple[str, Object]]:
     """All containers of a pod with their paths, in the order in which they start."""
     for field in _CONTAINERS:
         for position, container in enumerate(spec.get(field) or ()):
-            yield index(f"spec.{field}", position), container
+            yield index(f"{path}.{field}", position), container

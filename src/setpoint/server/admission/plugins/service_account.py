@@ -184,10 +184,8 @@ def _container_secrets(container: Object) -> list[tuple[str, str]]:
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:
             found.append((f"envVar {variable.get('name') or ''}", reference.get("name") or ""))
-    for source in container.get("envFrom") or ():
-        if source.get("secretRef") is not None:
-            found.append(("envFrom", source["secretRef"].get("name") or ""))
-    return found
+    references = [source.get("secretRef") for source in container.get("envFrom") or ()]
+    return found + [("envFrom", reference.get("name") or "") for reference in references if reference is not None]
 
 
 def _check_secrets(operation: Operation, account: _Account, spec: Object) -> None:

@@ -1,0 +1,36 @@
+"""Holds a pod to a standard."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from setpoint.objects.tree import Object
+from setpoint.server.admission.podsecurity.checks import BASELINE, RESTRICTED, Check, Rule, Violation
+from setpoint.server.admission.podsecurity.policy import LATEST, Standard
+
+# The newest release that changed a check: later ones have the same.
+_NEWEST = max(form[0] for rule in (*BASELINE, *RESTRICTED) for form in rule.forms)
+
+
+def violations(standard: Standard, metadata: Object, spec: Object) -> list[Violation]:
+    """All that is wrong with a pod by a standard."""
+    if standard.allows_all:
+        return []
+    version = _NEWEST if standard.version == LATEST else min(standard.version, _NEWEST)
+    return [found for check in _checks(standard.level, version) if (found := check(metadata, spec)) is not None]
+
+
+def told(found: Sequence[Violation]) -> str:
+    return ", ".join(map(str, found))
+
+
+@cache
+def _checks(level: str, version: int) -> Sequence[Check]:
+    restricted = {rule: form for rule in RESTRICTED if (form := _form(rule, version))} if level == "restricted" else {}
+    replaced = {rule.instead_of for rule in restricted}
+    baseline = [form for rule in BASELINE if rule.name not in replaced and (form := _form(rule, version))]
+    return (*baseline, *restricted.values())
+
+
+def _form(rule: Rule, version: int) -> Check | None:
+    """A check as it was in a release; None where it was not there yet."""
+    return next((check for since, check in reversed(rule.forms) if since <= version), None)

@@ -1,0 +1,89 @@
+"""Which standard holds in a namespace, and how strictly: read off the labels of the namespace."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from setpoint.objects.field import FieldError, invalid, key
+
+PREFIX = "pod-security.kubernetes.io/"
+LEVELS = ("privileged", "baseline", "restricted")
+LATEST = -1
+
+_VERSION = re.compile(r"v1\.([0-9]|[1-9][0-9]{1,5})")
+
+
+class Standard(NamedTuple):
+    """A level, in the version that it had in a minor release of Kubernetes; `LATEST` for the newest."""
+
+    level: str = "privileged"
+    version: int = LATEST
+
+    def __str__(self) -> str:
+        return f"{self.level}:{'latest' if self.version == LATEST else f'v1.{self.version}'}"
+
+    @property
+    def allows_all(self) -> bool:
+        return self.level == "privileged"
+
+    @property
+    def strictness(self) -> int:
+        return LEVELS.index(self.level)
+
+    def is_equivalent(self, other: "Standard") -> bool:
+        return self == other or (self.allows_all and other.allows_all)
+
+
+class Policy(NamedTuple):
+    """What is refused, what the audit log is told, and what the client is warned of."""
+
+    enforce: Standard = Standard()
+    audit: Standard = Standard()
+    warn: Standard = Standard()
+
+    @property
+    def allows_all(self) -> bool:
+        return all(standard.allows_all for standard in self)
+
+    def is_equivalent(self, other: "Policy") -> bool:
+        return all(one.is_equivalent(two) for one, two in zip(self, other, strict=True))
+
+
+def policy_of(labels: Mapping[str, str], default: Policy = Policy()) -> tuple[Policy, list[FieldError]]:  # noqa: B008
+    """The policy that labels say, and what is wrong with them. A level that cannot be read is enforced as the
+    strictest, and otherwise not at all."""
+    given = tuple(sorted((name, value) for name, value in labels.items() if name.startswith(PREFIX)))
+    return _policy_of(given, default) if given else (default, [])
+
+
+@lru_cache(maxsize=512)
+def _policy_of(labels: tuple[tuple[str, str], ...], default: Policy) -> tuple[Policy, list[FieldError]]:
+    given = dict(labels)
+    errors: list[FieldError] = []
+    modes: dict[str, Standard] = {}
+    readable: set[str] = set()
+    for mode, standard in zip(Policy._fields, default, strict=True):
+        level, version = given.get(PREFIX + mode), given.get(f"{PREFIX}{mode}-version")
+        if level in LEVELS:
+            readable.add(mode)
+            standard = standard._replace(level=level)
+        elif level is not None:
+            errors.append(_wrong(PREFIX + mode, level, f"must be one of {', '.join(LEVELS)}"))
+            standard = standard._replace(level="restricted" if mode == "enforce" else "privileged")
+        if version is not None:
+            found = _VERSION.fullmatch(version)
+            if found is None and version != "latest":
+                errors.append(_wrong(f"{PREFIX}{mode}-version", version, 'must be "latest" or "v1.x"'))
+            standard = standard._replace(version=int(found[1]) if found else LATEST)
+        modes[mode] = standard
+    enforce, warn = modes["enforce"], modes["warn"]
+    if PREFIX + "warn" not in given and "enforce" in readable and enforce.strictness > warn.strictness:
+        # What is enforced is also warned of: a Deployment is let through whose pods will not be.
+        since = warn if f"{PREFIX}warn-version" in given else enforce
+        modes["warn"] = Standard(enforce.level, since.version)
+    return Policy(**modes), errors
+
+
+def _wrong(label: str, value: str, why: str) -> FieldError:
+    return invalid(key("metadata.labels", label), value, why)
