@@ -39,5 +39,9 @@ class BadPatch(BadRequest):
         return self
 
 
+class PatchTestFailed(PatchFailed):
+    """A patch whose own test found another value than it should."""
+
+
 class PatchConflictError(ValueError):
     """What a three-way patch must change has meanwhile been changed otherwise; the text shows both."""

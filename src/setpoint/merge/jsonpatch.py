@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from setpoint.merge.equality import equal, identical
-from setpoint.merge.failure import PatchFailed
+from setpoint.merge.failure import PatchFailed, PatchTestFailed
 from setpoint.objects import codec, tree
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
 from setpoint.objects.goformat import json_type
@@ -173,7 +173,7 @@ class _Document:
     def test(self, operation: Operation) -> None:
         found = self.root if operation.path == "" else self.find(operation, operation.path).get()
         if not equal(found, operation.value):
-            raise _failed(operation, "the value is another")
+            raise _failed(operation, "the value is another", PatchTestFailed)
 
     def find(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
         """The place that a path points to, for reading."""
@@ -259,9 +259,9 @@ class _Place:
         return _failed(self.operation, why)
 
 
-def _failed(operation: Operation, why: str) -> PatchFailed:
+def _failed(operation: Operation, why: str, error: type[PatchFailed] = PatchFailed) -> PatchFailed:
     where = "" if operation.path is None else f" {quote(operation.path)}"
-    return PatchFailed.because(f"{operation.op}{where}: {why}")
+    return error.because(f"{operation.op}{where}: {why}")
 
 
 def _tokens(operation: Operation, path: str | None, field: str) -> Sequence[str]:

@@ -3,7 +3,7 @@
 from setpoint.merge import managedfields
 from setpoint.merge.managedfields import ManagedFieldsError
 from setpoint.objects import meta
-from setpoint.objects.errors import InternalError
+from setpoint.objects.errors import InternalError, strict_decoding_text, unknown_field
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
@@ -11,6 +11,7 @@ from setpoint.server.admission.operation import Operation
 from setpoint.server.builtin_shape import shape_of
 from setpoint.server.context import Context
 from setpoint.server.resource import Resource
+from setpoint.server.shape import Shape
 
 _INVALID_MANAGED_FIELDS = (
     ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
@@ -18,34 +19,42 @@ _INVALID_MANAGED_FIELDS = (
 )
 
 
-def replace(context: Context, operation: Operation, tree: Json, shown_as: Resource | None = None) -> bool:
+def shape_at(resource: Resource, kind: GroupVersionKind) -> Shape:
+    """The shape of what is written through an endpoint of a resource: its own, or that of a Scale, an Eviction."""
+    return resource.shape if kind == resource.gvk else shape_of(builtin.kinds()[kind])
+
+
+def replace(
+    context: Context, operation: Operation, tree: Json, shown_as: Resource | None = None, *, strict: bool = False
+) -> bool:
     """Puts a changed object in the place of the operation's, and says whether it is another.
 
     It gets the shape and the defaults of its kind: what the kind does not have is dropped without a word, as on the
-    real server; what cannot be of the kind is an InternalError. `shown_as` is the resource in whose version the tree
-    is, where that is not the operation's own. Who owns which field stays as it was where the change would make
-    nonsense of it.
+    real server, or, where it is `strict`, is an InternalError, as what cannot be of the kind always is. `shown_as` is
+    the resource in whose version the tree is, where that is not the operation's own. Who owns which field stays as it
+    was where the change would make nonsense of it.
     """
     resource, before = operation.resource, operation.object
     shown = shown_as or resource
     kind = shown.kind_at(operation.subresource)
     if type(tree) is not dict or tree.get("kind") != kind.kind or tree.get("apiVersion") != kind.api_version:
         raise InternalError.of(f"admission may not make anything else of a {kind.kind} of {kind.api_version}")
-    _decode(shown, kind, tree)
+    _decode(shown, kind, tree, strict)
     if shown is not resource and kind == shown.gvk:
         tree = shown.to(resource, tree)
     if before is not None:
         _keep_owners(context, before, tree)
     operation.object = tree
-    return tree != before
+    return bool(tree != before)
 
 
-def _decode(resource: Resource, kind: GroupVersionKind, tree: Object) -> None:
-    shape = resource.shape if kind == resource.gvk else shape_of(builtin.kinds()[kind])
+def _decode(resource: Resource, kind: GroupVersionKind, tree: Object, strict: bool) -> None:
     try:
-        shape.admit(tree)
+        unknown = shape_at(resource, kind).admit(tree)
     except ValueError as error:
         raise InternalError.of(str(error)) from None
+    if unknown and strict and not resource.is_custom:
+        raise InternalError.of(strict_decoding_text(map(unknown_field, unknown)))
     if kind == resource.gvk:
         resource.strategy.default(tree)
 

@@ -73,20 +73,13 @@ class Hook:
         subject = Subject(context, operation, target)
         await subject.prepare(frozenset().union(*(expression.names for expression in self._expressions)))
         evaluation = Evaluation(subject.values(None, namespace=False), {}, CONDITIONS_BUDGET)
-        problems: dict[str, None] = {}
-        for expression in self._expressions:
-            try:
-                if evaluation.evaluate(expression) is not True:
-                    return False
-            except ExpressionError as error:
-                problems[str(error)] = None
-        if not problems:
-            return True
-        why = next(iter(problems)) if len(problems) == 1 else f"[{', '.join(problems)}]"
-        if self.fails_open:
-            _log.info("the conditions of webhook %s cannot be evaluated, it is left out: %s", self.name, why)
+        try:
+            return evaluation.all_hold(self._expressions)
+        except ExpressionError as error:
+            if not self.fails_open:
+                raise Forbidden.of(operation.resource.group_resource, operation.name, str(error)) from None
+            _log.info("the conditions of webhook %s cannot be evaluated, it is left out: %s", self.name, error)
             return False
-        raise Forbidden.of(operation.resource.group_resource, operation.name, why)
 
 
 Numbered = Sequence[tuple[int, Hook]]

@@ -79,4 +79,10 @@ def overrides(plugin: Plugin, method: str) -> bool:
     return getattr(type(plugin), method) is not getattr(Plugin, method)
 
 
+def shown_name(operation: Operation) -> str:
+    """What a refusal calls the object: its name, what its name will begin with, or that nobody knows."""
+    metadata = (operation.object or {}).get("metadata") or {}
+    return operation.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+
+
 Plugins = Sequence[Plugin]

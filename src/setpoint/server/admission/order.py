@@ -39,6 +39,7 @@ from setpoint.server.admission.plugins.runtime_class import RuntimeClass
 from setpoint.server.admission.plugins.service_account import ServiceAccount
 from setpoint.server.admission.plugins.storage_object_in_use_protection import StorageObjectInUseProtection
 from setpoint.server.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+from setpoint.server.admission.policies.plugins import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from setpoint.server.admission.webhooks import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 
 _OWN: Sequence[Callable[[], Plugin]] = (
@@ -63,7 +64,12 @@ _OWN: Sequence[Callable[[], Plugin]] = (
     DenyServiceExternalIPs,
 )
 # Here come those that a program registered.
-_LAST: Sequence[Callable[[], Plugin]] = (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)
+_LAST: Sequence[Callable[[], Plugin]] = (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionWebhook,
+)
 
 OFF_BY_DEFAULT = frozenset(
     (

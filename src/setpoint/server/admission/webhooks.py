@@ -9,7 +9,6 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from setpoint.merge import jsonpatch
 from setpoint.merge.failure import PatchFailed
 from setpoint.objects.errors import APIError, InternalError
 from setpoint.objects.status import from_status
-from setpoint.objects.tree import Object, copy
+from setpoint.objects.tree import Object
 from setpoint.server.admission import changed
 from setpoint.server.admission.hooks import Hook, Hooks
 from setpoint.server.admission.matching import in_version, is_exempt
@@ -33,6 +32,7 @@ from setpoint.server.admission.review import (
     encode_request,
     read_answer,
 )
+from setpoint.server.admission.rounds import Rounds
 from setpoint.server.admission.webhook_client import CallError
 from setpoint.server.context import Context
 from setpoint.server.resource import Resource
@@ -119,20 +119,6 @@ def patched(name: str, response: AdmissionResponse, tree: Object | None) -> Obje
     return made
 
 
-@dataclass
-class _Rounds:
-    """What the second time must know of the first: whom to ask again, and what the object was then."""
-
-    asked: set[tuple[str, str]] = field(default_factory=set)
-    again: set[tuple[str, str]] = field(default_factory=set)
-    last: Object | None = None
-
-    def changed(self) -> None:
-        """Everybody who was asked before the object changed, and wants to, is to be asked again."""
-        self.again |= self.asked
-        self.asked = set()
-
-
 class MutatingAdmissionWebhook(Plugin):
     """Webhooks that may change the object."""
 
@@ -148,23 +134,15 @@ class MutatingAdmissionWebhook(Plugin):
         hooks = await self._hooks.of(context.services, operation)
         if not hooks:
             return
-        rounds: _Rounds = operation.remembered.setdefault(self.name, _Rounds())
-        if operation.is_reinvoked and rounds.last != operation.object:
-            # A plugin made something else of it.
-            rounds.changed()
+        rounds = Rounds.of(operation, self.name)
         for index, hook in hooks:
             target = await hook.match(context, operation)
             uid = hook.configuration, hook.name
-            # Nobody is asked for the first time in the second round.
-            if target is None or (operation.is_reinvoked and uid not in rounds.again):
+            if target is None or rounds.skips(operation, uid):
                 continue
-            if await self._ask(context, operation, hook, target, index):
-                rounds.changed()
-                operation.reinvoke = True
-            if hook.is_reinvocable:
-                rounds.asked.add(uid)
-        if rounds.asked or rounds.again:
-            rounds.last = copy(operation.object)
+            has_changed = await self._ask(context, operation, hook, target, index)
+            rounds.answered(operation, uid, changed=has_changed, again=hook.is_reinvocable)
+        rounds.end(operation)
 
     async def _ask(self, context: Context, operation: Operation, hook: Hook, target: Resource, index: int) -> bool:
         """Asks one webhook; whether it changed the object."""

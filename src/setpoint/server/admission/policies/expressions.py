@@ -1,0 +1,155 @@
+"""The expressions of a policy: each compiled once, and evaluated within a budget.
+
+A policy may be stored that does not compile (it may be older than the server): then each evaluation says so, and the
+failure policy decides. The variables of a policy are evaluated when an expression asks for them, once for each
+`Evaluation`, and what they cost comes off the same budget.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from setpoint.schema.cel import values
+from setpoint.schema.cel.environment import Environment
+from setpoint.schema.cel.program import CALL_LIMIT, Program
+from setpoint.schema.cel.types import Type
+from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError
+from setpoint.server.kinds.admission_expressions import compiled
+
+# What the validations of a policy, or its audit annotations, or one of its mutations, may cost for one request.
+BUDGET = 10_000_000
+# What its match conditions may cost.
+CONDITIONS_BUDGET = 2_500_000
+
+_VARIABLES = "variables"
+_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+class ExpressionError(Exception):
+    """An expression that came to no value; the text says which, and why."""
+
+
+class OutOfBudget(ExpressionError):  # noqa: N818 - the end of a budget
+    """The expressions together cost more than they may: none of the rest is evaluated."""
+
+    def __init__(self) -> None:
+        super().__init__(_OUT_OF_BUDGET)
+
+
+class Expression:
+    """One expression of a policy."""
+
+    __slots__ = ("names", "problem", "program", "source")
+
+    def __init__(self, source: str, known: Environment, wanted: Sequence[Type] = ()) -> None:
+        self.source = source
+        self.program: Program | None
+        self.program, self.problem = compiled(source, known, wanted)
+        # The variables that it refers to.
+        self.names: frozenset[str] = frozenset()
+        if self.program is not None:
+            self.names = self.program.names & known.variables.keys()
+
+    @property
+    def type(self) -> Type | None:
+        return None if self.program is None else self.program.type
+
+
+class Evaluation:
+    """The expressions of one policy over one request, one after the other.
+
+    `value` gives what a variable is; `composed` are the variables that the policy declares itself."""
+
+    def __init__(self, value: Callable[[str], Any], composed: Mapping[str, Expression], budget: int) -> None:
+        self.budget = budget
+        self._value = value
+        self._composed = _Composed(composed, self)
+        # What the variables have cost that the expression at hand was the first to ask for.
+        self._spent = 0
+
+    def evaluate(self, expression: Expression) -> Any:
+        """The value of an expression. Raises ExpressionError."""
+        if expression.program is None:
+            raise ExpressionError(f"compilation error: {expression.problem}")
+        self._spent = 0
+        state = expression.program.start(self._inputs(expression), CALL_LIMIT)
+        problem: Exception | None = None
+        value: Any = None
+        try:
+            value = expression.program.exact(state)
+        except (EvaluationError, CostExceeded) as error:
+            problem = error
+        self.budget -= self._spent + state.cost
+        if self.budget < 0:
+            raise OutOfBudget
+        if problem is not None:
+            raise ExpressionError(f"expression '{expression.source}' resulted in error: {problem}")
+        return value
+
+    def all_hold(self, conditions: Iterable[Expression]) -> bool:
+        """Whether all conditions are true. One that is false settles it, whatever errors stand before or after it;
+        raises ExpressionError, with everything that is wrong, where only errors keep it from being true."""
+        problems: dict[str, None] = {}
+        for condition in conditions:
+            try:
+                if self.evaluate(condition) is not True:
+                    return False
+            except ExpressionError as error:
+                problems[str(error)] = None
+        if problems:
+            raise ExpressionError(next(iter(problems)) if len(problems) == 1 else f"[{', '.join(problems)}]")
+        return True
+
+    def compose(self, name: str, expression: Expression) -> Any:
+        """The value of a variable of the policy. Raises EvaluationError, which an expression may absorb."""
+        if expression.program is None:
+            raise EvaluationError(f'composited variable "{name}" fails to compile: {expression.problem}')
+        left = self.budget - self._spent
+        state = expression.program.start(self._inputs(expression), min(CALL_LIMIT, left))
+        try:
+            return expression.program.exact(state)
+        except EvaluationError as error:
+            raise EvaluationError(f'composited variable "{name}" fails to evaluate: {error}') from None
+        except CostExceeded as error:
+            if state.cost > left:
+                # Nothing may absorb the end of the budget.
+                raise
+            raise EvaluationError(f'composited variable "{name}" fails to evaluate: {error}') from None
+        finally:
+            self._spent += state.cost
+
+    def _inputs(self, expression: Expression) -> dict[str, Any]:
+        return {name: self._composed if name == _VARIABLES else self._value(name) for name in expression.names}
+
+
+class _Composed(values.Mapping):
+    """The value of `variables`: each is evaluated when it is first asked for."""
+
+    __slots__ = ("_evaluation", "_expressions", "_known")
+
+    def __init__(self, expressions: Mapping[str, Expression], evaluation: Evaluation) -> None:
+        self._expressions = expressions
+        self._evaluation = evaluation
+        self._known: dict[str, Any] = {}
+
+    def find(self, key: Any) -> Any:
+        found = self._known.get(key, ABSENT)
+        if found is ABSENT:
+            expression = self._expressions.get(key)
+            if expression is None:
+                return ABSENT
+            # Until it has a value; two of one name may refer to each other.
+            self._known[key] = EvaluationError(f'composited variable "{key}" refers to itself')
+            try:
+                found = self._evaluation.compose(key, expression)
+            except EvaluationError as error:
+                found = error
+            self._known[key] = found
+        if isinstance(found, EvaluationError):
+            raise found
+        return found
+
+    def keys(self) -> Iterator[str]:
+        return iter(self._expressions)
+
+    def __len__(self) -> int:
+        return len(self._expressions)

@@ -1,0 +1,60 @@
+"""The parameters of a policy: objects of one kind, which each of its bindings names or selects."""
+
+from setpoint.objects import labels, meta
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.tree import Json, Object
+from setpoint.server.admission.operation import Operation
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+_ACROSS_SCOPES = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+_NO_NAMESPACE = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+_NONE_FOUND = "no params found for policy binding with `Deny` parameterNotFoundAction"
+
+
+class ConfigurationError(Exception):
+    """A policy, or a binding of it, that does not fit what the server has; the failure policy decides what follows."""
+
+
+def param_resource(context: Context, kind: Object | None) -> Resource | None:
+    """The resource of a `paramKind`; None where the policy has no parameters. Raises ConfigurationError."""
+    if kind is None:
+        return None
+    version = GroupVersion.parse(kind.get("apiVersion") or "")
+    wanted = GroupVersionKind(version.group, version.version, kind.get("kind") or "")
+    found = context.registry.kinds.get(wanted)
+    if found is None:
+        raise ConfigurationError(f"failed to find resource referenced by paramKind: '{wanted}'")
+    return found
+
+
+async def params_of(
+    context: Context, operation: Operation, resource: Resource | None, reference: Object | None
+) -> list[Json]:
+    """The parameters that a binding refers to, as they are stored now: the policy is asked once for each.
+
+    That is once with null where there is nothing to refer to. Raises ConfigurationError.
+    """
+    if resource is None or reference is None:
+        return [None]
+    namespace = reference.get("namespace") or ""
+    if resource.namespaced:
+        namespace = namespace or operation.namespace
+        if not namespace:
+            raise ConfigurationError(_ACROSS_SCOPES)
+    elif namespace:
+        raise ConfigurationError(_NO_NAMESPACE)
+    found = await _read(context, resource, namespace, reference)
+    if not found and reference.get("parameterNotFoundAction") == "Deny":
+        raise ConfigurationError(_NONE_FOUND)
+    return found
+
+
+async def _read(context: Context, resource: Resource, namespace: str, reference: Object) -> list[Json]:
+    store = context.services.store
+    if name := reference.get("name"):
+        item = await store.get(resource.storage.key(namespace, name))
+        return [] if item is None else [resource.item(item)]
+    selector = labels.from_object(reference.get("selector") or {})
+    page = await store.range(resource.storage.scope(namespace))
+    return [tree for tree in map(resource.item, page.items) if selector.matches(meta.labels(tree))]

@@ -1,0 +1,72 @@
+"""The two plugins: ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
+
+What they do is loaded with the first policy that may concern a write.
+"""
+
+from typing import TYPE_CHECKING
+
+from setpoint.objects.tree import Object
+from setpoint.server.admission.operation import DELETE, Operation, Plugin
+from setpoint.server.admission.policies.source import Source, is_beyond_policies
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+if TYPE_CHECKING:
+    from setpoint.server.admission.policies.judgement import ValidatingPolicy
+    from setpoint.server.admission.policies.patches import MutatingPolicy
+
+
+def _validating(tree: Object) -> "ValidatingPolicy":
+    from setpoint.server.admission.policies.judgement import ValidatingPolicy
+
+    return ValidatingPolicy(tree)
+
+
+def _mutating(tree: Object) -> "MutatingPolicy":
+    from setpoint.server.admission.policies.patches import MutatingPolicy
+
+    return MutatingPolicy(tree)
+
+
+class ValidatingAdmissionPolicy(Plugin):
+    """The policies that judge."""
+
+    name = "ValidatingAdmissionPolicy"
+
+    def __init__(self) -> None:
+        self._source: Source[ValidatingPolicy] | None = None
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return not is_beyond_policies(resource)
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        if self._source is None:
+            plurals = "validatingadmissionpolicies", "validatingadmissionpolicybindings"
+            self._source = Source(context.services, *plurals, _validating)
+        hooks = await self._source.hooks(operation)
+        if hooks:
+            from setpoint.server.admission.policies.validating import validate
+
+            await validate(context, operation, hooks)
+
+
+class MutatingAdmissionPolicy(Plugin):
+    """The policies that change objects. What is deleted cannot be changed."""
+
+    name = "MutatingAdmissionPolicy"
+
+    def __init__(self) -> None:
+        self._source: Source[MutatingPolicy] | None = None
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return verb != DELETE and not is_beyond_policies(resource)
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        if self._source is None:
+            plurals = "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"
+            self._source = Source(context.services, *plurals, _mutating)
+        hooks = await self._source.hooks(operation)
+        if hooks:
+            from setpoint.server.admission.policies.mutating import mutate
+
+            await mutate(context, operation, hooks)

@@ -1,0 +1,115 @@
+"""ValidatingAdmissionPolicy: asks every policy in force about a write, and refuses, warns or notes as its bindings say.
+
+All policies are asked, in the order of their names; the first that refuses gives the answer its reason.
+"""
+
+from collections.abc import Sequence
+
+from setpoint.objects.errors import APIError, Forbidden, StatusCause
+from setpoint.server.admission.operation import Operation, shown_name
+from setpoint.server.admission.policies.judgement import Judgement, ValidatingPolicy, failure
+from setpoint.server.admission.policies.params import ConfigurationError, param_resource, params_of
+from setpoint.server.admission.policies.source import Binding, Hook
+from setpoint.server.admission.policies.subject import Subject
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+_FAILURES = "validation.policy.admission.k8s.io/validation_failure"
+_MAX_FAILURES = 50
+_CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
+
+
+async def validate(context: Context, operation: Operation, hooks: Sequence[Hook[ValidatingPolicy]]) -> None:
+    """Asks the policies that may concern an operation. Raises the first refusal."""
+    asked = _Asked(context, operation)
+    for hook in hooks:
+        await asked.ask(hook)
+    asked.conclude()
+
+
+class _Asked:
+    """All policies over one request, and what they have said so far."""
+
+    def __init__(self, context: Context, operation: Operation) -> None:
+        self._context = context
+        self._operation = operation
+        self._subjects: dict[Resource, Subject] = {}
+        # The refusal that is answered with, and what is noted.
+        self._refused: APIError | None = None
+        self._failures: list[str] = []
+
+    async def ask(self, hook: Hook[ValidatingPolicy]) -> None:
+        policy = hook.policy
+        try:
+            target = await policy.criteria.match(self._context, self._operation)
+            if target is None:
+                return
+            resource = param_resource(self._context, policy.param_kind)
+        except (ConfigurationError, APIError) as error:
+            self._misconfigured(policy, None, error)
+            return
+        annotations: dict[str, dict[str, None]] = {}
+        for binding in hook.bindings:
+            for judgement in await self._judgements(policy, binding, target, resource):
+                self._act(policy, binding, judgement)
+                for key, value in judgement.annotations:
+                    annotations.setdefault(key, {})[value] = None
+        for key, values in annotations.items():
+            self._context.annotations[f"{policy.name}/{key}"] = ", ".join(values)
+
+    async def _judgements(
+        self, policy: ValidatingPolicy, binding: Binding, target: Resource, resource: Resource | None
+    ) -> list[Judgement]:
+        """What the policy says for a binding, once for each of its parameters."""
+        context, operation = self._context, self._operation
+        try:
+            if await binding.criteria.match(context, operation) is None:
+                return []
+            params = await params_of(context, operation, resource, binding.param_ref)
+        except (ConfigurationError, APIError) as error:
+            self._misconfigured(policy, binding, error)
+            return []
+        subject = self._subjects.get(target)
+        if subject is None:
+            subject = self._subjects[target] = Subject(context, operation, target)
+        await subject.prepare(policy.needs)
+        return [policy.judge(subject, param) for param in params]
+
+    def _act(self, policy: ValidatingPolicy, binding: Binding, judgement: Judgement) -> None:
+        for decision in judgement.decisions:
+            for action in binding.actions:
+                if action == "Deny":
+                    self._refuse(policy, binding, decision.message, decision.reason)
+                elif action == "Warn":
+                    text = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}'"
+                    self._context.warn(f"Validation failed for {text}: {decision.message}")
+                elif action == "Audit":
+                    self._failures.append(failure(policy.name, binding.name, decision, binding.actions))
+        for failed in judgement.failed_annotations:
+            self._refuse(policy, binding, failed.message)
+
+    def _misconfigured(self, policy: ValidatingPolicy, binding: Binding | None, error: Exception) -> None:
+        if policy.fails:
+            what = "policy" if binding is None else "binding"
+            self._refuse(policy, binding, f"failed to configure {what}: {error}")
+
+    def _refuse(self, policy: ValidatingPolicy, binding: Binding | None, message: str, reason: str = "") -> None:
+        if self._refused is not None:
+            return
+        who = f"ValidatingAdmissionPolicy '{policy.name}'"
+        if binding is not None:
+            who = f"{who} with binding '{binding.name}'"
+        why = f"{who} denied request: {message}"
+        operation = self._operation
+        causes = [StatusCause(message=why)]
+        error = Forbidden.of(operation.resource.group_resource, shown_name(operation), why, causes)
+        error.reason = reason or "Invalid"
+        error.code = _CODES.get(error.reason, 422)
+        self._refused = error
+
+    def conclude(self) -> None:
+        """Notes what was to be noted. Raises the first refusal."""
+        if self._failures:
+            self._context.annotations[_FAILURES] = f"[{','.join(self._failures[:_MAX_FAILURES])}]"
+        if self._refused is not None:
+            raise self._refused
