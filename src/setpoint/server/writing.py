@@ -17,6 +17,7 @@ from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object, copy
 from setpoint.server.admission.operation import Operation
+from setpoint.server.authorization.attributes import authorize_creation
 from setpoint.server.context import Context, User
 from setpoint.server.kinds.allocation import pool_of
 from setpoint.server.options import WriteOptions
@@ -88,6 +89,7 @@ async def _store_new(
                 tree[strategy.requester_field] |= requester(context.user)
             await _allocate(context, resource, tree, None)
             _check_new(context, resource, tree)
+            await authorize_creation(context, resource.group_resource)
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
         key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])

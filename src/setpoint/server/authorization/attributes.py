@@ -1,8 +1,10 @@
-"""What a request asks for, as the authorizer is to see it."""
+"""What a request asks for, as the authorizer is to see it, when it comes and when it turns out to ask for more."""
 
 from setpoint.objects import fields
 from setpoint.objects.errors import BadRequest
+from setpoint.objects.gvk import GroupResource
 from setpoint.objects.names import path_segment
+from setpoint.server.authorization.authorizer import refusal
 from setpoint.server.context import Context
 from setpoint.server.requestinfo import RequestInfo
 
@@ -20,3 +22,15 @@ def asked(context: Context) -> RequestInfo:
     except BadRequest:
         return info
     return info._replace(name=name) if name and not path_segment(name) else info
+
+
+async def authorize_creation(context: Context, resource: GroupResource) -> None:
+    """Refuses a PUT, or an apply, that would make the object it names, to who may not create it."""
+    info = context.info
+    if info.verb not in ("update", "patch") or info.group_resource != resource:
+        return
+    authorizer, creating = context.services.authorizer, info._replace(verb="create")
+    await authorizer.prepare(context.user)
+    decision = authorizer.decide(context.user, creating)
+    if not decision.allowed:
+        raise refusal(context.user, creating, decision)
