@@ -136,8 +136,11 @@ class _Document:
     def run(self, operation: Operation) -> None:
         run = self.operations.get(operation.op)
         if run is None:
-            raise PatchFailed.because(f"unexpected operation {quote(operation.op)}")
-        run(operation)
+            raise PatchFailed.because(f"Unexpected kind: {operation.op}")
+        try:
+            run(operation)
+        except _Nowhere as nowhere:
+            raise PatchFailed.because(nowhere.text(operation)) from None
 
     def add(self, operation: Operation) -> None:
         self.put(self.change(operation, operation.path), operation.value)
@@ -173,27 +176,27 @@ class _Document:
     def test(self, operation: Operation) -> None:
         found = self.root if operation.path == "" else self.find(operation, operation.path).get()
         if not equal(found, operation.value):
-            raise _failed(operation, "the value is another", PatchTestFailed)
+            raise PatchTestFailed.because(f"testing value {operation.path} failed: test failed")
 
     def find(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
         """The place that a path points to, for reading."""
         tokens = _tokens(operation, path, field)
         container = self.root
         for token in tokens[:-1]:
-            container = _Place(operation, container, token).get()
-        return _Place(operation, container, tokens[-1])
+            container = _Place(operation, container, token, field).inner()
+        return _Place(operation, container, tokens[-1], field)
 
     def change(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
         """The place that a path points to, in containers that are the document's own and may be changed."""
         tokens = _tokens(operation, path, field)
         container = self.root = self.owned(self.root)
         for token in tokens[:-1]:
-            place = _Place(operation, container, token)
-            inner = place.get()
+            place = _Place(operation, container, token, field)
+            inner = place.inner()
             container = self.owned(inner)
             if container is not inner:
                 place.container[token if type(place.container) is dict else place.index()] = container
-        return _Place(operation, container, tokens[-1])
+        return _Place(operation, container, tokens[-1], field)
 
     def owned(self, container: Json) -> Json:
         if type(container) not in _CONTAINERS or id(container) in self.own:
@@ -216,7 +219,7 @@ class _Document:
     def take(self, place: "_Place") -> Json:
         if type(place.container) is dict:
             if place.key not in place.container:
-                raise place.failed("there is no such key")
+                raise _Nowhere(place.field, f"Unable to remove nonexistent key: {place.key}: missing value", place.key)
             return place.container.pop(place.key)
         index = place.index()
         self.shift(place, index)
@@ -228,15 +231,51 @@ class _Document:
             raise place.failed("the patch shifts too many list items")
 
 
+class _Nowhere(Exception):  # noqa: N818 - a signal that ends where the operation is known
+    """A path leads nowhere: what it passes through is missing, or, where there is a `why`, its last token is wrong."""
+
+    def __init__(self, field: str, why: str = "", key: str = "") -> None:
+        super().__init__(why)
+        self.field = field
+        self.why = why
+        self.key = key
+
+    def text(self, operation: Operation) -> str:
+        """What Go's library says of it, word by word: it is what webhooks and policies are told."""
+        op, field = operation.op, self.field
+        path = operation.source if field == "from" else operation.path
+        if op == "replace" and self.why:
+            return f"replace operation does not apply: doc is missing key: {path}: missing value"
+        if not self.why:
+            return f"{op} operation does not apply: {_MISSING[op, field].format(path)}: missing value"
+        if op == "copy" and field == "path":
+            return f"error while adding value during copy: {self.why}"
+        shown = self.key if op == "move" and field == "from" else path
+        return f"error in {op} for {'from' if op == 'copy' else 'path'}: '{shown}': {self.why}"
+
+
+_MISSING = {
+    ("add", "path"): 'doc is missing path: "{}"',
+    ("remove", "path"): 'doc is missing path: "{}"',
+    ("replace", "path"): "doc is missing path: {}",
+    ("move", "from"): "doc is missing from path: {}",
+    ("move", "path"): "doc is missing destination path: {}",
+    ("copy", "from"): "doc is missing from path: {}",
+    ("copy", "path"): "doc is missing destination path: {}",
+    ("test", "path"): "is missing path: {}",
+}
+
+
 class _Place:
     """Where the last token of a path points: a key of an object or an index of a list."""
 
-    __slots__ = ("container", "key", "operation")
+    __slots__ = ("container", "field", "key", "operation")
 
-    def __init__(self, operation: Operation, container: Json, key: str) -> None:
+    def __init__(self, operation: Operation, container: Json, key: str, field: str) -> None:
         if type(container) not in _CONTAINERS:
-            raise _failed(operation, f"nothing holds {quote(key)}")
+            raise _Nowhere(field)
         self.operation = operation
+        self.field = field
         self.container: Any = container
         self.key = key
 
@@ -244,24 +283,32 @@ class _Place:
         """What is there; null for a key that an object does not have."""
         return self.container.get(self.key) if type(self.container) is dict else self.container[self.index()]
 
+    def inner(self) -> Json:
+        """What is there, where more of the path follows."""
+        try:
+            return self.get()
+        except _Nowhere:
+            raise _Nowhere(self.field) from None
+
     def index(self, room: int = 0) -> int:
         """The index into the list, which may be `room` past its end."""
         size = len(self.container) + room
         try:
             index = parse_int(self.key)
         except ValueError as error:
-            raise self.failed(str(error)) from None
+            why = f"value was not a proper array index: '{self.key}': {error}" if room else str(error)
+            raise _Nowhere(self.field, why, self.key) from None
         if not -size <= index < size:
-            raise self.failed(f"the list has no index {index}")
+            raise _Nowhere(self.field, f"Unable to access invalid index: {index}: invalid index referenced", self.key)
         return index if index >= 0 else index + size
 
     def failed(self, why: str) -> PatchFailed:
         return _failed(self.operation, why)
 
 
-def _failed(operation: Operation, why: str, error: type[PatchFailed] = PatchFailed) -> PatchFailed:
+def _failed(operation: Operation, why: str) -> PatchFailed:
     where = "" if operation.path is None else f" {quote(operation.path)}"
-    return error.because(f"{operation.op}{where}: {why}")
+    return PatchFailed.because(f"{operation.op}{where}: {why}")
 
 
 def _tokens(operation: Operation, path: str | None, field: str) -> Sequence[str]:
