@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -74,6 +74,19 @@ def not_yet() -> dict[str, Waiting]:
     }
 
 
+class Webhooks:
+    """The webhooks that scenarios bring along, served when the first of them is replayed."""
+
+    @cached_property
+    def server(self) -> Any:
+        return replay().WebhookServer()
+
+    def close(self) -> None:
+        if "server" in self.__dict__:
+            self.server.srv.shutdown()
+            self.server.srv.server_close()
+
+
 @contextmanager
 def serving() -> Iterator[Any]:
     """A server over an empty store in a thread of its own; gives the `Target` that `replay.py` talks to."""
@@ -89,14 +102,17 @@ def serving() -> Iterator[Any]:
         ready.set()
         await found["stop"].wait()
         await listener.close(0.1)
+        server.services.close()
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
     assert ready.wait(20), "the server did not start"
     target = replay().Target(f"http://127.0.0.1:{found['port']}", TOKEN, timeout=10)
+    target.webhooks = Webhooks()
     try:
         yield target
     finally:
+        target.webhooks.close()
         connection = getattr(target.local, "conn", None)
         if connection is not None:
             connection.close()
@@ -106,7 +122,7 @@ def serving() -> Iterator[Any]:
 
 def differences(scenario: dict[str, Any], target: Any) -> list[str]:
     """What the server does differently from the recorded one, wording included."""
-    run = replay().Run(scenario, target, None)
+    run = replay().Run(scenario, target, target.webhooks.server if scenario.get("webhooks") else None)
     abort = run.execute()
     hard, soft = replay().compare(scenario, run, abort)
     return [*hard, *soft]
