@@ -7,7 +7,7 @@ the log's own business: a watch follows it.
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock, SystemClock
@@ -38,6 +38,10 @@ from setpoint.server.exchange import Request, Response
 from setpoint.server.history import history, is_history
 from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.negotiate import negotiate
+from setpoint.server.overload import objects as flow_control
+from setpoint.server.overload.gate import Gate
+from setpoint.server.overload.measures import GateMeasures
+from setpoint.server.overload.settings import Overload
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo, request_info
 from setpoint.server.resource import CREATE_ONLY, Resource
@@ -55,6 +59,9 @@ from setpoint.server.verbs.watch import watch
 from setpoint.server.warnings import warning_headers
 from setpoint.store.contract import Store, StoreError
 
+if TYPE_CHECKING:
+    from setpoint.server.audit.auditor import Auditor
+
 Verb = Callable[[Context, Resource], Awaitable[Response]]
 
 VERBS: Mapping[str, Verb] = {
@@ -70,6 +77,7 @@ VERBS: Mapping[str, Verb] = {
 
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
+_WHOLE = (bytes, list)
 _NO_CACHE = ("Cache-Control", "no-cache, private")
 # Who asks, until that is known; and who asked where it never was.
 _NOBODY = User("")
@@ -108,6 +116,8 @@ class Server:
         service_cidr: str = SERVICE_CIDR,
         plain: Sequence[Plain] = (),
         observer: Observer | None = None,
+        auditor: "Auditor | None" = None,
+        overload: Overload = Overload(),  # noqa: B008 - immutable
     ) -> None:
         self._plain = plain
         self._observer = observer
@@ -129,6 +139,12 @@ class Server:
         self.services.authenticator.attach(self.services)
         self._impersonation = Impersonation()
         self._timeouts = Timeouts(self.services.clock)
+        self._auditor = auditor
+        self._gate = Gate(self.services, overload) if overload.enabled else None
+        if self._gate is not None:
+            self.services.measured.append(GateMeasures(self._gate))
+        if auditor is not None:
+            self.services.measured.append(auditor)
         definitions.attach(self.services)
         authorization.attach(self.services)
 
@@ -136,6 +152,9 @@ class Server:
         """Makes what every cluster has, and serves the resources of the definitions in the store."""
         await bootstrap.fill(self.services)
         await self._authorization.provide()
+        await flow_control.fill(self.services)
+        if self._gate is not None:
+            await self._gate.prepare()
         await self.services.definitions.load()
 
     async def __call__(self, request: Request) -> Response:
@@ -147,10 +166,14 @@ class Server:
     async def _handle(self, request: Request) -> Response:
         started = self.services.clock.monotonic()
         context = self._context(request)
+        auditor = self._auditor
         try:
             await self._authenticate(context)
-            await self._authorize(context)
-            response = await self._answer(context)
+            if auditor is not None:
+                auditor.received(context)
+            if PREFIX in "".join(request.headers):
+                await self._impersonate(context)
+            response = await self._answer_in_turn(context)
         except APIError as error:
             response = error_answer(request, error)
         except StoreError as error:
@@ -159,6 +182,10 @@ class Server:
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
             response = error_answer(request, InternalError.of(f"{type(error).__name__}: {error}"))
+            if auditor is not None:
+                auditor.panicked(context, error)
+        if auditor is not None:
+            response = auditor.answered(context, response)
         response = _finished(response, context)
         if is_large(response):
             response = await compressed(request, response)
@@ -173,18 +200,35 @@ class Server:
         return Context(self.services, request, info, _NOBODY, audit_id)
 
     async def _authenticate(self, context: Context) -> None:
-        """Finds out who asks, and as whom."""
+        """Finds out who asks."""
         user = await self.services.authenticator.authenticate(context.request, context.info)
         if user is None:
             raise Unauthorized.of()
         context.user = user
-        headers = context.request.headers
-        if PREFIX in "".join(headers):
-            authorizer = self.services.authorizer
-            await authorizer.prepare()
-            other = self._impersonation.impersonated(headers, context.info, user, authorizer)
-            if other is not None:
-                context.user, context.impersonator = other, user
+
+    async def _impersonate(self, context: Context) -> None:
+        """Lets who has the right ask in the name of somebody else."""
+        authorizer, user = self.services.authorizer, context.user
+        await authorizer.prepare()
+        other = self._impersonation.impersonated(context.request.headers, context.info, user, authorizer)
+        if other is not None:
+            context.user, context.impersonator = other, user
+
+    async def _answer_in_turn(self, context: Context) -> Response:
+        """Authorizes and answers as soon as the user's turn has come."""
+        gate = self._gate
+        if gate is None:
+            await self._authorize(context)
+            return await self._answer(context)
+        flow = gate.enter(context) or await gate.wait(context)
+        try:
+            await self._authorize(context)
+            response = await self._answer(context)
+        finally:
+            gate.leave(flow)
+        if not isinstance(response.body, _WHOLE):
+            return gate.streamed(context, response, response.body)
+        return response
 
     async def _authorize(self, context: Context) -> None:
         """Refuses what the user may not do."""
@@ -275,8 +319,8 @@ def _watch_parameter(request: Request) -> str | None:
 
 def _finished(response: Response, context: Context) -> Response:
     """The answer with the headers that every answer has."""
-    headers = [*response.headers]
-    if not headers or not any(name == "Cache-Control" for name, _ in headers):
+    headers = [*response.headers, *context.headers]
+    if not response.headers or not any(name == "Cache-Control" for name, _ in headers):
         headers.append(_NO_CACHE)
     headers.append(("Audit-Id", context.audit_id))
     if context.warnings:

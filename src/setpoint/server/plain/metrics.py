@@ -13,6 +13,7 @@ from setpoint import __version__
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response, Sink, Stream
+from setpoint.server.measure import Measured
 from setpoint.server.readonly import check_method
 from setpoint.server.resource import ALL_VERBS, Resource
 
@@ -97,7 +98,7 @@ class Metrics:
         if context.request.path.rstrip("/") != "/metrics":
             return None
         check_method(context)
-        lines = [*self._request_lines(), *await _store_lines(context)]
+        lines = [*self._request_lines(), *_part_lines(context.services.measured), *await _store_lines(context)]
         return Response(200, _CONTENT_TYPE, "".join(f"{line}\n" for line in lines).encode())
 
     def _request_lines(self) -> Iterator[str]:
@@ -146,6 +147,14 @@ def _series(context: Context) -> _Series:
     subresource = info.subresource if info.subresource in resource.subresources else ""
     scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
     return _Series(verb, info.group, info.version, info.resource, subresource, scope)
+
+
+def _part_lines(parts: Iterable[Measured]) -> Iterator[str]:
+    """What the parts of the server say of themselves."""
+    for part in parts:
+        for name, kind, text, samples in part.families():
+            yield from _family(name, kind, text)
+            yield from (_line(name, labels, value) for labels, value in samples)
 
 
 async def _store_lines(context: Context) -> list[str]:
