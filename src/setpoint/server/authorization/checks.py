@@ -5,8 +5,10 @@ question is plain computing. Like every value of CEL they are immutable: a check
 """
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
+from setpoint.schema.cel.types import Type, struct
 from setpoint.schema.cel.values import EvaluationError
 from setpoint.server.admission.operation import Operation
 from setpoint.server.authorization.authorizer import Authorizer, Decision
@@ -38,6 +40,8 @@ def request_check(asker: "Asker", operation: Operation) -> "ResourceCheck":
 class Asker:
     """Asks on behalf of a user."""
 
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.Authorizer")
+
     authorizer: Authorizer
     user: User
 
@@ -64,6 +68,8 @@ class Asker:
 class PathCheck:
     """A question about a path that is no resource."""
 
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.PathCheck")
+
     asker: Asker
     asked: str
 
@@ -74,6 +80,8 @@ class PathCheck:
 @dataclass(frozen=True, slots=True)
 class GroupCheck:
     """The beginning of a question about a resource."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.GroupCheck")
 
     asker: Asker
     asked: str
@@ -88,6 +96,8 @@ class GroupCheck:
 class ResourceCheck:
     """A question about a resource. Selectors only ever narrow a request down, and no rule of RBAC looks at them: what
     is allowed without is allowed with them."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.ResourceCheck")
 
     asker: Asker
     of_group: str
@@ -130,6 +140,8 @@ class ResourceCheck:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer, as expressions read it."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.Decision")
 
     decision: Decision
 
