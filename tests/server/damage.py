@@ -10,6 +10,7 @@ import yaml
 from tests.server.protobuf import bodies
 
 from setpoint.objects.tree import Json, copy
+from setpoint.server.exchange import Request
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW", "get")
 SEGMENTS = (
@@ -84,8 +85,9 @@ class Asked(NamedTuple):
         return b"" if self.body is None else json.dumps(self.body).encode()
 
     @property
-    def query_text(self) -> str:
-        return "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in self.query)
+    def request(self) -> Request:
+        query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in self.query)
+        return Request(self.method, self.path, query, self.headers, self.data)
 
 
 def damaged(asked: Asked, random: Random) -> Asked:

@@ -12,47 +12,15 @@ import msgspec
 import pytest
 from tests.server import chance, golden
 from tests.server.damage import Asked, damaged
+from tests.server.hostile import JSON, Hurried, answered
 
-from setpoint.objects import yamltext
-from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SeededIds
 from setpoint.plane import ControlPlane
 from setpoint.server import builtin
-from setpoint.server.exchange import Frame, Request, Response
+from setpoint.server.exchange import Request, Response
 
 REQUESTS = 1200
 SOUND = 0.3
-JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
-# Not implemented, not available, not in time: meant as they are.
-MEANT = (501, 503, 504)
-
-
-class Hurried(SystemClock):
-    """A clock with which nobody waits for long."""
-
-    async def sleep(self, seconds: float) -> None:
-        await super().sleep(min(seconds, 0.01))
-
-
-class Briefly:
-    """The far end of a stream that goes away after the first events."""
-
-    def __init__(self) -> None:
-        self.frames: list[bytes] = []
-
-    def write(self, frame: Frame) -> bool:
-        self.frames.append(frame.payload)
-        return not self.closed
-
-    async def drain(self) -> bool:
-        return not self.closed
-
-    @property
-    def closed(self) -> bool:
-        return len(self.frames) >= 5
-
-    async def wait_closed(self) -> None:
-        await asyncio.sleep(0)
 
 
 @cache
@@ -86,36 +54,6 @@ def _asked(step: dict[str, object]) -> Asked:
     )
 
 
-def _wrong(asked: Asked, response: Response, body: bytes) -> str:
-    """What is wrong with an answer; empty where it is as it should be."""
-    if response.content_type.startswith(JSON):
-        tree = msgspec.json.decode(body)
-        is_status = type(tree) is dict and tree.get("kind") == "Status" and tree.get("status") == "Failure"
-        if response.status >= 400 and not (is_status and tree["code"] == response.status and tree["message"]):
-            return "an error that is no Status"
-        if type(tree) is not dict or ("kind" not in tree and asked.path.startswith("/api")):
-            return "neither an object nor a Status"
-    elif response.content_type == YAML:
-        yamltext.load(body)
-    return "a failure of the server" if response.status >= 500 and response.status not in MEANT else ""
-
-
-async def _ask(plane: ControlPlane, asked: Asked) -> str:
-    request = Request(asked.method, asked.path, asked.query_text, asked.headers, asked.data)
-    async with asyncio.timeout(10):
-        response = await plane.handler(request)
-        if isinstance(response.body, bytes):
-            return _wrong(asked, response, response.body)
-        if isinstance(response.body, list):
-            return _wrong(asked, response, b"".join(response.body))
-        sink = Briefly()
-        await response.body.run(sink)
-        if response.content_type.startswith(JSON):
-            for line in b"".join(sink.frames).splitlines():
-                msgspec.json.decode(line)
-    return ""
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_a_damaged_request_is_answered_and_never_breaks_the_server(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     random = Random(seed)
@@ -126,7 +64,7 @@ def test_a_damaged_request_is_answered_and_never_breaks_the_server(seed: int, ca
             while asked < REQUESTS:
                 for sound in random.choice(recorded()):
                     made = sound if random.random() < SOUND else damaged(sound, random)
-                    assert not await _ask(plane, made), made
+                    await answered(plane, made.request)
                     assert not caplog.records, made
                     asked += 1
 
@@ -144,7 +82,7 @@ def test_an_object_made_by_chance_is_answered_for_and_never_breaks_the_server(
         async with ControlPlane(clock=Hurried(), ids=SeededIds(seed)) as plane:
             for _ in range(REQUESTS):
                 made = chance.request(random.choice(resources), random)
-                assert not await _ask(plane, made), made
+                await answered(plane, made.request)
                 assert not caplog.records, made
 
     asyncio.run(main())
