@@ -4,8 +4,9 @@
 
 The resource is named as in `kubectl` and in error messages: `configmaps`, `deployments.apps`. So a rule that allows to
 read the past names what it is the past of: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`
-(for the past of a namespace itself: resource `history`, verb `list`, in that namespace). An object need not be there
-any more, and all the lives of its name are told. The answer is an `ObjectHistory`, newest revision first:
+(for the past of a namespace itself: resource `history`, verb `list`, in that namespace). Beside that right one needs
+the one to `get` the object: nobody reads in the past what they may not read now. An object need not be there any more,
+and all the lives of its name are told. The answer is an `ObjectHistory`, newest revision first:
 
     {"kind": "ObjectHistory", "apiVersion": "setpoint.dev/v1",
      "metadata": {"resourceVersion": "41", "continue": "17"},
@@ -30,6 +31,7 @@ from setpoint.objects.gvk import GroupResource
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Json, Object
 from setpoint.server.answer import json_answer
+from setpoint.server.authorization.attributes import authorize_reading
 from setpoint.server.changes import kind_of
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
@@ -64,6 +66,7 @@ async def history(context: Context) -> Response:
     resource = _find(context.registry, asked, bool(namespace))
     if resource is None:
         raise NotFound.resource()
+    await authorize_reading(context, resource, namespace, name)
     limit, before = _number(context, "limit"), _number(context, "continue")
     limit = min(limit, _PAGE) if limit else _PAGE
     revision = await store.revision()

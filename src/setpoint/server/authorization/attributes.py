@@ -7,6 +7,7 @@ from setpoint.objects.names import path_segment
 from setpoint.server.authorization.authorizer import refusal
 from setpoint.server.context import Context
 from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.resource import Resource
 
 _OF_COLLECTIONS = frozenset(("list", "watch", "deletecollection"))
 
@@ -27,10 +28,32 @@ def asked(context: Context) -> RequestInfo:
 async def authorize_creation(context: Context, resource: GroupResource) -> None:
     """Refuses a PUT, or an apply, that would make the object it names, to who may not create it."""
     info = context.info
-    if info.verb not in ("update", "patch") or info.group_resource != resource:
-        return
-    authorizer, creating = context.services.authorizer, info._replace(verb="create")
-    await authorizer.prepare(context.user)
-    decision = authorizer.decide(context.user, creating)
+    if info.verb in ("update", "patch") and info.group_resource == resource:
+        await _authorize(context, info._replace(verb="create"))
+
+
+async def authorize_reading(context: Context, resource: Resource, namespace: str, name: str) -> None:
+    """Refuses what tells of an object to who may not get the object itself."""
+    if resource.group_resource == GroupResource("", "namespaces"):
+        namespace = name  # a namespace counts as being in itself
+    await _authorize(
+        context,
+        RequestInfo(
+            "get",
+            "",
+            is_resource=True,
+            group=resource.group,
+            version=resource.version,
+            namespace=namespace,
+            resource=resource.resource,
+            name=name,
+        ),
+    )
+
+
+async def _authorize(context: Context, info: RequestInfo) -> None:
+    authorizer, user = context.services.authorizer, context.user
+    await authorizer.prepare(user)
+    decision = authorizer.decide(user, info)
     if not decision.allowed:
-        raise refusal(context.user, creating, decision)
+        raise refusal(user, info, decision)
