@@ -5,7 +5,7 @@ side by side. `listen` opens it to others, over TLS with an authority of its own
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from ipaddress import ip_network
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Self
 
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
+from setpoint.server.admission.operation import Plugin
+from setpoint.server.admission.service_resolver import ServiceError, ServiceResolver
 from setpoint.server.authentication.credentials import Credentials
 from setpoint.server.authentication.users import ADMIN
 from setpoint.server.exchange import Handler, Peer, Request, Response
@@ -48,7 +50,9 @@ class ControlPlane:
     `store` is a store, which stays open afterwards, or says which one to open: `memory`, `sqlite:PATH` or `etcd:URL`.
     `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
     nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
-    the addresses for Services; `without_admission` are the names of admission plugins to do without. Without
+    the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
+    writes besides its own; `without_admission` are the names of admission plugins to do without. `webhook_services`
+    says where the services are that webhooks refer to: `{"namespace/name": "host:port"}`. Without
     `aggregated_discovery` clients are told group by group what there is, as by older servers.
     """
 
@@ -62,7 +66,9 @@ class ControlPlane:
         ids: Ids | None = None,
         limits: Limits | None = None,
         service_cidr: str = SERVICE_CIDR,
+        admission: Sequence[Plugin] = (),
         without_admission: Collection[str] = (),
+        webhook_services: Mapping[str, str] | None = None,
         aggregated_discovery: bool = True,
     ) -> None:
         """Raises PlaneError."""
@@ -73,7 +79,12 @@ class ControlPlane:
         self._ids = ids or SystemIds()
         self._limits = limits
         self._service_cidr = _network(service_cidr)
+        self._admission = admission
         self._without_admission = without_admission
+        try:
+            self._resolver = ServiceResolver(webhook_services)
+        except ServiceError as error:
+            raise PlaneError(str(error)) from None
         self._aggregated_discovery = aggregated_discovery
         self._stack = AsyncExitStack()
         self._server: Server | None = None
@@ -94,11 +105,14 @@ class ControlPlane:
                 clock=self._clock,
                 ids=self._ids,
                 authenticator=Credentials({self.token: ADMIN}),
+                admission=self._admission,
                 without_admission=self._without_admission,
+                resolver=self._resolver,
                 service_cidr=self._service_cidr,
                 plain=standard(metrics, aggregated_discovery=self._aggregated_discovery),
                 observer=metrics,
             )
+            stack.callback(self._server.services.close)
             await self._server.start()
             if not isinstance(self._given, str) or self._given.startswith("etcd:"):
                 # Others may write definitions to it as well.
@@ -127,6 +141,11 @@ class ControlPlane:
         if self._server is None:
             raise RuntimeError("this control plane is not running: use it inside `async with`")
         return self._server
+
+    @property
+    def webhook_services(self) -> ServiceResolver:
+        """Where the services are that webhooks refer to; may be changed while it runs."""
+        return self._resolver
 
     @property
     def token(self) -> str:

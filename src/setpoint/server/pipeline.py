@@ -24,6 +24,7 @@ from setpoint.server import bootstrap, builtin
 from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.order import plugins
+from setpoint.server.admission.service_resolver import ServiceResolver
 from setpoint.server.answer import error_answer
 from setpoint.server.authentication.credentials import Trusting
 from setpoint.server.authentication.impersonation import PREFIX, Impersonation
@@ -99,7 +100,7 @@ class Server:
     """An API server over a store. Call `start` once, then the server itself with each request.
 
     `admission` are plugins besides the server's own, and `without_admission` the names of those of its own that it
-    does without. `service_cidr` are the addresses for Services.
+    does without. `resolver` knows the services that webhooks refer to. `service_cidr` are the addresses for Services.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class Server:
         authorizer: Authorizer | None = None,
         admission: Sequence[Plugin] = (),
         without_admission: Collection[str] = (),
+        resolver: ServiceResolver | None = None,
         service_cidr: str = SERVICE_CIDR,
         plain: Sequence[Plain] = (),
         observer: Observer | None = None,
@@ -135,6 +137,7 @@ class Server:
             authorizer=authorization.authorizer,
             reactions=(definitions, authorization.aggregation),
             service_cidr=service_cidr,
+            resolver=resolver or ServiceResolver(),
         )
         self.services.authenticator.attach(self.services)
         self._impersonation = Impersonation()

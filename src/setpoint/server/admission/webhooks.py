@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 def question(context: Context, operation: Operation, target: Resource) -> AdmissionRequest:
-    """What somebody is asked about an operation, in the version of a resource."""
+    """What somebody is asked about an operation, in the version of a resource. It shares the operation's objects."""
     user, resource, subresource = context.user, operation.resource, operation.subresource
     return AdmissionRequest(
         uid=context.services.ids.uid(),

@@ -1,0 +1,112 @@
+"""Admission by plain Python functions in the server's process: what a webhook decides, without the way there.
+
+A function takes an `AdmissionRequest` and gives an `AdmissionResponse`; it may be `async`. It is asked where the
+webhooks of its phase are, about what its rules name as theirs do, sees copies as they do, and what it says is passed
+on in the same words: the same function behind a URL behaves the same.
+"""
+
+import dataclasses
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from setpoint.objects.errors import APIError, InternalError
+from setpoint.objects.tree import Object, copy
+from setpoint.server.admission import changed
+from setpoint.server.admission.matching import Criteria, is_exempt
+from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse
+from setpoint.server.admission.webhooks import note, patched, question, refusal
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+Decide: TypeAlias = Callable[[AdmissionRequest], AdmissionResponse | Awaitable[AdmissionResponse]]
+
+_log = logging.getLogger(__name__)
+
+
+def rule(
+    resources: Sequence[str],
+    *,
+    groups: Sequence[str] = ("*",),
+    versions: Sequence[str] = ("*",),
+    operations: Sequence[str] = (CREATE, UPDATE),
+) -> Object:
+    """A rule as webhooks have them: operations on resources, or on subresources of theirs (`pods/status`, `*/*`)."""
+    return {
+        "resources": list(resources),
+        "apiGroups": list(groups),
+        "apiVersions": list(versions),
+        "operations": list(operations),
+    }
+
+
+class AdmissionFunction(Plugin):
+    """What functions of both phases share. `match` may hold what else a webhook can match by: `matchPolicy`,
+    `namespaceSelector`, `objectSelector`."""
+
+    def __init__(self, name: str, decide: Decide, rules: Sequence[Object], match: Object | None = None) -> None:
+        self.name = name
+        self._decide = decide
+        self._criteria = Criteria.of_webhook({"matchPolicy": "Equivalent", **(match or {}), "rules": list(rules)})
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        below = ("", *resource.subresources)
+        return not is_exempt(resource) and any(self._criteria.may_match(resource, verb, name) for name in below)
+
+    async def ask(
+        self, context: Context, operation: Operation, target: Resource
+    ) -> tuple[AdmissionRequest, AdmissionResponse]:
+        """What the function was asked, and its answer. Raises what refuses the request."""
+        asked = question(context, operation, target)
+        try:
+            # With copies: whoever changes what it was shown changes nothing, as behind a URL.
+            shown = dataclasses.replace(asked, object=copy(asked.object), old_object=copy(asked.old_object))
+            answer = self._decide(shown)
+            response = await answer if inspect.isawaitable(answer) else answer
+        except APIError:
+            raise
+        except Exception as error:
+            _log.exception("admission function %s failed", self.name)
+            raise InternalError.of(
+                f'admission function "{self.name}" failed: {type(error).__name__}: {error}'
+            ) from None
+        note(context, self.name, response)
+        if not response.allowed:
+            raise refusal(self.name, response.status)
+        return asked, response
+
+
+class ValidatingFunction(AdmissionFunction):
+    """A function that may refuse, as a validating webhook."""
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        target = await self._criteria.match(context, operation)
+        if target is not None:
+            await self.ask(context, operation, target)
+
+
+class MutatingFunction(AdmissionFunction):
+    """A function that may change the object too, as a mutating webhook. With `again` it is asked once more when the
+    object changed after it (`reinvocationPolicy: IfNeeded`)."""
+
+    def __init__(
+        self, name: str, decide: Decide, rules: Sequence[Object], match: Object | None = None, *, again: bool = False
+    ) -> None:
+        super().__init__(name, decide, rules, match)
+        self._again = again
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        if operation.is_reinvoked and operation.remembered.get(self.name, operation.object) == operation.object:
+            return
+        target = await self._criteria.match(context, operation)
+        if target is None:
+            return
+        asked, response = await self.ask(context, operation, target)
+        if response.patch:
+            tree = patched(self.name, response, asked.object)
+            if changed.replace(context, operation, tree, target):
+                operation.reinvoke = True
+        if self._again:
+            operation.remembered[self.name] = copy(operation.object)
