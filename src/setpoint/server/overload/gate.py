@@ -183,12 +183,13 @@ class Gate:
         self._busy[level] = None
         if self._expiring is None:
             self._expiring = loop.create_task(self._expire())
+        # There may be a seat for this flow where there was none for those who wait already.
+        self._dispatch()
         try:
             seated = await waiter.seated
         except asyncio.CancelledError:
             if waiter.seated.cancelled():
-                flow.queue.remove(waiter)
-                level.left_queue(flow)
+                level.leave_queue(waiter)
                 flow.tally.reject("cancelled")
             elif waiter.seated.result():
                 self.leave(flow)
@@ -213,9 +214,8 @@ class Gate:
                     await self._clock.sleep(left)
                     continue
                 self._waiters.popleft()
-                waiter.flow.queue.popleft()
                 if waiter.flow.level is not None:
-                    waiter.flow.level.left_queue(waiter.flow)
+                    waiter.flow.level.leave_queue(waiter)
                 waiter.seated.set_result(False)
         finally:
             self._expiring = None

@@ -134,17 +134,21 @@ class Level:
                 flow.is_queued = False
                 continue
             self.queues.append(flow)
-            if flow.executing < self.most_of_one:
-                waiter = flow.queue.popleft()
-                self.left_queue(flow)
-                return waiter
+            while flow.queue and flow.executing < self.most_of_one:
+                waiter = flow.queue[0]
+                self.leave_queue(waiter)
+                if not waiter.seated.done():  # it may have been cancelled just now
+                    return waiter
         return None
 
-    def left_queue(self, flow: "Flow") -> None:
-        """One of a flow waits no longer."""
-        self.waiting -= 1
-        self.pool.waiting -= 1
-        flow.tally.waiting -= 1
+    def leave_queue(self, waiter: "Waiter") -> None:
+        """Lets a request wait no longer, if it does."""
+        flow = waiter.flow
+        if waiter in flow.queue:
+            flow.queue.remove(waiter)
+            self.waiting -= 1
+            self.pool.waiting -= 1
+            flow.tally.waiting -= 1
 
 
 class Flow:
