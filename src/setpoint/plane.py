@@ -17,7 +17,8 @@ from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.service_resolver import ServiceError, ServiceResolver
-from setpoint.server.authentication.credentials import Credentials
+from setpoint.server.authentication.assembly import assemble
+from setpoint.server.authentication.settings import AuthenticationSettings
 from setpoint.server.authentication.users import ADMIN
 from setpoint.server.exchange import Handler, Peer, Request, Response
 from setpoint.server.http import files
@@ -32,6 +33,7 @@ from setpoint.store.contract import Store
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from setpoint.client.client import Client
     from setpoint.server.http.identity import Identity
     from setpoint.server.http.listener import Listener
     from setpoint.server.http.tls import Certificates, Provided
@@ -49,8 +51,8 @@ class ControlPlane:
 
     `store` is a store, which stays open afterwards, or says which one to open: `memory`, `sqlite:PATH` or `etcd:URL`.
     `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
-    nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
-    the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
+    nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `authentication`
+    says who else is known, and how. `service_cidr` are the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
     writes besides its own; `without_admission` are the names of admission plugins to do without. `webhook_services`
     says where the services are that webhooks refer to: `{"namespace/name": "host:port"}`. Without
     `aggregated_discovery` clients are told group by group what there is, as by older servers.
@@ -65,6 +67,7 @@ class ControlPlane:
         clock: Clock | None = None,
         ids: Ids | None = None,
         limits: Limits | None = None,
+        authentication: AuthenticationSettings | None = None,
         service_cidr: str = SERVICE_CIDR,
         admission: Sequence[Plugin] = (),
         without_admission: Collection[str] = (),
@@ -78,6 +81,7 @@ class ControlPlane:
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
         self._limits = limits
+        self._authentication = authentication or AuthenticationSettings()
         self._service_cidr = _network(service_cidr)
         self._admission = admission
         self._without_admission = without_admission
@@ -100,11 +104,14 @@ class ControlPlane:
                 store = await open_store(store, self._clock, self._ids)
                 stack.push_async_callback(store.close)
             metrics = Metrics()
+            authentication = assemble(self._authentication, {self.token: ADMIN}, self._clock, self._data)
+            stack.callback(authentication.close)
             self._server = Server(
                 store,
                 clock=self._clock,
                 ids=self._ids,
-                authenticator=Credentials({self.token: ADMIN}),
+                authenticator=authentication.credentials,
+                issuer=authentication.issuer,
                 admission=self._admission,
                 without_admission=self._without_admission,
                 resolver=self._resolver,
@@ -115,8 +122,11 @@ class ControlPlane:
             stack.callback(self._server.services.close)
             await self._server.start()
             if not isinstance(self._given, str) or self._given.startswith("etcd:"):
-                # Others may write definitions to it as well.
-                following = asyncio.create_task(self._server.services.definitions.follow())
+                # Others may write to it as well: definitions, roles, policies.
+                services = self._server.services
+                services.views.shared = True
+                stack.callback(services.views.close)
+                following = asyncio.create_task(services.definitions.follow())
                 stack.callback(following.cancel)
             self._stack = stack.pop_all()
         return self
@@ -132,6 +142,16 @@ class ControlPlane:
     def handler(self) -> Handler:
         """Answers requests of this process; whoever asks without credentials is the administrator."""
         return self._handle
+
+    def client(self, *, token: str = "", field_manager: str = "") -> "Client":
+        """A client in this process, without sockets. Without a token it is the administrator's."""
+        from setpoint.client.client import Client
+        from setpoint.client.options import Options
+        from setpoint.server.local import LocalTransport
+
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        transport = LocalTransport(self._started, {**headers, "user-agent": "setpoint"})
+        return Client(transport, clock=self._clock, options=Options(field_manager=field_manager))
 
     async def _handle(self, request: Request) -> Response:
         return await self._started(request._replace(peer=_IN_PROCESS))

@@ -1,0 +1,145 @@
+"""Discovery: which resources a server has, from its aggregated documents or, on older ones, one for each version."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from setpoint.client.transport import Answer, Call
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.tree import Object
+
+AGGREGATED = (
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+)
+TIMEOUT_SECONDS = 32.0
+
+
+class APIResource(NamedTuple):
+    """A resource that a server has."""
+
+    gvk: GroupVersionKind
+    plural: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    singular: str = ""
+    subresources: tuple[str, ...] = ()
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return self.gvk.group_version
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Where the resource, an object of it or something below that is served. Names are percent-encoded already."""
+        gvk = self.gvk
+        start = f"/apis/{gvk.group}/{gvk.version}" if gvk.group else f"/api/{gvk.version}"
+        scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        tail = f"/{name}" if name else ""
+        return f"{start}{scope}/{self.plural}{tail}" + (f"/{subresource}" if subresource else "")
+
+
+class Group(NamedTuple):
+    """A group of a server: its versions, the preferred one first, and the resources of each."""
+
+    name: str
+    versions: tuple[str, ...]
+    resources: dict[str, tuple[APIResource, ...]]
+
+
+def root_calls() -> tuple[Call, Call]:
+    """What is asked first: the core group, and all others."""
+    headers = {"accept": AGGREGATED}
+    return Call("GET", "/api", (), headers, timeout=TIMEOUT_SECONDS), Call(
+        "GET", "/apis", (), headers, timeout=TIMEOUT_SECONDS
+    )
+
+
+def version_call(version: GroupVersion) -> Call:
+    """What asks for the resources of one version."""
+    path = f"/apis/{version}" if version.group else f"/api/{version}"
+    return Call("GET", path, (), {"accept": "application/json"}, timeout=TIMEOUT_SECONDS)
+
+
+def group_call(name: str) -> Call:
+    """What asks for the versions of one group."""
+    headers = {"accept": "application/json"}
+    return Call("GET", f"/apis/{name}" if name else "/api", (), headers, timeout=TIMEOUT_SECONDS)
+
+
+def is_aggregated(answer: Answer) -> bool:
+    """Whether an answer has the resources too."""
+    return "as=APIGroupDiscoveryList" in answer.headers.get("content-type", "")
+
+
+def aggregated_groups(answer: Answer) -> list[Group]:
+    """The groups in an aggregated answer."""
+    found = []
+    for item in _items(msgspec.json.decode(answer.body), "items"):
+        name = item.get("metadata", {}).get("name", "")
+        resources: dict[str, tuple[APIResource, ...]] = {}
+        for version in _items(item, "versions"):
+            gv = GroupVersion(name, version.get("version", ""))
+            resources[gv.version] = tuple(_aggregated(gv, each) for each in _items(version, "resources"))
+        found.append(Group(name, tuple(resources), resources))
+    return found
+
+
+def _aggregated(gv: GroupVersion, item: Object) -> APIResource:
+    kind = item.get("responseKind") or {}
+    gvk = GroupVersionKind(kind.get("group") or gv.group, kind.get("version") or gv.version, kind.get("kind") or "")
+    return APIResource(
+        gvk,
+        item.get("resource", ""),
+        item.get("scope") == "Namespaced",
+        tuple(item.get("verbs") or ()),
+        tuple(item.get("shortNames") or ()),
+        tuple(item.get("categories") or ()),
+        item.get("singularResource", ""),
+        tuple(each.get("subresource", "") for each in _items(item, "subresources")),
+    )
+
+
+def group_versions(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
+    """The groups and their versions in an answer that names no more than these: `/api`, `/apis` or one group."""
+    tree = msgspec.json.decode(answer.body)
+    if tree.get("kind") == "APIVersions":
+        return [("", tuple(tree.get("versions") or ()))]
+    groups = _items(tree, "groups") if tree.get("kind") == "APIGroupList" else [tree]
+    found = []
+    for group in groups:
+        preferred = (group.get("preferredVersion") or {}).get("version", "")
+        versions = [version.get("version", "") for version in _items(group, "versions")]
+        versions.sort(key=lambda version: version != preferred)
+        found.append((group.get("name", ""), tuple(versions)))
+    return found
+
+
+def version_resources(gv: GroupVersion, answer: Answer) -> tuple[APIResource, ...]:
+    """The resources in the document of one version."""
+    items = _items(msgspec.json.decode(answer.body), "resources")
+    below: dict[str, list[str]] = {}
+    for item in items:
+        plural, slash, subresource = item.get("name", "").partition("/")
+        if slash:
+            below.setdefault(plural, []).append(subresource)
+    return tuple(
+        APIResource(
+            GroupVersionKind(item.get("group") or gv.group, item.get("version") or gv.version, item.get("kind", "")),
+            item["name"],
+            bool(item.get("namespaced")),
+            tuple(item.get("verbs") or ()),
+            tuple(item.get("shortNames") or ()),
+            tuple(item.get("categories") or ()),
+            item.get("singularName", ""),
+            tuple(below.get(item["name"], ())),
+        )
+        for item in items
+        if "/" not in item.get("name", "/")
+    )
+
+
+def _items(tree: Any, name: str) -> Iterable[Any]:
+    return (tree.get(name) or ()) if isinstance(tree, dict) else ()

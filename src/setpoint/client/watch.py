@@ -1,0 +1,86 @@
+"""Watching: what a server sends of a watch, line by line, and the events in it."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from setpoint.client.kinds import KindRef
+from setpoint.client.transport import Stream, TransportError
+from setpoint.objects.status import from_status
+from setpoint.objects.tree import Object
+
+T = TypeVar("T")
+
+ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+# No object is larger; a line that is would only fill the memory.
+MAX_LINE_BYTES = 64 << 20
+
+
+class RawEvent(msgspec.Struct, gc=False):
+    """An event whose object is not decoded yet."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class WatchEvent(NamedTuple, Generic[T]):
+    """Something that happened: ADDED, MODIFIED or DELETED, or a BOOKMARK that tells how far the watch has come."""
+
+    type: str
+    object: T
+    resource_version: str
+    # Whether this bookmark ends the events of what was there when the watch began.
+    ends_initial: bool = False
+
+
+_decode_event = msgspec.json.Decoder(RawEvent).decode
+_decode = msgspec.json.Decoder().decode
+
+
+async def lines(stream: Stream) -> AsyncIterator[bytes]:
+    """The lines of a stream. What follows the last line break was cut off and is no line."""
+    rest: list[bytes] = []
+    size = 0
+    async for piece in stream:
+        if b"\n" not in piece:
+            rest.append(piece)
+            size += len(piece)
+            if size > MAX_LINE_BYTES:
+                raise TransportError(f"an event is larger than {MAX_LINE_BYTES} bytes", sent=True)
+            continue
+        first, *more = piece.split(b"\n")
+        if rest:
+            rest.append(first)
+            first = b"".join(rest)
+        if first.strip():
+            yield first
+        for line in more[:-1]:
+            if line.strip():
+                yield line
+        rest = [more[-1]] if more[-1] else []
+        size = len(more[-1])
+
+
+async def raw_events(stream: Stream) -> AsyncIterator[RawEvent]:
+    """The events of a watch. An ERROR is raised as the error of the API that it is."""
+    async for line in lines(stream):
+        try:
+            event = _decode_event(line)
+        except msgspec.DecodeError as error:
+            raise TransportError(f"the watch sent what is no event: {error}", sent=True) from None
+        if event.type == ERROR:
+            raise from_status(_decode(event.object), 500)
+        yield event
+
+
+def read_event(event: RawEvent, kind: KindRef) -> WatchEvent[Any]:
+    """An event with its object."""
+    tree: Object = _decode(event.object)
+    metadata = tree.get("metadata") or {}
+    version = metadata.get("resourceVersion", "")
+    if event.type == BOOKMARK:
+        ends = (metadata.get("annotations") or {}).get(INITIAL_EVENTS_END) == "true"
+        return WatchEvent(BOOKMARK, tree, version, ends)
+    return WatchEvent(event.type, kind.read(tree), version)
