@@ -51,8 +51,8 @@ class ControlPlane:
 
     `store` is a store, which stays open afterwards, or says which one to open: `memory`, `sqlite:PATH` or `etcd:URL`.
     `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
-    nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `authentication`
-    says who else is known, and how. `service_cidr` are the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
+    nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
+    the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
     writes besides its own; `without_admission` are the names of admission plugins to do without. `webhook_services`
     says where the services are that webhooks refer to: `{"namespace/name": "host:port"}`. Without
     `aggregated_discovery` clients are told group by group what there is, as by older servers.
@@ -74,7 +74,7 @@ class ControlPlane:
         webhook_services: Mapping[str, str] | None = None,
         aggregated_discovery: bool = True,
     ) -> None:
-        """Raises PlaneError."""
+        """`authentication` says who is known beside the administrator, and how. Raises PlaneError."""
         self._given = store
         self._data = _data_directory(store, data)
         self._token = token

@@ -53,11 +53,26 @@ def test_auth_whoami_names_the_user(kubectl: Kubectl) -> None:
     assert "system:masters" in kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.groups}")
 
 
+def test_create_token_gives_one_that_is_the_service_account(kubectl: Kubectl) -> None:
+    if kubectl.minor < 28:
+        pytest.skip(f"kubectl 1.{kubectl.minor} creates no tokens, or asks for a version that is gone")
+    kubectl("create", "serviceaccount", "robot")
+    token = kubectl("create", "token", "robot", "--duration=20m").strip()
+    user = kubectl("auth", "whoami", f"--token={token}", "-o", "jsonpath={.status.userInfo.username}")
+    assert user.endswith(":robot")
+    assert user.startswith("system:serviceaccount:")
+    other = kubectl("create", "token", "robot", "--audience=vault").strip()
+    assert "must be logged in" in kubectl.refused("get", "cm", f"--token={other}")
+
+
 def test_a_token_that_cannot_be_had_is_refused_in_words(kubectl: Kubectl) -> None:
     if kubectl.minor < 24:
         pytest.skip(f"kubectl 1.{kubectl.minor} creates no tokens")
     kubectl("create", "serviceaccount", "robot")
-    assert "this server issues no tokens for service accounts" in kubectl.refused("create", "token", "robot")
+    bound = ("--bound-object-kind=Secret", "--bound-object-name=none")
+    assert 'secrets "none" not found' in kubectl.refused("create", "token", "robot", *bound)
+    said = kubectl.refused("create", "token", "robot", "--duration=1m")
+    assert "may not specify a duration less than 10 minutes" in said
     assert 'serviceaccounts "nobody" not found' in kubectl.refused("create", "token", "nobody")
 
 

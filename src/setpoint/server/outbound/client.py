@@ -78,13 +78,23 @@ class Client:
 
     async def post(self, endpoint: Endpoint, body: bytes, *, timeout: float, query: str = "") -> Answer:
         """Sends JSON, and gives whatever the server answers. Raises CallFailed, or AuthoritiesError."""
+        headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        return await self._exchange("POST", endpoint, query, headers, body, timeout)
+
+    async def get(self, endpoint: Endpoint, *, timeout: float) -> Answer:
+        """Gives whatever the server answers. Raises CallFailed, or AuthoritiesError."""
+        return await self._exchange("GET", endpoint, urlsplit(endpoint.url).query, "", b"", timeout)
+
+    async def _exchange(
+        self, method: str, endpoint: Endpoint, query: str, headers: str, body: bytes, timeout: float
+    ) -> Answer:
         split = urlsplit(endpoint.url)
         path = split.path or "/"
         target = f"{path}?{query}" if query else path
         shown = f"{split.scheme}://{split.netloc}{target}"
         head = (
-            f"POST {target} HTTP/1.1\r\nHost: {split.netloc}\r\nUser-Agent: setpoint\r\nAccept: application/json\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"{method} {target} HTTP/1.1\r\nHost: {split.netloc}\r\nUser-Agent: setpoint\r\n"
+            f"Accept: application/json\r\n{headers}\r\n"
         )
         call = _Call(self, endpoint, split.scheme == "https", split.hostname or "", split.port)
         try:
@@ -92,11 +102,11 @@ class Client:
         except TimeoutError:
             if call.has_head:
                 raise failure.in_body(failure.DEADLINE) from None
-            raise failure.before_answer("POST", shown, failure.DEADLINE) from None
+            raise failure.before_answer(method, shown, failure.DEADLINE) from None
         except Broken as broken:
             if broken.has_head:
                 raise failure.in_body(broken.why) from None
-            raise failure.before_answer("POST", shown, broken.why) from None
+            raise failure.before_answer(method, shown, broken.why) from None
 
     def close(self) -> None:
         """Ends all connections, and with them the calls that are under way; there will be no others."""
