@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
 from setpoint.client.transport import Answer, Call, Stream, TransportError
-from setpoint.server.exchange import Frame, Handler, Peer, Request, Response
+from setpoint.server.exchange import LISTED, Frame, Handler, Peer, Request, Response
 from setpoint.server.exchange import Stream as ServedStream
 
 # How much of a stream may wait before its reader counts as too slow, and how much makes a busy writer wait.
@@ -63,7 +63,7 @@ class LocalTransport:
             raise TransportError("the client is closed", sent=False)
         headers = dict(self._headers)
         for name, value in call.headers.items():
-            headers[name] = value if isinstance(value, str) else ", ".join(value)
+            headers[name] = value if isinstance(value, str) else _joint(name).join(value)
         request = Request(call.method, call.path, urlencode(call.query), headers, call.body, _PEER)
         if call.timeout is None:
             return await self._handler(request)
@@ -72,6 +72,11 @@ class LocalTransport:
                 return await self._handler(request)
         except TimeoutError:
             raise TransportError(f"the server did not answer within {call.timeout:g} s", sent=True) from None
+
+
+def _joint(name: str) -> str:
+    """What stands between the values of a header that has several."""
+    return "\n" if name.startswith(LISTED) else ", "
 
 
 def _answer(response: Response, body: bytes) -> Answer:
