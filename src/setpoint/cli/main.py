@@ -11,6 +11,7 @@ _COMMANDS = {
     "crd": "setpoint.cli.crd:crd",
     "envtest-assets": "setpoint.cli.envtest:envtest_assets",
     "serve": "setpoint.cli.serve:serve",
+    "user": "setpoint.cli.user:user",
 }
 
 

@@ -48,7 +48,7 @@ def kubeconfig(
 
 def is_ours(text: str) -> bool:
     """Whether a file that holds this text may be replaced without losing what somebody else wrote."""
-    return not text.strip() or text.startswith(MARK)
+    return not text.strip() or text.startswith((MARK, KEPT))
 
 
 def _base64(data: bytes) -> str:

@@ -9,6 +9,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from setpoint.objects.clock import Clock
@@ -16,6 +17,7 @@ from setpoint.server.certificates import KUBERNETES_NAMES, Authority, Certificat
 from setpoint.server.http import files
 from setpoint.server.http.tls import server_context
 
+_AUTHORITY = "authority.pem"
 _END = b"-----END CERTIFICATE-----\n"
 
 
@@ -26,6 +28,18 @@ def token(directory: Path | None) -> str:
         return made
     _prepare(directory)
     return files.write_once(directory / "admin.token", made.encode()).decode("ascii", "replace").strip() or made
+
+
+def kept_authority(directory: Path, now: datetime) -> Authority:
+    """The authority that is kept in a directory. Raises OSError, or CertificateError if it cannot be used."""
+    path = directory / _AUTHORITY
+    try:
+        authority = Authority(_parted(path.read_bytes()))
+    except CertificateError as error:
+        raise CertificateError(f"{path}: {error}. Move it away to have a new authority made") from error
+    if authority.expires <= now:
+        raise CertificateError(f"{path}: the authority has expired. Move it away to have a new one made")
+    return authority
 
 
 class Identity:
@@ -60,15 +74,10 @@ class Identity:
         now = self._clock.now()
         if self._directory is None:
             return Authority.create(now)
-        path = self._directory / "authority.pem"
+        path = self._directory / _AUTHORITY
         if not path.exists():
             files.write_once(path, _joined(Authority.create(now).pair))
-        try:
-            authority = Authority(_parted(path.read_bytes()))
-        except CertificateError as error:
-            raise CertificateError(f"{path}: {error}. Move it away to have a new authority made") from error
-        if authority.expires <= now:
-            raise CertificateError(f"{path}: the authority has expired. Move it away to have a new one made")
+        authority = kept_authority(self._directory, now)
         public = self._directory / "ca.crt"
         if not public.exists() or public.read_bytes() != authority.pair.certificate:
             files.write(public, authority.pair.certificate, 0o644)

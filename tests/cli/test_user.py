@@ -1,0 +1,111 @@
+"""`setpoint user`: a kubeconfig for somebody, good at the server whose authority signed it."""
+
+import asyncio
+import base64
+import json
+import ssl
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from cryptography import x509
+from tests.server.http.edge import Client
+
+from setpoint.cli.main import main
+from setpoint.objects.clock import SystemClock
+from setpoint.plane import ControlPlane
+from setpoint.server.http.identity import Identity
+
+REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+def made(*arguments: str) -> Any:
+    """The kubeconfig that the command prints."""
+    done = CliRunner().invoke(main, ["user", *arguments])
+    assert done.exit_code == 0, done.output
+    return yaml.safe_load(done.output)
+
+
+def refused(*arguments: str) -> str:
+    done = CliRunner().invoke(main, ["user", *arguments])
+    assert done.exit_code != 0
+    assert "Traceback" not in done.output
+    return done.output
+
+
+def certificate(config: Any) -> x509.Certificate:
+    data = base64.b64decode(config["users"][0]["user"]["client-certificate-data"])
+    return x509.load_pem_x509_certificate(data)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The directory of a server that has been started once, without a kubeconfig in it."""
+    Identity([], SystemClock(), tmp_path / "data")
+    return tmp_path / "data"
+
+
+def test_who_has_the_kubeconfig_is_the_user_at_the_server(tmp_path: Path) -> None:
+    async def scenario() -> Any:
+        async with ControlPlane(data=tmp_path) as plane:
+            await plane.listen()
+            plane.write_kubeconfig(tmp_path / "kubeconfig")
+            config = await asyncio.to_thread(
+                made, "jane", "--group", "dev", "--group", "system:masters", "--data", str(tmp_path)
+            )
+            assert config["clusters"][0]["cluster"]["server"] == plane.url
+            user = config["users"][0]["user"]
+            authority = base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+            context = ssl.create_default_context(cadata=authority)
+            pair = tmp_path / "pair.pem"
+            pair.write_bytes(
+                base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"])
+            )
+            context.load_cert_chain(pair)
+            host, _, port = plane.url.removeprefix("https://").rpartition(":")
+            client = Client(*await asyncio.open_connection(host, int(port), ssl=context))
+            review = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode()
+            answer = await client.ask(REVIEWS, "POST", review, "Content-Type: application/json\r\n")
+            client.writer.close()
+            return json.loads(answer.body)["status"]["userInfo"]
+
+    found = asyncio.run(scenario())
+    assert (found["username"], found["groups"]) == ("jane", ["dev", "system:masters", "system:authenticated"])
+
+
+def test_it_is_good_for_as_long_as_was_asked_for(data: Path) -> None:
+    address = ("--data", str(data), "--server", "https://plane:6443")
+    now = datetime.now(UTC)
+    short = certificate(made("jane", "--for", "90m", *address)).not_valid_after_utc
+    assert abs(short - now - timedelta(minutes=90)) < timedelta(minutes=2)
+    year = certificate(made("jane", *address)).not_valid_after_utc
+    assert abs(year - now - timedelta(days=365)) < timedelta(minutes=2)
+
+
+def test_a_file_is_for_our_own_user_alone_and_nobody_elses_is_overwritten(data: Path, tmp_path: Path) -> None:
+    address, path = ("--data", str(data), "--server", "https://plane:6443"), tmp_path / "jane.kubeconfig"
+    for _ in range(2):
+        done = CliRunner().invoke(main, ["user", "jane", *address, "-o", str(path)])
+        assert done.exit_code == 0, done.output
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert yaml.safe_load(path.read_text())["users"][0]["name"] == "jane"
+    other = tmp_path / "config"
+    other.write_text("apiVersion: v1\nkind: Config\n")
+    assert "holds what is not ours; it is left as it is" in refused("jane", *address, "-o", str(other))
+    assert other.read_text() == "apiVersion: v1\nkind: Config\n"
+    assert "No such file or directory" in refused("jane", *address, "-o", str(tmp_path / "none" / "config"))
+
+
+def test_what_is_missing_is_named_with_the_remedy(data: Path, tmp_path: Path) -> None:
+    where = ("--server", "https://plane:6443")
+    assert "holds no authority: name the directory" in refused("jane", "--data", str(tmp_path / "no"), *where)
+    assert "say so with --server https://HOST:PORT" in refused("jane", "--data", str(data))
+    assert "--for soon: time: invalid duration" in refused("jane", "--data", str(data), *where, "--for", "soon")
+    assert "--for 0s: it should be more than nothing" in refused("jane", "--data", str(data), *where, "--for", "0s")
+    assert "1 to 64 characters" in refused("x" * 65, "--data", str(data), *where)
+    (data / "authority.pem").write_text("nonsense")
+    assert "Move it away" in refused("jane", "--data", str(data), *where)
