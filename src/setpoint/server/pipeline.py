@@ -24,6 +24,7 @@ from setpoint.server import bootstrap, builtin
 from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.order import plugins
+from setpoint.server.admission.policies.status import PolicyStatus
 from setpoint.server.admission.service_resolver import ServiceResolver
 from setpoint.server.answer import error_answer
 from setpoint.server.authentication.credentials import Trusting
@@ -135,7 +136,7 @@ class Server:
             authenticator=authenticator or Trusting(),
             issuer=issuer or Issuer(),
             authorizer=authorization.authorizer,
-            reactions=(definitions, authorization.aggregation),
+            reactions=(definitions, authorization.aggregation, PolicyStatus()),
             service_cidr=service_cidr,
             resolver=resolver or ServiceResolver(),
         )

@@ -6,7 +6,8 @@ the size of a request, lets each value have.
 """
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -86,23 +87,30 @@ class Declaration:
         self.keys: tuple[str, ...] = ()
 
 
-def declare(schema: Schema, *, root: bool, name: str = "selfType0") -> Declaration | None:
-    """The declaration of a schema node, or None if expressions cannot see it; `root` marks the root of a resource."""
-    found = _declare(schema, root=root, name=name)
+Refer: TypeAlias = Callable[[str], Declaration | None]
+
+
+def declare(schema: Schema, *, root: bool, name: str = "selfType0", refer: Refer | None = None) -> Declaration | None:
+    """The declaration of a schema node, or None if expressions cannot see it; `root` marks the root of a resource.
+
+    `refer` declares what a reference points to; the schemas of custom resources have none."""
+    if schema.ref and refer is not None:
+        return refer(schema.ref)
+    found = _declare(schema, root, name, refer)
     if found is not None:
         found.nullable = schema.nullable
     return found
 
 
-def _declare(schema: Schema, *, root: bool, name: str) -> Declaration | None:
+def _declare(schema: Schema, root: bool, name: str, refer: Refer | None) -> Declaration | None:
     if schema.int_or_string:
         return Declaration(DYN, 1, _max_length(schema, MAX_REQUEST - 2))
     if schema.type == "array":
-        return _declare_list(schema, name)
+        return _declare_list(schema, name, refer)
     if schema.type == "object" or root:
         if isinstance(schema.additional_properties, Schema) and not root:
-            return _declare_map(schema, schema.additional_properties, name)
-        return _declare_object(schema, root, name)
+            return _declare_map(schema, schema.additional_properties, name, refer)
+        return _declare_object(schema, root, name, refer)
     if schema.type == "string":
         return _declare_string(schema)
     simple = {"boolean": (BOOL, 4), "number": (DOUBLE, 1), "integer": (INT, 1)}.get(schema.type)
@@ -129,10 +137,10 @@ def _declare_string(schema: Schema) -> Declaration:
     return declaration
 
 
-def _declare_list(schema: Schema, name: str) -> Declaration | None:
+def _declare_list(schema: Schema, name: str, refer: Refer | None) -> Declaration | None:
     if not isinstance(schema.items, Schema):
         return None
-    elements = declare(schema.items, root=schema.items.embedded_resource, name=f"{name}.@idx")
+    elements = declare(schema.items, root=schema.items.embedded_resource, name=f"{name}.@idx", refer=refer)
     if elements is None:
         return None
     size = (MAX_REQUEST - 2) // (elements.min_size + 1) if schema.max_items is None else max(schema.max_items, 0)
@@ -144,8 +152,8 @@ def _declare_list(schema: Schema, name: str) -> Declaration | None:
     return declaration
 
 
-def _declare_map(schema: Schema, values: Schema, name: str) -> Declaration | None:
-    elements = declare(values, root=values.embedded_resource, name=f"{name}.@elem")
+def _declare_map(schema: Schema, values: Schema, name: str, refer: Refer | None) -> Declaration | None:
+    elements = declare(values, root=values.embedded_resource, name=f"{name}.@elem", refer=refer)
     if elements is None:
         return None
     size = (MAX_REQUEST - 2) // (elements.min_size + 6)
@@ -157,7 +165,7 @@ def _declare_map(schema: Schema, values: Schema, name: str) -> Declaration | Non
     return declaration
 
 
-def _declare_object(schema: Schema, root: bool, name: str) -> Declaration:
+def _declare_object(schema: Schema, root: bool, name: str, refer: Refer | None) -> Declaration:
     properties = with_object_metadata(schema) if root else schema.properties
     declaration = Declaration(struct(name), 2)
     declaration.properties = {} if properties or root else None
@@ -166,7 +174,8 @@ def _declare_object(schema: Schema, root: bool, name: str) -> Declaration:
     for property_name, property_schema in properties.items():
         escaped = escape(property_name)
         field_name = escaped or property_name
-        field = declare(property_schema, root=property_schema.embedded_resource, name=f"{name}.{field_name}")
+        inner_name, is_root = f"{name}.{field_name}", property_schema.embedded_resource
+        field = declare(property_schema, root=is_root, name=inner_name, refer=refer)
         visible = escaped if field is not None else None
         if declaration.properties is not None:
             declaration.properties[property_name] = visible
