@@ -44,6 +44,7 @@ from setpoint.server.overload import objects as flow_control
 from setpoint.server.overload.gate import Gate
 from setpoint.server.overload.measures import GateMeasures
 from setpoint.server.overload.settings import Overload
+from setpoint.server.quota.ledger import Ledger
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo, request_info
 from setpoint.server.resource import CREATE_ONLY, Resource
@@ -149,6 +150,8 @@ class Server:
             self.services.measured.append(GateMeasures(self._gate))
         if auditor is not None:
             self.services.measured.append(auditor)
+        ledger = self.services.ledger = Ledger(self.services, enforced="ResourceQuota" not in without_admission)
+        self.services.reactions = (*self.services.reactions, ledger)
         definitions.attach(self.services)
         authorization.attach(self.services)
 
@@ -240,6 +243,9 @@ class Server:
         await authorizer.prepare(context.user)
         info = asked(context)
         decision = authorizer.decide(context.user, info)
+        if self._auditor is not None:
+            context.annotations["authorization.k8s.io/decision"] = "allow" if decision.allowed else "forbid"
+            context.annotations["authorization.k8s.io/reason"] = decision.reason
         if not decision.allowed:
             raise refusal(context.user, info, decision)
 
