@@ -1,0 +1,240 @@
+"""YAML files into typed structs, for what people configure by hand: every mistake is named, with its line.
+
+The type says it all: the structs of msgspec, with their constraints. Unknown fields, wrong types and values that are
+not allowed are all found in one reading, each with the line, the path of the field, what would be allowed, and what was
+probably meant.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import yaml
+from msgspec import inspect
+
+from setpoint.objects import yamltext
+from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
+from setpoint.objects.tree import Json
+
+T = TypeVar("T")
+
+Path = tuple[str | int, ...]
+
+_MAX_BYTES = 1 << 20
+_MAX_SHOWN = 60
+_BOUNDS = (("ge", "{} or more"), ("gt", "more than {}"), ("le", "{} or less"), ("lt", "less than {}"))
+
+
+class Mistake(NamedTuple):
+    """What is wrong with one field. `where` says whose fault it is: a line of a file, or a flag."""
+
+    where: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in self if part)
+
+
+class Mistakes(ValueError):  # noqa: N818 - it is several
+    """Everything that is wrong with a file."""
+
+    def __init__(self, found: Sequence[Mistake]) -> None:
+        super().__init__("\n".join(map(str, found)))
+        self.found = tuple(found)
+
+
+class Source(NamedTuple):
+    """The tree of a file, and the text that says on which line what is."""
+
+    tree: Json
+    file: str = ""
+    text: str = ""
+
+    def where(self, path: Path) -> str:
+        """The line of a field, or of what is nearest to it."""
+        return f"{self.file}:{_line(self.text, path)}" if self.text.strip() else self.file
+
+
+def read(text: str, file: str) -> Source:
+    """Reads a file that holds one document. Raises Mistakes."""
+    try:
+        documents = list(yamltext.load_all(text, _MAX_BYTES))
+    except (BadRequest, RequestEntityTooLarge) as error:
+        raise Mistakes([_syntax(text, file, error.message)]) from None
+    if len(documents) > 1:
+        raise Mistakes([Mistake(file, "", "there is more than one document: leave out what follows the first ---")])
+    tree, repeated = documents[0] if documents else (None, ())
+    if repeated:
+        raise Mistakes([Mistake(file, "", text) for text in repeated])
+    return Source(tree, file, text)
+
+
+def convert(tree: Json, kind: type[T], where: Callable[[Path], str]) -> T:
+    """A value of a type from a tree; `where` says where a field comes from. Raises Mistakes."""
+    found: list[Mistake] = []
+    made: T = _Reader(where, found).value(tree, inspect.type_info(kind), ())
+    if found:
+        raise Mistakes(found)
+    return made
+
+
+def load(text: str, file: str, kind: type[T]) -> T:
+    """A value of a type from the text of a file. Raises Mistakes."""
+    source = read(text, file)
+    return convert({} if source.tree is None else source.tree, kind, source.where)
+
+
+def path_text(path: Path) -> str:
+    """A path as people write it: `audit.rules[0].level`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def meant(name: str, allowed: Sequence[str]) -> str:
+    """What somebody probably meant, as the end of a message; empty if that is not clear."""
+    from difflib import get_close_matches  # only mistakes need it
+
+    lower = {each.lower(): each for each in allowed}
+    close = get_close_matches(name.lower(), lower, 1, 0.6)
+    return f"; did you mean {lower[close[0]]}?" if close else ""
+
+
+class _Reader:
+    """Walks a tree along its type, and collects what is wrong. What it returns is of use only if nothing was."""
+
+    def __init__(self, where: Callable[[Path], str], found: list[Mistake]) -> None:
+        self._where = where
+        self._found = found
+
+    def value(self, tree: Json, kind: inspect.Type, path: Path) -> Any:
+        if isinstance(kind, inspect.Metadata):
+            kind = kind.type
+        if isinstance(kind, inspect.UnionType):
+            if tree is None:
+                return None
+            [kind] = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
+            return self.value(tree, kind, path)
+        if isinstance(kind, inspect.StructType):
+            return self._struct(tree, kind, path)
+        if isinstance(kind, inspect.ListType | inspect.VarTupleType):
+            return self._list(tree, kind, path)
+        if isinstance(kind, inspect.DictType):
+            return self._dict(tree, kind, path)
+        if isinstance(kind, inspect.LiteralType):
+            return self._literal(tree, kind.values, path)
+        return self._scalar(tree, kind, path)
+
+    def _struct(self, tree: Json, kind: inspect.StructType, path: Path) -> Any:
+        if type(tree) is not dict:
+            return self._wrong(tree, "fields", path)
+        fields = {field.encode_name: field for field in kind.fields}
+        made = {}
+        for name, inner in tree.items():
+            field = fields.get(name)
+            if field is None:
+                allowed = ", ".join(fields)
+                self._note((*path, name), f"there is no such field{meant(name, list(fields))} Allowed are {allowed}")
+            elif inner is not None:
+                made[field.name] = self.value(inner, field.type, (*path, name))
+        for name, field in fields.items():
+            if field.required and tree.get(name) is None:
+                self._note(path, f"{name} is missing")
+        return None if self._found else kind.cls(**made)
+
+    def _list(self, tree: Json, kind: inspect.ListType | inspect.VarTupleType, path: Path) -> Any:
+        if type(tree) is not list:
+            return self._wrong(tree, "a list", path)
+        items = [self.value(item, kind.item_type, (*path, index)) for index, item in enumerate(tree)]
+        if kind.min_length and len(items) < kind.min_length:
+            self._note(path, f"there should be at least {kind.min_length}")
+        return items if isinstance(kind, inspect.ListType) else tuple(items)
+
+    def _dict(self, tree: Json, kind: inspect.DictType, path: Path) -> Any:
+        if type(tree) is not dict:
+            return self._wrong(tree, "names with values", path)
+        return {name: self.value(value, kind.value_type, (*path, name)) for name, value in tree.items()}
+
+    def _literal(self, tree: Json, values: Sequence[Any], path: Path) -> Any:
+        if tree not in values or type(tree) is bool:
+            names = [str(value) for value in values]
+            self._note(path, f"{_shown(tree)} is not allowed{meant(str(tree), names)} Allowed are {', '.join(names)}")
+        return tree
+
+    def _scalar(self, tree: Json, kind: inspect.Type, path: Path) -> Any:
+        if isinstance(kind, inspect.BoolType):
+            return tree if type(tree) is bool else self._wrong(tree, "true or false", path)
+        if isinstance(kind, inspect.StrType):
+            if type(tree) is not str:
+                return self._wrong(tree, "a text (in quotes, where it looks like something else)", path)
+            if kind.pattern is not None:
+                import re
+
+                if not re.search(kind.pattern, tree):
+                    self._note(path, f"{_shown(tree)} does not have the form {kind.pattern}")
+            return tree
+        if isinstance(kind, inspect.IntType | inspect.FloatType):
+            whole = isinstance(kind, inspect.IntType)
+            if type(tree) is not int and (whole or type(tree) is not float):
+                return self._wrong(tree, "a whole number" if whole else "a number", path)
+            self._bounds(tree, kind, path)
+            return tree if whole else float(tree)
+        return tree
+
+    def _bounds(self, tree: Any, kind: inspect.IntType | inspect.FloatType, path: Path) -> None:
+        allowed = [(name, getattr(kind, name), text) for name, text in _BOUNDS if getattr(kind, name) is not None]
+        tests = {"ge": tree.__ge__, "gt": tree.__gt__, "le": tree.__le__, "lt": tree.__lt__}
+        if any(tests[name](type(tree)(bound)) is False for name, bound, _ in allowed):
+            words = " and ".join(text.format(bound) for _, bound, text in allowed)
+            self._note(path, f"{tree} is not allowed: it should be {words}")
+
+    def _wrong(self, tree: Json, wanted: str, path: Path) -> None:
+        self._note(path, f"{_shown(tree)} is not allowed: it should be {wanted}")
+
+    def _note(self, path: Path, message: str) -> None:
+        self._found.append(Mistake(self._where(path), path_text(path), message))
+
+
+def _shown(tree: Json) -> str:
+    text = msgspec.json.encode(tree).decode()
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def _syntax(text: str, file: str, message: str) -> Mistake:
+    """The fault of a text that is no YAML, with the line as editors count it."""
+    try:
+        for _ in yaml.compose_all(text, Loader=yaml.CSafeLoader):
+            pass
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        if mark is not None:
+            return Mistake(f"{file}:{mark.line + 1}", "", f"this is not YAML: {error.problem}")
+    except yaml.YAMLError:
+        pass
+    return Mistake(file, "", message)
+
+
+def _line(text: str, path: Path) -> int:
+    """The line of a field, counted from one; the line of what it would be in where it is not there."""
+    node: Any = yaml.compose(text, Loader=yaml.CSafeLoader)
+    line = node.start_mark.line
+    for part in path:
+        if isinstance(node, yaml.MappingNode) and isinstance(part, str):
+            found = [pair for pair in node.value if pair[0].value == part]
+            if not found:
+                break
+            key, node = found[-1]
+            line = key.start_mark.line
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+            line = node.start_mark.line
+        else:
+            break
+    return int(line) + 1
+
+
+def overlaid(tree: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    """The tree with another value at a path of names."""
+    first, *rest = path
+    inner = tree.get(str(first))
+    changed = overlaid(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value
+    return {**tree, str(first): changed}
