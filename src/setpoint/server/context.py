@@ -16,7 +16,7 @@ from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.views import View, Views
-from setpoint.store.contract import Expect, Store, Write
+from setpoint.store.contract import Expect, Item, Store, Write
 
 if TYPE_CHECKING:
     from setpoint.server.admission.operation import Admission
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from setpoint.server.authorization.authorizer import Authorizer
     from setpoint.server.definitions import Definitions
     from setpoint.server.measure import Measured
+    from setpoint.server.quota.ledger import Ledger
     from setpoint.server.resource import Resource
 
 _NO_QUERY: Mapping[str, Sequence[str]] = {}
@@ -71,7 +72,8 @@ class Reaction(Protocol):
 class Services:
     """What the verbs work with. One for each server; the registry in it is replaced when a definition changes.
 
-    Everything that the server writes goes through `commit` or `transact`, so that its views know of it at once.
+    Everything that the server writes goes through `commit`, `transact` or `persist`, so that its views know of it at
+    once.
     """
 
     store: Store
@@ -91,6 +93,8 @@ class Services:
     service_cidr: str = SERVICE_CIDR
     # Where the services are that webhooks refer to.
     resolver: ServiceResolver = field(default_factory=ServiceResolver, repr=False)
+    # Who keeps the books of quotas; None where nobody does.
+    ledger: "Ledger | None" = field(default=None, repr=False)
     views: Views = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -112,6 +116,8 @@ class Services:
     def close(self) -> None:
         """Ends what the server has under way beside the requests."""
         self.views.close()
+        if self.ledger is not None:
+            self.ledger.close()
         if "webhooks" in self.__dict__:
             self.webhooks.close()
 
@@ -135,6 +141,23 @@ class Services:
         for write in writes:
             self.views.wrote(write.key, write.value, revision)
         return revision
+
+    async def persist(
+        self,
+        resource: "Resource",
+        write: Write,
+        actor: Actor,
+        cause: Cause | None,
+        *,
+        item: Item | None,
+        new: Object | None,
+        subresource: str = "",
+    ) -> int:
+        """Commits what a client wrote: of an item, or of nothing, a new object, or nothing. In the same step it is
+        charged to the quotas that count it. Raises Forbidden where they do not allow it."""
+        if self.ledger is None or not resource.namespaced:
+            return await self.commit(write.key, write.value, write.expect, actor, cause, write.ttl)
+        return await self.ledger.commit(resource, write, actor, cause, item=item, new=new, subresource=subresource)
 
     async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
         """Tells those who follow up writes of the resource."""

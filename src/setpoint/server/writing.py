@@ -22,7 +22,7 @@ from setpoint.server.context import Context, User
 from setpoint.server.kinds.allocation import pool_of
 from setpoint.server.options import WriteOptions
 from setpoint.server.resource import Resource
-from setpoint.store.contract import ABSENT, ExpectationFailed, Item
+from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
 
 # How often a generated name is tried, and how often a patch is applied to what others changed meanwhile.
 NAME_ATTEMPTS = 8
@@ -39,6 +39,14 @@ class Written(NamedTuple):
     body: bytes
     tree: Object
     created: bool = False
+
+
+class Lens(NamedTuple):
+    """How admission sees what is written through an endpoint whose kind is another than that of the object."""
+
+    show: Transform
+    # Gives the object with what became of what was shown of it.
+    put: Callable[[Object, Object], Object]
 
 
 async def create_object(
@@ -103,8 +111,13 @@ async def _store_new(
             if "resourceVersion" in metadata:
                 # As late as the real server says it: an object that is wrong hears of that, and a dry run of nothing.
                 raise BadRequest("resourceVersion should not be set on objects to be created")
-            revision = await services.commit(
-                key, value, ABSENT, context.actor(options.field_manager), context.cause, strategy.ttl(tree)
+            revision = await services.persist(
+                resource,
+                Write(key, value, ABSENT, strategy.ttl(tree)),
+                context.actor(options.field_manager),
+                context.cause,
+                item=None,
+                new=tree,
             )
             break
         except ExpectationFailed as failed:
@@ -207,13 +220,14 @@ async def update_object(
     attempts: int = _MANY_ATTEMPTS,
     uid_is_precondition: bool = True,
     create: Callable[[], Awaitable[Written]] | None = None,
+    lens: Lens | None = None,
 ) -> Written:
     """Changes a stored object.
 
     `transform` makes the new object of a copy of the stored one, which it may use up; it is asked again where somebody
     else has written meanwhile. A resourceVersion or uid in what it gives is a precondition. `managed` says that it
     keeps the managedFields itself. `create` is asked where there is no object. Where the uid is no precondition,
-    another one is a change that is not allowed.
+    another one is a change that is not allowed. Admission sees the object through the lens, if there is one.
     """
     store = context.services.store
     key = resource.storage.key(context.info.namespace, name)
@@ -232,7 +246,7 @@ async def update_object(
         old = resource.item(item)
         new = transform(resource.item(item))
         _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
-        new = await _changed(context, resource, name, new, old, options, subresource, managed)
+        new = await _changed(context, resource, name, new, old, options, subresource, managed, lens)
         value: bytes | None = resource.encode(new)
         if _is_finished(resource, new, old):
             if options.dry_run:
@@ -243,13 +257,14 @@ async def update_object(
         elif options.dry_run:
             return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
         try:
-            revision = await context.services.commit(
-                key,
-                value,
-                item.revision,
+            revision = await context.services.persist(
+                resource,
+                Write(key, value, item.revision, None if value is None else resource.strategy.ttl(new)),
                 context.actor(options.field_manager),
                 context.cause,
-                None if value is None else resource.strategy.ttl(new),
+                item=item,
+                new=None if value is None else new,
+                subresource=subresource,
             )
         except ExpectationFailed as failed:
             item = failed.actual
@@ -303,6 +318,7 @@ async def _changed(
     options: WriteOptions,
     subresource: str,
     managed: bool,
+    lens: Lens | None,
 ) -> Object:
     """The object as it is to be stored: managed, admitted, prepared and found right."""
     services = context.services
@@ -315,18 +331,19 @@ async def _changed(
         context.info.namespace,
         name,
         subresource,
-        new,
-        old,
+        lens.show(new) if lens else new,
+        lens.show(old) if lens else old,
         options.dry_run,
         options.to_json("UpdateOptions"),
     )
     await services.admission.mutate(context, operation)
-    new = operation.object or new
+    if operation.object is not None:
+        new = lens.put(new, operation.object) if lens else operation.object
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
     prepare_for_update(resource, new, old, subresource)
     await _allocate(context, resource, new, old)
     _check_changed(context, resource, name, new, old, subresource)
-    operation.object = new
+    operation.object = lens.show(new) if lens else new
     await services.admission.validate(context, operation)
     return restore_times(old, new)
 

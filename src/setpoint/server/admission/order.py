@@ -21,20 +21,31 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.plugins.always_pull_images import AlwaysPullImages
+from setpoint.server.admission.plugins.certificate_approval import CertificateApproval
+from setpoint.server.admission.plugins.certificate_signing import CertificateSigning
+from setpoint.server.admission.plugins.certificate_subject_restriction import CertificateSubjectRestriction
+from setpoint.server.admission.plugins.cluster_trust_bundle_attest import ClusterTrustBundleAttest
 from setpoint.server.admission.plugins.default_ingress_class import DefaultIngressClass
 from setpoint.server.admission.plugins.default_storage_class import DefaultStorageClass
 from setpoint.server.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from setpoint.server.admission.plugins.deny_privileged_containers import DenyPrivilegedContainers
 from setpoint.server.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
+from setpoint.server.admission.plugins.event_rate_limit import EventRateLimit
 from setpoint.server.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
 from setpoint.server.admission.plugins.limit_pod_hard_anti_affinity_topology import LimitPodHardAntiAffinityTopology
 from setpoint.server.admission.plugins.limit_ranger import LimitRanger
 from setpoint.server.admission.plugins.namespace_auto_provision import NamespaceAutoProvision
 from setpoint.server.admission.plugins.namespace_exists import NamespaceExists
 from setpoint.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from setpoint.server.admission.plugins.owner_references_permission_enforcement import (
+    OwnerReferencesPermissionEnforcement,
+)
 from setpoint.server.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from setpoint.server.admission.plugins.pod_node_selector import PodNodeSelector
 from setpoint.server.admission.plugins.pod_security import PodSecurity
+from setpoint.server.admission.plugins.pod_topology_labels import PodTopologyLabels
 from setpoint.server.admission.plugins.priority import Priority
+from setpoint.server.admission.plugins.resource_quota import ResourceQuota
 from setpoint.server.admission.plugins.runtime_class import RuntimeClass
 from setpoint.server.admission.plugins.service_account import ServiceAccount
 from setpoint.server.admission.plugins.storage_object_in_use_protection import StorageObjectInUseProtection
@@ -53,15 +64,23 @@ _OWN: Sequence[Callable[[], Plugin]] = (
     AlwaysPullImages,
     DenyPrivilegedContainers,
     PodSecurity,
+    PodNodeSelector,
     Priority,
     DefaultTolerationSeconds,
+    EventRateLimit,
     ExtendedResourceToleration,
     DefaultStorageClass,
     StorageObjectInUseProtection,
+    OwnerReferencesPermissionEnforcement,
     PersistentVolumeClaimResize,
     RuntimeClass,
+    CertificateApproval,
+    CertificateSigning,
+    ClusterTrustBundleAttest,
+    CertificateSubjectRestriction,
     DefaultIngressClass,
     DenyServiceExternalIPs,
+    PodTopologyLabels,
 )
 # Here come those that a program registered.
 _LAST: Sequence[Callable[[], Plugin]] = (
@@ -69,6 +88,7 @@ _LAST: Sequence[Callable[[], Plugin]] = (
     MutatingAdmissionWebhook,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionWebhook,
+    ResourceQuota,
 )
 
 OFF_BY_DEFAULT = frozenset(

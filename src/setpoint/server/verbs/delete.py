@@ -16,7 +16,7 @@ from setpoint.server.delete_options import DeleteOptions, delete_options
 from setpoint.server.exchange import Response
 from setpoint.server.resource import Resource
 from setpoint.server.selection import select
-from setpoint.store.contract import ExpectationFailed, Item
+from setpoint.store.contract import ExpectationFailed, Item, Write
 
 
 class Deleted(NamedTuple):
@@ -186,9 +186,8 @@ async def _store(context: Context, resource: Resource, item: Item, tree: Object,
     value = resource.encode(tree)
     revision = item.revision
     if not options.dry_run and value != item.value:
-        revision = await context.services.commit(
-            item.key, value, item.revision, context.actor(), context.cause, resource.strategy.ttl(tree)
-        )
+        write = Write(item.key, value, item.revision, resource.strategy.ttl(tree))
+        revision = await context.services.persist(resource, write, context.actor(), context.cause, item=item, new=tree)
         await context.services.after_write(context, resource, tree)
     return Deleted(tree, resource.encoding.render(resource.encoding.encode(tree), revision), False)
 
@@ -198,7 +197,8 @@ async def _remove(context: Context, resource: Resource, item: Item, options: Del
     tree = resource.item(item)
     revision = item.revision
     if not options.dry_run:
-        revision = await context.services.commit(item.key, None, item.revision, context.actor(), context.cause)
+        write = Write(item.key, None, item.revision)
+        revision = await context.services.persist(resource, write, context.actor(), context.cause, item=item, new=None)
         await context.services.after_delete(context, resource, tree)
     value = item.value if resource.shows(item.value, item.revision) else resource.encoding.encode(tree)
     return Deleted(tree, resource.encoding.render(value, revision), True)

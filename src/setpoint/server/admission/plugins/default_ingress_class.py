@@ -31,6 +31,6 @@ class DefaultIngressClass(Plugin):
         spec = tree.setdefault("spec", {})
         if "ingressClassName" in spec or _OLD_CLASS in meta.annotations(tree):
             return
-        default = default_of((await self._classes.all(context)).values())
+        default = default_of((await self._classes.all(context.services)).values())
         if default is not None:
             spec["ingressClassName"] = default

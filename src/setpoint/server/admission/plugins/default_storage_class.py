@@ -30,6 +30,6 @@ class DefaultStorageClass(Plugin):
             return
         if "storageClassName" in tree["spec"] or BETA_CLASS in meta.annotations(tree):
             return
-        default = default_of((await self._classes.all(context)).values())
+        default = default_of((await self._classes.all(context.services)).values())
         if default is not None:
             tree["spec"]["storageClassName"] = default

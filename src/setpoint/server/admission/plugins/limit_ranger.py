@@ -70,14 +70,14 @@ class LimitRanger(Plugin):
 
     async def mutate(self, context: Context, operation: Operation) -> None:
         if operation.object is not None and is_pods(operation.resource) and _is_asked(operation):
-            for limit_range in (await self._ranges.all(context, operation.namespace)).values():
+            for limit_range in (await self._ranges.all(context.services, operation.namespace)).values():
                 fill_in(operation.object, limit_range)
 
     async def validate(self, context: Context, operation: Operation) -> None:
         if operation.object is None or not _is_asked(operation):
             return
         problems_of = pod_problems if is_pods(operation.resource) else claim_problems
-        for limit_range in (await self._ranges.all(context, operation.namespace)).values():
+        for limit_range in (await self._ranges.all(context.services, operation.namespace)).values():
             problems = [found for limit in limit_range.limits for found in problems_of(operation.object, limit)]
             if problems:
                 raise forbidden(operation, all_of(problems))

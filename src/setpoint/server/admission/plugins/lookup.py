@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from setpoint.objects.tree import Object
-from setpoint.server.context import Context
+from setpoint.server.context import Services
 from setpoint.server.views import View
 
 T = TypeVar("T")
@@ -14,28 +14,39 @@ _NOTHING: Mapping[str, object] = {}
 class Lookup(Generic[T]):
     """The objects of a built-in resource, each in the form that `make` gives it. Belongs to one rule of one server."""
 
-    def __init__(self, group: str, version: str, plural: str, make: Callable[[Object], T]) -> None:
+    def __init__(
+        self,
+        group: str,
+        version: str,
+        plural: str,
+        make: Callable[[Object], T],
+        learned: Callable[[str, str, T | None], None] | None = None,
+    ) -> None:
+        """`learned` is told of each object that comes, changes or goes: its namespace, its name, and what it is now."""
         self._of = group, version, plural
         self._make = make
+        self._learned = learned
         self._view: View[T] | None = None
         # By namespace, and then by name; what has no namespace is below the empty one.
         self._found: dict[str, dict[str, T]] = {}
 
-    async def all(self, context: Context, namespace: str = "") -> Mapping[str, T]:
+    async def all(self, services: Services, namespace: str = "") -> Mapping[str, T]:
         """Those of a namespace by name. The mapping is the view's own: read it, and do not keep it over an `await`."""
         view = self._view
         if view is None:
-            view = self._view = context.services.views.of(*self._of, self._make, self._changed)
+            view = self._view = services.views.of(*self._of, self._make, self._changed)
         await view.current()
         return self._found.get(namespace, _NOTHING)  # type: ignore[arg-type]
 
-    async def get(self, context: Context, name: str, namespace: str = "") -> T | None:
-        return (await self.all(context, namespace)).get(name)
+    async def get(self, services: Services, name: str, namespace: str = "") -> T | None:
+        return (await self.all(services, namespace)).get(name)
 
     def _changed(self, key: str, made: T | None) -> None:
         if self._view is None:
             return
         namespace, _, name = key[len(self._view.prefix) :].rpartition("/")
+        if self._learned is not None:
+            self._learned(namespace, name, made)
         if made is not None:
             self._found.setdefault(namespace, {})[name] = made
             return

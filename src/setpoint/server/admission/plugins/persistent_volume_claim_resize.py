@@ -35,7 +35,7 @@ class PersistentVolumeClaimResize(Plugin):
         if (old.get("status") or {}).get("phase") != "Bound":
             raise forbidden(operation, "Only bound persistent volume claims can be expanded")
         name = storage_class(new)
-        if not name or name != storage_class(old) or not await self._expands.get(context, name):
+        if not name or name != storage_class(old) or not await self._expands.get(context.services, name):
             raise forbidden(operation, _UNSUPPORTED)
 
 

@@ -69,14 +69,14 @@ class Priority(Plugin):
     async def _class(self, context: Context, operation: Operation, name: str) -> _Class:
         if not name:
             return await self._default(context) or _NO_CLASS
-        found = await self._classes.get(context, name)
+        found = await self._classes.get(context.services, name)
         if found is None:
             raise forbidden(operation, f"no PriorityClass with name {name} was found")
         return found
 
     async def _default(self, context: Context) -> _Class | None:
         """The default; where there are several, because two came at the same time, the least."""
-        defaults = [found for found in (await self._classes.all(context)).values() if found.is_default]
+        defaults = [found for found in (await self._classes.all(context.services)).values() if found.is_default]
         return min(defaults, key=lambda found: found.value, default=None)
 
     async def validate(self, context: Context, operation: Operation) -> None:

@@ -54,7 +54,7 @@ class RuntimeClass(Plugin):
         name = spec.get("runtimeClassName")
         if name is None:
             return None
-        found = await self._classes.get(context, name)
+        found = await self._classes.get(context.services, name)
         if found is None:
             raise forbidden(operation, f'pod rejected: RuntimeClass "{name}" not found')
         return found

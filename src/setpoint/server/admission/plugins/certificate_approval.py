@@ -1,0 +1,28 @@
+"""CertificateApproval: a request for a certificate is approved by who may do so for its signer."""
+
+from setpoint.objects.gotext import quote
+from setpoint.server.admission.operation import UPDATE, Operation, Plugin
+from setpoint.server.admission.plugins.permission import may_act_for
+from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+
+def is_signing_requests(resource: Resource) -> bool:
+    return resource.resource == "certificatesigningrequests" and resource.group == "certificates.k8s.io"
+
+
+class CertificateApproval(Plugin):
+    """Asks whether the user may `approve` for the signer that the request has named from the beginning."""
+
+    name = "CertificateApproval"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return is_signing_requests(resource) and verb == UPDATE
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        if operation.subresource != "approval" or operation.old is None:
+            return
+        signer = operation.old["spec"].get("signerName") or ""
+        if not await may_act_for(context, "approve", signer):
+            raise forbidden(operation, f"user not permitted to approve requests with signerName {quote(signer)}")

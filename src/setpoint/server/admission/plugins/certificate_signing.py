@@ -1,0 +1,29 @@
+"""CertificateSigning: a certificate is issued by who may sign for the signer of the request."""
+
+from setpoint.objects.gotext import quote
+from setpoint.server.admission.operation import UPDATE, Operation, Plugin
+from setpoint.server.admission.plugins.certificate_approval import is_signing_requests
+from setpoint.server.admission.plugins.permission import may_act_for
+from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+
+class CertificateSigning(Plugin):
+    """Asks whether the user may `sign`, where the certificate or the conditions of a request change."""
+
+    name = "CertificateSigning"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return is_signing_requests(resource) and verb == UPDATE
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        new, old = operation.object, operation.old
+        if operation.subresource != "status" or new is None or old is None:
+            return
+        after, before = new.get("status") or {}, old.get("status") or {}
+        if all((after.get(name) or None) == (before.get(name) or None) for name in ("certificate", "conditions")):
+            return
+        signer = old["spec"].get("signerName") or ""
+        if not await may_act_for(context, "sign", signer):
+            raise forbidden(operation, f"user not permitted to sign requests with signerName {quote(signer)}")

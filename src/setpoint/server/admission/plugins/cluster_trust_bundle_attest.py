@@ -1,0 +1,26 @@
+"""ClusterTrustBundleAttest: who a cluster trusts for a signer is said by who may attest for it."""
+
+from setpoint.objects.gotext import quote
+from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.admission.plugins.permission import may_act_for
+from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+
+class ClusterTrustBundleAttest(Plugin):
+    """Asks whether the user may `attest` for the signer of a bundle, where what it says changes."""
+
+    name = "ClusterTrustBundleAttest"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        is_bundles = resource.resource == "clustertrustbundles" and resource.group == "certificates.k8s.io"
+        return is_bundles and verb in (CREATE, UPDATE)
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        new, old = operation.object, operation.old
+        signer = ((new or {}).get("spec") or {}).get("signerName")
+        if new is None or not signer or (old is not None and new["spec"] == old["spec"]):
+            return
+        if not await may_act_for(context, "attest", signer):
+            raise forbidden(operation, f"user not permitted to attest for signerName {quote(signer)}")

@@ -1,0 +1,33 @@
+"""What a rule asks about rights: whether the user who writes may also do something else."""
+
+from setpoint.server.authorization.authorizer import Decision
+from setpoint.server.context import Context
+from setpoint.server.requestinfo import RequestInfo
+
+_CERTIFICATES = "certificates.k8s.io"
+
+
+async def decide(
+    context: Context,
+    verb: str,
+    group: str,
+    resource: str,
+    *,
+    name: str,
+    subresource: str = "",
+    namespace: str = "",
+    version: str = "*",
+) -> Decision:
+    """Whether the user of a request may do that."""
+    authorizer = context.services.authorizer
+    await authorizer.prepare()
+    info = RequestInfo(verb, "", True, group, version, namespace, resource, name, subresource)
+    return authorizer.decide(context.user, info)
+
+
+async def may_act_for(context: Context, verb: str, signer: str) -> bool:
+    """Whether the user may approve, sign or attest for a signer, or for all of its domain."""
+    for name in (signer, f"{signer.partition('/')[0]}/*"):
+        if (await decide(context, verb, _CERTIFICATES, "signers", name=name)).allowed:
+            return True
+    return False

@@ -1,0 +1,36 @@
+"""PodTopologyLabels: a pod can see in which zone and region it runs."""
+
+from setpoint.objects import meta
+from setpoint.server.admission.operation import CREATE, Operation, Plugin
+from setpoint.server.admission.plugins.pods import is_pods
+from setpoint.server.context import Context
+from setpoint.server.resource import Resource
+
+_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+class PodTopologyLabels(Plugin):
+    """Copies the two labels of a node to the pod that is created on it, or to the Binding that puts a pod there."""
+
+    name = "PodTopologyLabels"
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return is_pods(resource) and verb == CREATE
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        tree, nodes = operation.object, context.registry.resource("", "v1", "nodes")
+        if tree is None or nodes is None:
+            return
+        if operation.subresource == "binding":
+            target = tree.get("target") or {}
+            name = target.get("name") if target.get("kind", "Node") == "Node" else None
+        else:
+            name = None if operation.subresource else tree["spec"].get("nodeName")
+        item = await context.services.store.get(nodes.storage.key("", name)) if name else None
+        if item is None:
+            return
+        found = meta.labels(nodes.item(item))
+        copied = {label: found[label] for label in _LABELS if label in found}
+        if copied:
+            metadata = tree.setdefault("metadata", {})
+            metadata["labels"] = {**(metadata.get("labels") or {}), **copied}

@@ -1,0 +1,84 @@
+"""A quota as the books have it, and what becomes of it when something is added to it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from setpoint.objects import meta
+from setpoint.objects.quantity import Quantity
+from setpoint.objects.tree import Object, copy
+from setpoint.server.quota.amounts import Amounts, only, plus, read, shown, written
+from setpoint.server.quota.evaluators import Evaluator
+
+
+class Quota(NamedTuple):
+    """A ResourceQuota: the bounds, what is used of them, and which objects it is about."""
+
+    name: str
+    revision: int
+    hard: Amounts
+    used: Amounts
+    requirements: tuple[Object, ...]
+    # Whether `used` was counted for the bounds that hold now.
+    is_counted: bool
+    tree: Object
+
+    def names(self, evaluator: Evaluator) -> set[str]:
+        """Under which of its names the objects of a resource count."""
+        return {name for name in self.hard if evaluator.counts(name)}
+
+    def usage(self, evaluator: Evaluator, tree: Object | None) -> Amounts:
+        """What an object counts for in this quota."""
+        if tree is None or not self.is_about(evaluator, tree):
+            return {}
+        return only(evaluator.usage(tree), self.hard)
+
+    def is_about(self, evaluator: Evaluator, tree: Object) -> bool:
+        return all(evaluator.is_in_scope(requirement, tree) for requirement in self.requirements)
+
+    def counted(self, used: Amounts) -> "Quota":
+        return self._replace(used=used, is_counted=True)
+
+    def charged(self, change: Amounts) -> "Quota":
+        """The quota after a change; less than nothing is never used."""
+        return self._replace(used={name: _at_least_nothing(value) for name, value in plus(self.used, change).items()})
+
+    def excess(self, asked: Amounts) -> str:
+        """Why what is asked for is too much; empty where it is not."""
+        after = plus(self.used, asked)
+        names = {name for name in asked if name in self.hard and after[name] > self.hard[name]}
+        if not names:
+            return ""
+        parts = (shown(only(amounts, names)) for amounts in (asked, self.used, self.hard))
+        requested, used, limited = parts
+        return f"exceeded quota: {self.name}, requested: {requested}, used: {used}, limited: {limited}"
+
+    def stored(self) -> Object:
+        """The object with this state as its status."""
+        tree = {**self.tree, "metadata": copy(self.tree["metadata"])}
+        tree["status"] = {"hard": {**(tree["spec"].get("hard") or {})}, "used": written(self.used)}
+        return tree
+
+
+def read_quota(tree: Object) -> Quota:
+    spec, status = tree.get("spec") or {}, tree.get("status") or {}
+    scopes = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
+    selector = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    hard, used = read(spec.get("hard")), read(status.get("used"))
+    return Quota(
+        meta.name(tree),
+        int(tree["metadata"]["resourceVersion"]),
+        hard,
+        used,
+        (*scopes, *selector),
+        read(status.get("hard")) == hard and "used" in status,
+        tree,
+    )
+
+
+def _at_least_nothing(quantity: Quantity) -> Quantity:
+    return quantity if quantity.sign >= 0 else Quantity(0, 0, quantity.format)
+
+
+def asked_for(change: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """What of a change is more than before."""
+    return {name: quantity for name, quantity in change.items() if quantity.sign > 0}

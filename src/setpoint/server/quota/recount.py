@@ -1,0 +1,59 @@
+"""Counts what a namespace has, for a quota that was never counted or whose bounds changed."""
+
+from collections.abc import Iterator
+
+from setpoint.objects.gvk import GroupResource
+from setpoint.objects.quantity import Quantity
+from setpoint.server.context import Services
+from setpoint.server.quota.amounts import plus
+from setpoint.server.quota.evaluators import ALIASED, SPECIAL, Evaluator, evaluator_of
+from setpoint.server.quota.quotas import Quota
+from setpoint.server.registry import Registry
+from setpoint.server.resource import Resource
+
+_COUNT = "count/"
+
+
+async def recount(services: Services, namespace: str, quota: Quota) -> Quota:
+    """The quota with what is there now. What nobody counts is not among it."""
+    used: dict[str, Quantity] = {}
+    for resource, evaluator in _counted(services.registry, quota):
+        names = quota.names(evaluator)
+        used = {**dict.fromkeys(names, Quantity(0)), **used}
+        prefix = resource.storage.scope(namespace)
+        if not evaluator.is_plain:
+            for item in (await services.store.range(prefix)).items:
+                used = plus(used, quota.usage(evaluator, resource.item(item)))
+        elif not quota.requirements:
+            number = Quantity(await services.store.count(prefix))
+            used |= dict.fromkeys(names, number)
+    return quota.counted(used)
+
+
+def is_complete(registry: Registry, quota: Quota) -> bool:
+    """Whether all that can be counted was: a kind may have come since."""
+    return quota.is_counted and all(
+        quota.names(evaluator) <= quota.used.keys() for _, evaluator in _counted(registry, quota)
+    )
+
+
+def _counted(registry: Registry, quota: Quota) -> Iterator[tuple[Resource, Evaluator]]:
+    """The resources that a quota counts."""
+    wanted = {*SPECIAL, *ALIASED}
+    wanted |= {GroupResource.parse(name.removeprefix(_COUNT)) for name in quota.hard if name.startswith(_COUNT)}
+    served = _served(registry)
+    for found in sorted(wanted):
+        resource = served.get(found)
+        evaluator = evaluator_of(resource) if resource is not None else None
+        if resource is not None and evaluator is not None and any(map(evaluator.counts, quota.hard)):
+            yield resource, evaluator
+
+
+def _served(registry: Registry) -> dict[GroupResource, Resource]:
+    """The resources whatever their version, kept as long as the registry is."""
+    found: dict[GroupResource, Resource] | None = registry.documents.get("quota")
+    if found is None:
+        found = registry.documents["quota"] = {}
+        for resource in registry:
+            found.setdefault(resource.group_resource, resource)
+    return found
