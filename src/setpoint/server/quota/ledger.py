@@ -11,6 +11,7 @@ and in any case soon after it was written. Where nothing has a quota, nothing of
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -44,9 +45,6 @@ class _Change(NamedTuple):
     new: Object | None
     is_judged: bool
 
-    def refused(self, why: str) -> Forbidden:
-        return Forbidden.of(self.resource.group_resource, self.name, why)
-
 
 class Ledger:
     """The books of one server. A reaction too: it looks after quotas that somebody wrote. `enforced` says that writes
@@ -71,25 +69,32 @@ class Ledger:
             return
         if evaluator.is_judged(operation.verb, operation.subresource, new, old):
             change = _Change(operation.resource, evaluator, operation.namespace, operation.name, old, new, True)
-            for _, quota in sorted(quotas.items()):
-                await self._charged(quota, change)
+            await self._charged(quotas, change)
 
-    async def _charged(self, quota: Quota, change: _Change) -> Quota:
-        """The quota after a change. Raises Forbidden where the change is judged and does not fit."""
+    async def _charged(self, quotas: Mapping[str, Quota], change: _Change) -> list[tuple[Quota, Quota]]:
+        """The quotas that a change is charged to, each as it was and as it is then. Raises Forbidden where the change
+        is judged and does not fit; all that it does not fit into are named."""
+        problems: list[str] = []
+        charged = [(quota, await self._charge(quota, change, problems)) for _, quota in sorted(quotas.items())]
+        if problems:
+            raise Forbidden.of(change.resource.group_resource, change.name, "; ".join(problems))
+        return [(before, after) for before, after in charged if after is not before]
+
+    async def _charge(self, quota: Quota, change: _Change, problems: list[str]) -> Quota:
         evaluator, new = change.evaluator, change.new
         names = quota.names(evaluator)
         if not names:
             return quota
         is_judged = change.is_judged and new is not None and quota.is_about(evaluator, new)
         if is_judged and new is not None and (missing := evaluator.missing(names, new)):
-            raise change.refused(f"failed quota: {quota.name}: {missing}")
+            problems.append(f"failed quota: {quota.name}: {missing}")
         delta = difference(quota.usage(evaluator, new), quota.usage(evaluator, change.old))
         if not delta:
             return quota
         if not is_complete(self._services.registry, quota):
             quota = await recount(self._services, change.namespace, quota)
         if is_judged and (excess := quota.excess(asked_for(delta))):
-            raise change.refused(excess)
+            problems.append(excess)
         return quota.charged(delta)
 
     # --- writing ---
@@ -122,11 +127,10 @@ class Ledger:
         services, namespace, resource = self._services, change.namespace, self._resource()
         for _ in range(_ATTEMPTS):
             writes = [write]
-            for name, quota in sorted((await self._quotas.all(services, namespace)).items()):
-                key = resource.storage.key(namespace, name)
-                charged = await self._charged(quota, change)
-                if charged is not quota and key != write.key:
-                    writes.append(Write(key, self._encoded(resource, charged), quota.revision))
+            for before, after in await self._charged(await self._quotas.all(services, namespace), change):
+                key = resource.storage.key(namespace, after.name)
+                if key != write.key:
+                    writes.append(Write(key, self._encoded(resource, after), before.revision))
             try:
                 return await services.transact(writes, actor, cause)
             except ExpectationFailed as failed:
