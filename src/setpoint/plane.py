@@ -53,8 +53,8 @@ class ControlPlane:
     `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
     nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
     the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
-    writes besides its own; `without_admission` are the names of admission plugins to do without. `webhook_services`
-    says where the services are that webhooks refer to: `{"namespace/name": "host:port"}`. Without
+    writes besides its own; `with_admission` and `without_admission` are the names of admission plugins to have that are
+    off by default, and to do without. `webhook_services` says where the services are that webhooks refer to: `{"namespace/name": "host:port"}`. Without
     `aggregated_discovery` clients are told group by group what there is, as by older servers.
     """
 
@@ -70,6 +70,7 @@ class ControlPlane:
         authentication: AuthenticationSettings | None = None,
         service_cidr: str = SERVICE_CIDR,
         admission: Sequence[Plugin] = (),
+        with_admission: Collection[str] = (),
         without_admission: Collection[str] = (),
         webhook_services: Mapping[str, str] | None = None,
         aggregated_discovery: bool = True,
@@ -84,6 +85,7 @@ class ControlPlane:
         self._authentication = authentication or AuthenticationSettings()
         self._service_cidr = _network(service_cidr)
         self._admission = admission
+        self._with_admission = with_admission
         self._without_admission = without_admission
         try:
             self._resolver = ServiceResolver(webhook_services)
@@ -113,6 +115,7 @@ class ControlPlane:
                 authenticator=authentication.credentials,
                 issuer=authentication.issuer,
                 admission=self._admission,
+                with_admission=self._with_admission,
                 without_admission=self._without_admission,
                 resolver=self._resolver,
                 service_cidr=self._service_cidr,

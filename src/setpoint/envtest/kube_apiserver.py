@@ -46,7 +46,8 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
             await _store(flags, stack),
             token=secrets.token_urlsafe(32),
             service_cidr=_service_cidr(flags),
-            without_admission=flags.many("disable-admission-plugins"),
+            with_admission=flags.many("enable-admission-plugins"),
+            without_admission=[*flags.many("disable-admission-plugins"), *_allowed(flags)],
             aggregated_discovery=flags.gate("AggregatedDiscoveryEndpoint"),
         )
         await stack.enter_async_context(plane)
@@ -68,6 +69,11 @@ async def _store(flags: Flags, stack: AsyncExitStack) -> Store | str:
         await keeping.restore(store, kept.directory)
         stack.push_async_callback(keeping.keep, store, kept.directory)
     return store
+
+
+def _allowed(flags: Flags) -> Sequence[str]:
+    """The plugins of ours that do what a flag of the real server switches off."""
+    return ("DenyPrivilegedContainers",) if flags.text("allow-privileged", "false") == "true" else ()
 
 
 def _service_cidr(flags: Flags) -> str:

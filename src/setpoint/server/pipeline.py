@@ -101,8 +101,8 @@ class Observer(Protocol):
 class Server:
     """An API server over a store. Call `start` once, then the server itself with each request.
 
-    `admission` are plugins besides the server's own, and `without_admission` the names of those of its own that it
-    does without. `resolver` knows the services that webhooks refer to. `service_cidr` are the addresses for Services.
+    `admission` are plugins besides the server's own, or in the places of those of the same name; `with_admission` are
+    the names of its own that are off by default and on here, `without_admission` of those that it does without. `resolver` knows the services that webhooks refer to. `service_cidr` are the addresses for Services.
     """
 
     def __init__(
@@ -115,6 +115,7 @@ class Server:
         issuer: Issuer | None = None,
         authorizer: Authorizer | None = None,
         admission: Sequence[Plugin] = (),
+        with_admission: Collection[str] = (),
         without_admission: Collection[str] = (),
         resolver: ServiceResolver | None = None,
         service_cidr: str = SERVICE_CIDR,
@@ -132,7 +133,7 @@ class Server:
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
             registry=Registry(builtin.resources()),
-            admission=Chain([*plugins(admission, without_admission), authorization.escalation]),
+            admission=Chain([*plugins(admission, without_admission, with_admission), authorization.escalation]),
             definitions=definitions,
             authenticator=authenticator or Trusting(),
             issuer=issuer or Issuer(),

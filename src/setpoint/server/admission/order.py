@@ -17,7 +17,7 @@ NodeDeclaredFeatureValidator, PodResizeValidator), what asks a server that nobod
 belongs to kinds that are off (PodGroupProtection).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.plugins.always_pull_images import AlwaysPullImages
@@ -104,17 +104,17 @@ def plugins(
     registered: Sequence[Plugin] = (),
     disabled: Collection[str] = (),
     enabled: Collection[str] = (),
-    configured: Mapping[str, Plugin] | None = None,
 ) -> list[Plugin]:
     """The server's own plugins, but for those that are switched off, with those that a program registered: these come
-    behind what fills objects in, and before what only judges. `enabled` switches on what is off by default;
-    `configured` has, by their names, plugins that are to be other than they are by default, and switches them on.
+    behind what fills objects in, and before what only judges. One that has the name of one of the server's own takes
+    its place, switched on. `enabled` switches on what is off by default.
     """
-    configured = configured or {}
-    off = (OFF_BY_DEFAULT - {*enabled, *configured}) | {*disabled}
+    first, last = [make() for make in _OWN], [make() for make in _LAST]
+    own = {plugin.name for plugin in (*first, *last)}
+    instead = {plugin.name: plugin for plugin in registered if plugin.name in own}
+    off = (OFF_BY_DEFAULT - {*enabled, *instead}) | {*disabled}
 
-    def those(makers: Sequence[Callable[[], Plugin]]) -> list[Plugin]:
-        found = [configured.get(plugin.name, plugin) for plugin in (make() for make in makers)]
-        return [plugin for plugin in found if plugin.name not in off]
+    def those(found: Sequence[Plugin]) -> list[Plugin]:
+        return [instead.get(plugin.name, plugin) for plugin in found if plugin.name not in off]
 
-    return [*those(_OWN), *registered, *those(_LAST)]
+    return [*those(first), *(plugin for plugin in registered if plugin.name not in own), *those(last)]
