@@ -236,7 +236,7 @@ class ControlPlane:
         if self._listener is None:
             from setpoint.server.http.listener import Listener
 
-            self._listener = Listener(self._started, self._clock, self._limits)
+            self._listener = Listener(self._started, self._clock, self._limits, repeat=self._started.repeat)
             self._stack.push_async_callback(self._listener.close)
         return self._listener
 

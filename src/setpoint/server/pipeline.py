@@ -32,20 +32,21 @@ from setpoint.server.authentication.impersonation import PREFIX, Impersonation
 from setpoint.server.authentication.tokens import Issuer
 from setpoint.server.authorization.assembly import Authorization
 from setpoint.server.authorization.attributes import asked
-from setpoint.server.authorization.authorizer import Authorizer, refusal
+from setpoint.server.authorization.authorizer import MASTERS, Authorizer, refusal
 from setpoint.server.compress import compressed, is_large
 from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
 from setpoint.server.history import history, is_history
 from setpoint.server.kinds.allocation import SERVICE_CIDR
-from setpoint.server.negotiate import negotiate
+from setpoint.server.negotiate import PLAIN, negotiate, wants_indents
 from setpoint.server.overload import objects as flow_control
 from setpoint.server.overload.gate import Gate
 from setpoint.server.overload.measures import GateMeasures
 from setpoint.server.overload.settings import Overload
 from setpoint.server.quota.ledger import Ledger
 from setpoint.server.registry import Registry
+from setpoint.server.repeats import AtHand, Repeat
 from setpoint.server.requestinfo import RequestInfo, request_info
 from setpoint.server.resource import CREATE_ONLY, Resource
 from setpoint.server.timeouts import Timeouts
@@ -170,6 +171,28 @@ class Server:
         if "timeout=" in request.query:
             return await self._timeouts.answer(request, self._handle)
         return await self._handle(request)
+
+    async def repeat(self, request: Request) -> Repeat | None:
+        """What answers for the next reads of a client that has just read an object, if anything may."""
+        store = self.services.store
+        if self._auditor is not None or request.query or not isinstance(store, AtHand):
+            return None
+        context = self._context(request)
+        info = context.info
+        if info.verb != "get" or not info.name or info.subresource or not info.is_resource or is_history(info):
+            return None
+        try:
+            await self._authenticate(context)
+            if MASTERS not in context.user.groups or PREFIX in "".join(request.headers):
+                return None
+            await self._authorize(context)
+            found = _route(context.registry, info)
+            if found is None or found[1] is not get or found[0].deprecation_warning:
+                return None
+            is_plain = negotiate(context, found[0]) == PLAIN and not wants_indents(request, "")
+        except APIError:
+            return None
+        return Repeat(context, found[0], store, self._observer) if is_plain else None
 
     async def _handle(self, request: Request) -> Response:
         started = self.services.clock.monotonic()

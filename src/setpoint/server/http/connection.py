@@ -15,7 +15,7 @@ import httptools
 
 from setpoint.objects.errors import APIError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
 from setpoint.server.exchange import LISTED, Frame, Peer, Request, Response, Stream
-from setpoint.server.http.head import METHODS, NAMES, Head, may_repeat
+from setpoint.server.http.head import METHODS, NAMES, Head, Read, may_repeat
 from setpoint.server.http.message import (
     CHUNKED,
     CLOSE,
@@ -26,7 +26,9 @@ from setpoint.server.http.message import (
     head,
     length,
     refusal,
+    start,
 )
+from setpoint.server.repeats import MOMENT
 
 if TYPE_CHECKING:
     from setpoint.server.http.listener import Listener
@@ -35,6 +37,8 @@ _NEVER = float("inf")
 _WHOLE = (bytes, list)
 _WRITES = frozenset(("POST", "PUT", "PATCH"))
 _MAX_REPEATS = 256
+# How many collections one connection's reads are remembered of.
+_MAX_READS = 64
 # To copy a body of fewer bytes costs less than to hand over a second one.
 _LARGE = 16 << 10
 _CRASHED = "the server failed at this request; its log says why"
@@ -148,7 +152,8 @@ class Connection(asyncio.Protocol):
             return
         first, head = not self._reading, self._head
         if first and (found := head.repeated(data)) is not None:
-            self._take_request(*found, head.headers, b"", True, True)
+            if not (head.reads and self._answer_read(*found)):
+                self._take_request(*found, head.headers, b"", True, True)
             return
         self._untold += len(data)
         self._completed = 0
@@ -264,6 +269,35 @@ class Connection(asyncio.Protocol):
 
     # Answering.
 
+    def _answer_read(self, method: str, target: str) -> bool:
+        """Answers a read like the last one, at once. False: it has to go the ordinary way."""
+        collection, _, name = target.rpartition("/")
+        found = self._head.reads.get(collection)
+        now = self._loop.time()
+        if found is None or self._busy or method != "GET" or now > found.until or not self._writable.is_set():
+            return False
+        body = found.repeat.read(name)
+        if body is None:
+            return False
+        audit_id = found.repeat.audit_id()
+        top = f"{found.start}{self._listener.date_line()}Audit-Id: {audit_id}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._transport.write(top.encode("ascii") + body)
+        self.deadline = now + self._limits.idle_seconds
+        return True
+
+    async def _learn_read(self, asked: Request, response: Response) -> None:
+        """Remembers how a read was answered, if the next ones may be answered alike."""
+        collection = asked.path.rpartition("/")[0]
+        head, now = self._head, self._loop.time()
+        known = head.reads.get(collection)
+        if known is not None and now <= known.until:
+            return
+        repeat = await self._listener.repeat(asked) if self._listener.repeat is not None else None
+        if repeat is None:
+            head.reads.pop(collection, None)
+        elif len(head.reads) < _MAX_READS or collection in head.reads:
+            head.reads[collection] = Read(repeat, now + MOMENT, start(response))
+
     def _take_turn(self, asked: Request | APIError, keep_alive: bool, modern: bool) -> None:
         self._turns.append((asked, keep_alive, modern))
         if self._busy:
@@ -311,6 +345,8 @@ class Connection(asyncio.Protocol):
             if self._transport.is_closing():
                 return None
             keep_alive = keep_alive and not (self._ending and not turns)
+            if response.status == 200 and asked.method == "GET" and asked.headers is self._head.headers:
+                await self._learn_read(asked, response)
             if not isinstance(response.body, _WHOLE):
                 keep_alive = keep_alive and modern
                 await self._stream(asked.method, response, response.body, CLOSE if not keep_alive else "", modern)

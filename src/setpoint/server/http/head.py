@@ -5,6 +5,10 @@ mostly the same to the byte. What the parser made of them once it need not make 
 edge does for a read.
 """
 
+from typing import NamedTuple
+
+from setpoint.server.repeats import Repeat
+
 _CRLF = b"\r\n"
 _VERSION = b"HTTP/1.1"
 # What may be in the target of a request: ASCII that can be seen.
@@ -23,20 +27,30 @@ NAMES = {
 }
 
 
+class Read(NamedTuple):
+    """How the reads of one collection are answered, until when, and what such answers begin with."""
+
+    repeat: Repeat
+    until: float
+    start: str
+
+
 class Head:
     """The headers that came last on a connection, as bytes and as what they mean."""
 
-    __slots__ = ("_block", "headers")
+    __slots__ = ("_block", "headers", "reads")
 
     def __init__(self) -> None:
         self._block: bytes | None = None
         self.headers: dict[str, str] = {}
+        # What is decided for requests with these headers, by the path of the collection that they read.
+        self.reads: dict[str, Read | None] = {}
 
     def learn(self, data: bytes, headers: dict[str, str]) -> None:
         """Remembers a whole request, and the headers that the parser found in it."""
         line, _, block = data.partition(_CRLF)
         if _request_line(line) is not None:
-            self._block, self.headers = block, headers
+            self._block, self.headers, self.reads = block, headers, {}
 
     def repeated(self, data: bytes) -> tuple[str, str] | None:
         """The method and target of a request that has the same headers as the one remembered; None for all else."""

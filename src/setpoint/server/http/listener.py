@@ -7,15 +7,16 @@ import os
 import socket
 import ssl
 import stat
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from setpoint.objects.clock import Clock
-from setpoint.server.exchange import Handler, Peer
+from setpoint.server.exchange import Handler, Peer, Request
 from setpoint.server.http.connection import Connection
 from setpoint.server.http.limits import Limits
 from setpoint.server.http.message import date_line
+from setpoint.server.repeats import Repeat
 
 _BACKLOG = 1024
 _DATE_SECONDS = 0.25
@@ -24,10 +25,19 @@ _KEEP_ALIVE = (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
 
 
 class Listener:
-    """The edge of one server: any number of sockets in front of one handler."""
+    """The edge of one server: any number of sockets in front of one handler. `repeat` says what answers for the next
+    reads of a client that has just read something, if anything does."""
 
-    def __init__(self, handler: Handler, clock: Clock, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        clock: Clock,
+        limits: Limits | None = None,
+        *,
+        repeat: Callable[[Request], Awaitable[Repeat | None]] | None = None,
+    ) -> None:
         self.handler = handler
+        self.repeat = repeat
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
         self.loop = asyncio.get_running_loop()

@@ -26,6 +26,12 @@ def date_line(now: datetime) -> str:
     return f"Date: {format_datetime(now, usegmt=True)}\r\n"
 
 
+def start(response: Response) -> str:
+    """What an answer like this one begins with, but for what is its own: date, length, and what names its request."""
+    lines = [f"{name}: {value}\r\n" for name, value in response.headers if name != "Audit-Id"]
+    return _start(response.status, response.content_type) + "".join(lines)
+
+
 def head(response: Response, date: str, framing: str, connection: str = "") -> bytes:
     """Status line and headers; `framing` and `connection` are the header lines that say how the body ends, and what
     becomes of the connection."""

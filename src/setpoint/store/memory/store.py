@@ -75,6 +75,11 @@ class MemoryStore:
             self._state.bounds.check(at)
         return self._state.get(key, at)
 
+    def peek(self, key: str) -> Item | None:
+        """As `get` of what is now, without waiting."""
+        self._open()
+        return self._state.get(key, None)
+
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
         self._open()
         state = self._state

@@ -179,6 +179,10 @@ class SqliteStore:
     async def get(self, key: str, at: int | None = None) -> Item | None:
         if at is not None:
             return self._read(lambda reader: reader.get(key, at))
+        return self.peek(key)
+
+    def peek(self, key: str) -> Item | None:
+        """As `get` of what is now, without waiting."""
         self._open()
         try:
             return self._own.get(key, None)  # one statement needs no transaction
