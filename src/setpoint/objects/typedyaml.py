@@ -90,13 +90,14 @@ def path_text(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
-def meant(name: str, allowed: Sequence[str]) -> str:
-    """What somebody probably meant, as the end of a message; empty if that is not clear."""
+def choices(name: str, allowed: Sequence[str]) -> str:
+    """What is allowed in place of a name, and what was probably meant by it, as the end of a message."""
     from difflib import get_close_matches  # only mistakes need it
 
     lower = {each.lower(): each for each in allowed}
     close = get_close_matches(name.lower(), lower, 1, 0.6)
-    return f"; did you mean {lower[close[0]]}?" if close else ""
+    listed = ", ".join(allowed)
+    return f"; did you mean {lower[close[0]]}? Allowed are {listed}" if close else f"; allowed are {listed}"
 
 
 class _Reader:
@@ -132,8 +133,7 @@ class _Reader:
         for name, inner in tree.items():
             field = fields.get(name)
             if field is None:
-                allowed = ", ".join(fields)
-                self._note((*path, name), f"there is no such field{meant(name, list(fields))} Allowed are {allowed}")
+                self._note((*path, name), f"there is no such field{choices(name, list(fields))}")
             elif inner is not None:
                 made[field.name] = self.value(inner, field.type, (*path, name))
         for name, field in fields.items():
@@ -156,8 +156,7 @@ class _Reader:
 
     def _literal(self, tree: Json, values: Sequence[Any], path: Path) -> Any:
         if tree not in values or type(tree) is bool:
-            names = [str(value) for value in values]
-            self._note(path, f"{_shown(tree)} is not allowed{meant(str(tree), names)} Allowed are {', '.join(names)}")
+            self._note(path, f"{_shown(tree)} is not allowed{choices(str(tree), [str(value) for value in values])}")
         return tree
 
     def _scalar(self, tree: Json, kind: inspect.Type, path: Path) -> Any:

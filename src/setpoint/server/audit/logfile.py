@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import msgspec
 
@@ -28,6 +28,15 @@ _MAX_WAITING_BYTES = 64 * _MEGABYTE
 _STAMP = "%Y-%m-%dT%H-%M-%S.%f"
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
+
+
+class Lines(Protocol):
+    """What takes whole lines."""
+
+    def append(self, lines: bytes) -> None:
+        """Raises OSError."""
+
+    def close(self) -> None: ...
 
 
 class AuditFile:
@@ -124,7 +133,7 @@ class StandardOutput:
 class BlockingLog:
     """Writes each event before its request goes on."""
 
-    def __init__(self, file: AuditFile | StandardOutput) -> None:
+    def __init__(self, file: Lines) -> None:
         self._file = file
         self._lost = 0
 
@@ -148,7 +157,7 @@ class BlockingLog:
 class BatchLog:
     """Has a thread write events, as many together as there are."""
 
-    def __init__(self, file: AuditFile | StandardOutput, most: int) -> None:
+    def __init__(self, file: Lines, most: int) -> None:
         self._file = file
         self._most = most
         self._lines: deque[bytes] = deque()
@@ -207,7 +216,7 @@ class BatchLog:
 
 def open_log(settings: Audit, clock: Clock) -> BatchLog | BlockingLog:
     """The log that settings ask for. Raises OSError."""
-    file = StandardOutput() if settings.log_path == "-" else AuditFile(Path(settings.log_path), settings, clock)
+    file: Lines = StandardOutput() if settings.log_path == "-" else AuditFile(Path(settings.log_path), settings, clock)
     if settings.log_mode == "batch":
         return BatchLog(file, settings.log_batch_buffer_size)
     return BlockingLog(file)
