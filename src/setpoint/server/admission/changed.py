@@ -21,7 +21,13 @@ _INVALID_MANAGED_FIELDS = (
 
 def shape_at(resource: Resource, kind: GroupVersionKind) -> Shape:
     """The shape of what is written through an endpoint of a resource: its own, or that of a Scale, an Eviction."""
-    return resource.shape if kind == resource.gvk else shape_of(builtin.kinds()[kind])
+    if kind == resource.gvk:
+        return resource.shape
+    definition = builtin.kinds().get(kind)
+    if definition is None:
+        # What a CONNECT asks for is in its URL.
+        raise InternalError.of(f"a {kind.kind} cannot be changed by admission")
+    return shape_of(definition)
 
 
 def replace(

@@ -17,6 +17,7 @@ from setpoint.server.admission import changed
 from setpoint.server.admission.matching import Criteria, is_exempt
 from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse
+from setpoint.server.admission.rounds import Rounds
 from setpoint.server.admission.webhooks import note, patched, question, refusal
 from setpoint.server.context import Context
 from setpoint.server.resource import Resource
@@ -98,15 +99,14 @@ class MutatingFunction(AdmissionFunction):
         self._again = again
 
     async def mutate(self, context: Context, operation: Operation) -> None:
-        if operation.is_reinvoked and operation.remembered.get(self.name, operation.object) == operation.object:
-            return
+        rounds = Rounds.of(operation, self.name)
         target = await self._criteria.match(context, operation)
-        if target is None:
+        if target is None or rounds.skips(operation, self.name):
             return
         asked, response = await self.ask(context, operation, target)
+        has_changed = False
         if response.patch:
             tree = patched(self.name, response, asked.object)
-            if changed.replace(context, operation, tree, target):
-                operation.reinvoke = True
-        if self._again:
-            operation.remembered[self.name] = copy(operation.object)
+            has_changed = changed.replace(context, operation, tree, target)
+        rounds.answered(operation, self.name, changed=has_changed, again=self._again)
+        rounds.end(operation)

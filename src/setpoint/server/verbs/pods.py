@@ -11,13 +11,14 @@ from setpoint.objects.errors import (
 )
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.tree import Object
+from setpoint.server.admission.operation import CONNECT, CREATE, Operation
 from setpoint.server.answer import json_answer
 from setpoint.server.builtin_shape import shape_of
 from setpoint.server.context import Context
 from setpoint.server.decode import read_body
 from setpoint.server.delete_options import DeleteOptions, from_tree
 from setpoint.server.exchange import Response
-from setpoint.server.options import WriteOptions, write_options
+from setpoint.server.options import WriteOptions, truth, write_options
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.delete import delete_object
 from setpoint.server.verbs.get import read
@@ -26,6 +27,8 @@ from setpoint.store.contract import ExpectationFailed
 
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 _SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+# Parameters of CONNECT that are no plain text.
+_FLAGS, _LISTS = frozenset(("stdin", "stdout", "stderr", "tty")), frozenset(("command", "ports"))
 _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
@@ -33,11 +36,12 @@ async def bind(context: Context, resource: Resource) -> Response:
     """POST of a Binding: puts a pod on a node. Also answers for the resource `bindings`, whose body names the pod."""
     options = write_options(context, "CreateOptions")
     tree = _body(context, GroupVersionKind("", "v1", "Binding"), "io.k8s.api.core.v1.Binding")
-    metadata, target = tree.get("metadata") or {}, tree.get("target") or {}
     pods = context.registry.resource("", "v1", "pods") or resource
-    name = context.info.name or str(metadata.get("name", ""))
-    if metadata.get("name", name) != name:
-        raise BadRequest(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+    name = context.info.name or meta.name(tree)
+    if (meta.name(tree) or name) != name:
+        raise BadRequest(f"the name of the object ({meta.name(tree)}) does not match the name on the URL ({name})")
+    tree = await _admitted(context, resource, name, tree, options)
+    metadata, target = tree.get("metadata") or {}, tree.get("target") or {}
     node = target.get("name")
     if target.get("kind", "Node") != "Node" or not isinstance(node, str) or not node:
         raise BadRequest('Binding "" is invalid: target.name: Required value: name the node the pod is to run on')
@@ -79,17 +83,37 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
 
 async def evict(context: Context, resource: Resource) -> Response:
     """POST of an Eviction: deletes a pod, if the disruption budgets allow it."""
-    write_options(context, "CreateOptions")
+    write = write_options(context, "CreateOptions")
     tree = _body(context, GroupVersionKind("policy", "v1", "Eviction"), "io.k8s.api.policy.v1.Eviction")
     metadata, name = tree.get("metadata") or {}, context.info.name
     if metadata.get("name", name) != name:
         raise BadRequest("name in URL does not match name in Eviction object")
+    tree = await _admitted(context, resource, name, tree, write)
     pod = resource.item(await read(context, resource))
     options = from_tree(tree.get("deleteOptions"))
-    options = options._replace(dry_run=options.dry_run or bool(context.query.get("dryRun")))
+    options = options._replace(dry_run=options.dry_run or write.dry_run)
     await _spend_budget(context, pod, options)
-    await delete_object(context, resource, context.info.namespace, name, options)
+    await delete_object(context, resource, context.info.namespace, name, options, admitted=True)
     return json_answer(context, _SUCCESS, 201)
+
+
+async def _admitted(context: Context, resource: Resource, name: str, tree: Object, options: WriteOptions) -> Object:
+    """What admission makes of something that is posted and not stored."""
+    info, admission = context.info, context.services.admission
+    operation = Operation(
+        CREATE,
+        resource,
+        info.namespace,
+        name,
+        info.subresource,
+        tree,
+        None,
+        options.dry_run,
+        options.to_json("CreateOptions"),
+    )
+    await admission.mutate(context, operation)
+    await admission.validate(context, operation)
+    return operation.object or tree
 
 
 async def _spend_budget(context: Context, pod: Object, options: DeleteOptions) -> None:
@@ -129,6 +153,33 @@ def _covers(budget: Object, pod: Object) -> bool:
     return labels.from_object(selector).matches(meta.labels(pod))
 
 
+async def connect(context: Context, resource: Resource) -> Response:
+    """Exec, attach, port-forward and proxy: somebody is let in, or not."""
+    info, admission = context.info, context.services.admission
+    operation = Operation(
+        CONNECT, resource, info.namespace, info.name, info.subresource, _connect_options(context, resource), None
+    )
+    await admission.mutate(context, operation)
+    await admission.validate(context, operation)
+    return await need_node(context, resource)
+
+
+def _connect_options(context: Context, resource: Resource) -> Object:
+    """What a client asks for, of the URL, as an object."""
+    kind = resource.kind_at(context.info.subresource)
+    found: Object = {"kind": kind.kind, "apiVersion": kind.api_version}
+    for name, values in context.query.items():
+        if name in _FLAGS:
+            found[name] = truth(values[0])
+        elif name in _LISTS:
+            found[name] = [int(value) if value.isdecimal() else value for value in values]
+        elif name in ("container", "path"):
+            found[name] = values[0]
+    if context.info.subresource == "proxy" and context.info.rest:
+        found["path"] = "/".join(("", *context.info.rest))
+    return found
+
+
 async def need_node(context: Context, resource: Resource) -> Response:
     """Logs, exec, attach, port-forward and proxy: the node would answer, and there is none."""
     await read(context, resource)
@@ -142,6 +193,7 @@ def _body(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
     tree = read_body(context, gvk, custom=False, look_twice=False).tree
     if type(tree) is not dict or tree.get("kind", kind) != kind:
         raise BadRequest(f"the body of the request must be a {kind}")
+    tree["kind"], tree["apiVersion"] = kind, gvk.api_version
     try:
         shape_of(definition).admit(tree)
     except ValueError as error:

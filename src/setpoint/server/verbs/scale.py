@@ -5,7 +5,7 @@ owns them, goes back into the object.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 
@@ -38,7 +38,7 @@ from setpoint.server.verbs.patch import (
     read_configuration,
     read_patch,
 )
-from setpoint.server.writing import PATCH_ATTEMPTS, Written, refuse_name, update_object
+from setpoint.server.writing import PATCH_ATTEMPTS, Lens, Written, refuse_name, update_object
 
 _GROUP, _VERSION = SCALE_VERSION.split("/")
 _DEFINITION = "io.k8s.api.autoscaling.v1.Scale"
@@ -138,6 +138,13 @@ async def _write(context: Context, resource: Resource, change: Change, options: 
     """Changes an object through its Scale."""
     name = context.info.name
 
+    def put(tree: Object, scale: Object) -> Object:
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        if replicas < 0:
+            error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+            raise Invalid.of(GroupKind(_GROUP, "Scale"), name, [error])
+        return with_replicas(tree, _where(resource), replicas)
+
     def scaled(live: Object) -> Object:
         entries = ScaleEntries(live["metadata"].get("managedFields"), resource.api_version, _paths(resource))
         before = scale_of(resource, live)
@@ -149,18 +156,22 @@ async def _write(context: Context, resource: Resource, change: Change, options: 
                 f"the name of the object ({metadata.get('name', '')}) does not match the name on the URL ({name})"
             )
         _check_uid(resource, name, metadata.get("uid"), live)
-        replicas = (after.get("spec") or {}).get("replicas", 0)
-        if replicas < 0:
-            error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-            raise Invalid.of(GroupKind(_GROUP, "Scale"), name, [error])
-        new = with_replicas(live, _where(resource), replicas)
+        new = put(live, after)
         meta.put(new["metadata"], "managedFields", entries.to_parent(metadata.get("managedFields")))
         if wanted := metadata.get("resourceVersion"):
             new["metadata"]["resourceVersion"] = wanted
         return new
 
     return await update_object(
-        context, resource, name, scaled, options, subresource="scale", managed=True, attempts=PATCH_ATTEMPTS
+        context,
+        resource,
+        name,
+        scaled,
+        options,
+        subresource="scale",
+        managed=True,
+        attempts=PATCH_ATTEMPTS,
+        lens=Lens(partial(scale_of, resource), put),
     )
 
 

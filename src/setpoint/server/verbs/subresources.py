@@ -9,22 +9,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.resource import Resource
-from setpoint.server.verbs.pods import bind, evict, need_node
+from setpoint.server.verbs.pods import bind, connect, evict, need_node
 from setpoint.server.verbs.scale import get_scale, patch_scale, update_scale
 from setpoint.server.verbs.token_request import issue_token
 
 Verb = Callable[[Context, Resource], Awaitable[Response]]
 
-_NODE: Mapping[str, Verb] = dict.fromkeys(("create", "delete", "get", "patch", "update"), need_node)
+_CONNECT: Mapping[str, Verb] = dict.fromkeys(("create", "delete", "get", "patch", "update"), connect)
 
 SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
     "scale": {"get": get_scale, "update": update_scale, "patch": patch_scale},
     "binding": {"create": bind},
     "eviction": {"create": evict},
     "token": {"create": issue_token},
-    "log": _NODE,
-    "attach": _NODE,
-    "exec": _NODE,
-    "portforward": _NODE,
-    "proxy": _NODE,
+    "log": {"get": need_node},
+    "attach": _CONNECT,
+    "exec": _CONNECT,
+    "portforward": _CONNECT,
+    "proxy": _CONNECT,
 }
