@@ -21,7 +21,7 @@ class Flag(NamedTuple):
 
 # Those that count.
 HONOURED: Mapping[str, Flag] = {
-    "allow-privileged": Flag("bool", "Accepted: containers may always ask for privileges."),
+    "allow-privileged": Flag("bool", "Whether containers may ask for privileges (false)."),
     "anonymous-auth": Flag("bool", "Whether requests without credentials are let in as system:anonymous (true)."),
     "authorization-mode": Flag("strings", "Who decides what users may do, in order (AlwaysAllow)."),
     "bind-address": Flag("ip", "The address to serve at (0.0.0.0)."),

@@ -73,7 +73,7 @@ async def _store(flags: Flags, stack: AsyncExitStack) -> Store | str:
 
 def _allowed(flags: Flags) -> Sequence[str]:
     """The plugins of ours that do what a flag of the real server switches off."""
-    return ("DenyPrivilegedContainers",) if flags.text("allow-privileged", "false") == "true" else ()
+    return ("DenyPrivilegedContainers",) if flags.switch("allow-privileged", False) else ()
 
 
 def _service_cidr(flags: Flags) -> str:
