@@ -32,6 +32,8 @@ async def recount(services: Services, namespace: str, quota: Quota) -> Quota:
 
 def is_complete(registry: Registry, quota: Quota) -> bool:
     """Whether all that can be counted was: a kind may have come since."""
+    if quota.is_counted and quota.hard.keys() <= quota.used.keys():
+        return True
     return quota.is_counted and all(
         quota.names(evaluator) <= quota.used.keys() for _, evaluator in _counted(registry, quota)
     )
