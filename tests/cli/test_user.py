@@ -5,7 +5,7 @@ import base64
 import json
 import ssl
 import stat
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_who_has_the_kubeconfig_is_the_user_at_the_server(tmp_path: Path) -> Non
 
 def test_it_is_good_for_as_long_as_was_asked_for(data: Path) -> None:
     address = ("--data", str(data), "--server", "https://plane:6443")
-    now = datetime.now(UTC)
+    now = SystemClock().now()
     short = certificate(made("jane", "--for", "90m", *address)).not_valid_after_utc
     assert abs(short - now - timedelta(minutes=90)) < timedelta(minutes=2)
     year = certificate(made("jane", *address)).not_valid_after_utc

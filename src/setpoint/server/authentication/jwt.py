@@ -254,10 +254,12 @@ def _object(segment: str) -> Object:
 
 
 def _bytes(segment: str) -> bytes:
-    # Python's own decoder passes over what does not belong there.
-    if not _SEGMENT.fullmatch(segment) or len(segment) % 4 == 1:
-        raise TokenError("a part of the token is not base64url")
-    return urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
+    # Python's own decoder passes over what does not belong there, and over bits that do not count.
+    if _SEGMENT.fullmatch(segment) and len(segment) % 4 != 1:
+        found = urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
+        if _base64(found) == segment:
+            return found
+    raise TokenError("a part of the token is not base64url")
 
 
 def _base64(data: bytes) -> str:
