@@ -20,6 +20,7 @@ from setpoint.server.admission.service_resolver import ServiceError, ServiceReso
 from setpoint.server.authentication.assembly import assemble
 from setpoint.server.authentication.settings import AuthenticationSettings
 from setpoint.server.authentication.users import ADMIN
+from setpoint.server.authorization.modes import authorizer_of
 from setpoint.server.exchange import Handler, Peer, Request, Response
 from setpoint.server.http import files
 from setpoint.server.http.limits import Limits
@@ -54,8 +55,9 @@ class ControlPlane:
     nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
     the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
     writes besides its own; `with_admission` and `without_admission` are the names of admission plugins to have that are
-    off by default, and to do without. `webhook_services` says where the services are that webhooks refer to: `{"namespace/name": "host:port"}`. Without
-    `aggregated_discovery` clients are told group by group what there is, as by older servers.
+    off by default, and to do without. `webhook_services` says where the services are that webhooks refer to:
+    `{"namespace/name": "host:port"}`. Without `aggregated_discovery` clients are told group by group what there is, as
+    by older servers. `authorization` is the mode: `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class ControlPlane:
         ids: Ids | None = None,
         limits: Limits | None = None,
         authentication: AuthenticationSettings | None = None,
+        authorization: str = "RBAC",
         service_cidr: str = SERVICE_CIDR,
         admission: Sequence[Plugin] = (),
         with_admission: Collection[str] = (),
@@ -89,7 +92,8 @@ class ControlPlane:
         self._without_admission = without_admission
         try:
             self._resolver = ServiceResolver(webhook_services)
-        except ServiceError as error:
+            self._authorizer = authorizer_of(authorization)
+        except (ServiceError, ValueError) as error:
             raise PlaneError(str(error)) from None
         self._aggregated_discovery = aggregated_discovery
         self._stack = AsyncExitStack()
@@ -114,6 +118,7 @@ class ControlPlane:
                 ids=self._ids,
                 authenticator=authentication.credentials,
                 issuer=authentication.issuer,
+                authorizer=self._authorizer,
                 admission=self._admission,
                 with_admission=self._with_admission,
                 without_admission=self._without_admission,
@@ -288,8 +293,13 @@ def _data_directory(store: Store | str, data: Path | str | None) -> Path | None:
 
 
 async def open_store(spec: str, clock: Clock, ids: Ids) -> Store:
-    """Opens the store that `memory`, `sqlite:PATH` or `etcd:URL` means. Raises PlaneError or StoreError."""
+    """Opens the store that `memory`, `sqlite:PATH` or `etcd:URL` means; `memory:PATH` is one in memory that a file
+    keeps from its end to the next start. Raises PlaneError, OSError or StoreError."""
     kind, _, where = spec.partition(":")
+    if kind == "memory" and where:
+        from setpoint.store.memory import KeptMemoryStore
+
+        return await KeptMemoryStore.open(Path(where), clock=clock)
     if spec == "memory":
         from setpoint.store.memory import MemoryStore
 

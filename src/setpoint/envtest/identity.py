@@ -1,0 +1,84 @@
+"""Who the server is and whom it knows, by the flags of kube-apiserver: certificates, token files, service accounts."""
+
+from pathlib import Path
+
+from setpoint.envtest.flags import FlagError, Flags
+from setpoint.objects.clock import SystemClock
+from setpoint.server.authentication.settings import (
+    DEFAULT_ISSUER,
+    AuthenticationSettings,
+    OIDCSettings,
+    ServiceAccountSettings,
+)
+from setpoint.server.http import files
+from setpoint.server.http.tls import Certificates
+
+_CERTIFICATES = "/var/run/kubernetes"
+
+
+def certificates(flags: Flags) -> Certificates:
+    """The files to serve with. Where there are none yet in `--cert-dir`, they are made, as the real server does."""
+    authorities = _path(flags, "client-ca-file")
+    certificate, key = _path(flags, "tls-cert-file"), _path(flags, "tls-private-key-file")
+    if certificate is not None and key is not None:
+        return Certificates(certificate, key, authorities)
+    if certificate is not None or key is not None:
+        raise FlagError("--tls-cert-file and --tls-private-key-file go together: give both, or neither")
+    directory = Path(flags.text("cert-dir", _CERTIFICATES))
+    certificate, key = directory / "apiserver.crt", directory / "apiserver.key"
+    if not certificate.exists():
+        _make(certificate, key, flags.text("bind-address", "localhost"))
+    return Certificates(certificate, key, authorities)
+
+
+def _make(certificate: Path, key: Path, host: str) -> None:
+    from setpoint.server.certificates import KUBERNETES_NAMES, Authority
+
+    now = SystemClock().now()
+    authority = Authority.create(now)
+    pair = authority.issue_server([*KUBERNETES_NAMES, host], now)
+    certificate.parent.mkdir(parents=True, exist_ok=True)
+    files.write(key, pair.key)
+    files.write(certificate, pair.certificate + authority.pair.certificate, 0o644)
+
+
+def authentication(flags: Flags) -> AuthenticationSettings:
+    """Whom the server knows beside those who have a certificate."""
+    accounts = ServiceAccountSettings(
+        issuers=tuple(flags.many("service-account-issuer", [DEFAULT_ISSUER])),
+        signing_key=_path(flags, "service-account-signing-key-file"),
+        verification_keys=tuple(Path(path) for path in flags.many("service-account-key-file")),
+        audiences=tuple(flags.many("api-audiences")),
+        jwks_uri=flags.text("service-account-jwks-uri"),
+    )
+    return AuthenticationSettings(
+        anonymous="always" if flags.switch("anonymous-auth", True) else "never",
+        token_file=_path(flags, "token-auth-file"),
+        service_accounts=accounts,
+        oidc=_oidc(flags),
+    )
+
+
+def _oidc(flags: Flags) -> tuple[OIDCSettings, ...]:
+    issuer = flags.text("oidc-issuer-url")
+    if not issuer:
+        return ()
+    claims = (claim.partition("=") for claim in flags.many("oidc-required-claim"))
+    return (
+        OIDCSettings(
+            issuer,
+            (flags.text("oidc-client-id"),),
+            username_claim=flags.text("oidc-username-claim", "sub"),
+            username_prefix=flags.text("oidc-username-prefix"),
+            groups_claim=flags.text("oidc-groups-claim"),
+            groups_prefix=flags.text("oidc-groups-prefix"),
+            required_claims={name: value for name, _, value in claims},
+            authority=_path(flags, "oidc-ca-file"),
+            signing_algorithms=tuple(flags.many("oidc-signing-algs", ["RS256"])),
+        ),
+    )
+
+
+def _path(flags: Flags, name: str) -> Path | None:
+    text = flags.text(name)
+    return Path(text) if text else None
