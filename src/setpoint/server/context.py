@@ -11,8 +11,9 @@ from setpoint.objects.ids import Ids
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object
 from setpoint.server.admission.service_resolver import ServiceResolver
+from setpoint.server.allocations import Allocations
 from setpoint.server.exchange import Request
-from setpoint.server.kinds.allocation import SERVICE_CIDR
+from setpoint.server.kinds.allocation import SERVICE_CIDR, Pool
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.views import View, Views
@@ -106,6 +107,11 @@ class Services:
         return self.views.of("", "v1", "namespaces", lambda tree: tree)
 
     @cached_property
+    def allocations(self) -> Allocations:
+        """The addresses and ports of Services."""
+        return Allocations(self)
+
+    @cached_property
     def webhooks(self) -> "WebhookClient":
         """Calls webhooks. Most servers never do."""
         from setpoint.server.admission.webhook_client import WebhookClient
@@ -183,6 +189,7 @@ class Context:
         "headers",
         "impersonator",
         "info",
+        "pool",
         "registry",
         "request",
         "services",
@@ -207,6 +214,8 @@ class Context:
         # What the audit log notes beside the request, and what it has of it; nothing as long as there is no such log.
         self.annotations: dict[str, str] = {}
         self.audit_record: Record | None = None
+        # The addresses and ports that are taken for what it writes, until that is done.
+        self.pool: Pool | None = None
         self._query: Mapping[str, Sequence[str]] | None = None
 
     @property
@@ -221,6 +230,12 @@ class Context:
         """The first value of a query parameter; empty where it is absent."""
         values = self.query.get(name)
         return values[0] if values else ""
+
+    def release(self) -> None:
+        """What was taken for a write is the object's by now, or nobody's."""
+        if self.pool is not None:
+            self.pool.close()
+            self.pool = None
 
     def warn(self, text: str) -> None:
         """Tells the client something in a Warning header, once."""

@@ -82,12 +82,13 @@ class View(Generic[T]):
                 self._loading = None
 
     async def _fill(self) -> None:
-        revision = await self._read()
+        revision = await self.read()
         if self._services.views.shared:
             self._services.views.follow(self, revision)
 
-    async def _read(self) -> int:
-        """Takes over what the store has, and returns the revision it was read at."""
+    async def read(self) -> int:
+        """Takes over what the store has, and returns the revision it was read at. Nobody needs to ask for it but who
+        cannot wait for the log to tell what others wrote."""
         page = await self._services.store.range(self.prefix)
         for item in page.items:
             self.wrote(item.key, item.value, item.revision)
@@ -107,7 +108,7 @@ class View(Generic[T]):
                         entry = event.entry
                         self.wrote(entry.key, entry.value, entry.revision)
             except TooLate:
-                after = await self._read()
+                after = await self.read()
             except Closed:
                 return
             finally:

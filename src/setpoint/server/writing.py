@@ -19,7 +19,6 @@ from setpoint.objects.tree import Object, copy
 from setpoint.server.admission.operation import Operation
 from setpoint.server.authorization.attributes import authorize_creation
 from setpoint.server.context import Context, User
-from setpoint.server.kinds.allocation import pool_of
 from setpoint.server.options import WriteOptions
 from setpoint.server.resource import Resource
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
@@ -79,7 +78,10 @@ async def create_object(
     await context.services.admission.mutate(context, operation)
     tree = operation.object or tree
     _remove_duplicate_owners(context, tree["metadata"], after_admission=True)
-    return await _store_new(context, resource, tree, options, operation)
+    try:
+        return await _store_new(context, resource, tree, options, operation)
+    finally:
+        context.release()
 
 
 async def _store_new(
@@ -95,7 +97,7 @@ async def _store_new(
             _prepare_for_create(resource, tree)
             if strategy.requester_field:
                 tree[strategy.requester_field] |= requester(context.user)
-            await _allocate(context, resource, tree, None)
+            await _allocate(context, resource, tree, None, options)
             _check_new(context, resource, tree)
             await authorize_creation(context, resource.group_resource)
         operation.object, operation.name = tree, metadata["name"]
@@ -130,15 +132,14 @@ async def _store_new(
     return Written(resource.render(value, revision), tree, True)
 
 
-async def _allocate(context: Context, resource: Resource, tree: Object, old: Object | None) -> None:
+async def _allocate(
+    context: Context, resource: Resource, tree: Object, old: Object | None, options: WriteOptions
+) -> None:
     """Gives an object the addresses and ports that it is to have, of those that no other has."""
     if not resource.strategy.allocates:
         return
-    own = resource.storage.key(meta.namespace(tree), meta.name(tree))
-    page = await context.services.store.range(resource.storage.prefix)
-    others = (resource.item(item) for item in page.items if item.key != own)
-    pool = pool_of(others, cidr=context.services.service_cidr)
-    if errors := resource.strategy.allocate(tree, old, pool):
+    give = context.services.allocations.give
+    if errors := await give(context, resource, tree, old, dry_run=options.dry_run):
         raise Invalid.of(resource.stored_kind, meta.name(tree), errors)
 
 
@@ -232,51 +233,54 @@ async def update_object(
     store = context.services.store
     key = resource.storage.key(context.info.namespace, name)
     item = await store.get(key)
-    for _ in range(attempts):
-        if item is None:
-            if create is None:
-                raise NotFound.of(resource.group_resource, name)
-            try:
-                return await create()
-            except AlreadyExists:
-                # Somebody else was faster: then it is an update after all.
-                item = await store.get(key)
-                if item is None:
-                    raise
-        old = resource.item(item)
-        new = transform(resource.item(item))
-        _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
-        new = await _changed(context, resource, name, new, old, options, subresource, managed, lens)
-        value: bytes | None = resource.encode(new)
-        if _is_finished(resource, new, old):
-            if options.dry_run:
+    try:
+        for _ in range(attempts):
+            if item is None:
+                if create is None:
+                    raise NotFound.of(resource.group_resource, name)
+                try:
+                    return await create()
+                except AlreadyExists:
+                    # Somebody else was faster: then it is an update after all.
+                    item = await store.get(key)
+                    if item is None:
+                        raise
+            old = resource.item(item)
+            new = transform(resource.item(item))
+            _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
+            new = await _changed(context, resource, name, new, old, options, subresource, managed, lens)
+            value: bytes | None = resource.encode(new)
+            if _is_finished(resource, new, old):
+                if options.dry_run:
+                    return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
+                value = None
+            elif value == item.value:
+                return Written(resource.render(item.value, item.revision), new)
+            elif options.dry_run:
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
-            value = None
-        elif value == item.value:
-            return Written(resource.render(item.value, item.revision), new)
-        elif options.dry_run:
-            return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
-        try:
-            revision = await context.services.persist(
-                resource,
-                Write(key, value, item.revision, None if value is None else resource.strategy.ttl(new)),
-                context.actor(options.field_manager),
-                context.cause,
-                item=item,
-                new=None if value is None else new,
-                subresource=subresource,
-            )
-        except ExpectationFailed as failed:
-            item = failed.actual
-            continue
-        if value is None:
-            # What is gone is answered as it would have been stored, at the revision it was last stored at.
-            await context.services.after_delete(context, resource, new)
-            return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
-        new["metadata"]["resourceVersion"] = str(revision)
-        await context.services.after_write(context, resource, new)
-        return Written(resource.render(value, revision), new)
-    raise Conflict.modified(resource.group_resource, name)
+            try:
+                revision = await context.services.persist(
+                    resource,
+                    Write(key, value, item.revision, None if value is None else resource.strategy.ttl(new)),
+                    context.actor(options.field_manager),
+                    context.cause,
+                    item=item,
+                    new=None if value is None else new,
+                    subresource=subresource,
+                )
+            except ExpectationFailed as failed:
+                item = failed.actual
+                continue
+            if value is None:
+                # What is gone is answered as it would have been stored, at the revision it was last stored at.
+                await context.services.after_delete(context, resource, new)
+                return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
+            new["metadata"]["resourceVersion"] = str(revision)
+            await context.services.after_write(context, resource, new)
+            return Written(resource.render(value, revision), new)
+        raise Conflict.modified(resource.group_resource, name)
+    finally:
+        context.release()
 
 
 def _check_preconditions(
@@ -341,7 +345,7 @@ async def _changed(
         new = lens.put(new, operation.object) if lens else operation.object
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
     prepare_for_update(resource, new, old, subresource)
-    await _allocate(context, resource, new, old)
+    await _allocate(context, resource, new, old, options)
     _check_changed(context, resource, name, new, old, subresource)
     operation.object = lens.show(new) if lens else new
     await services.admission.validate(context, operation)

@@ -1,104 +1,205 @@
 """Addresses and ports that Services are given: which are free, and which come next.
 
-A `Pool` is made for one write, from what is in use at that moment; taking from it changes only the pool. The lower part
-of each range is left to those who ask for a certain address or port: others get one from there when the rest is taken.
+`Holdings` are what all Services have. A `Pool` is what one write takes besides: nobody else gets that until the pool is
+closed, by when the holdings have heard of the write, or nothing has come of it. The lower part of each range is left to
+those who ask for a certain address or port: others get one from there when the rest is taken. What comes back is not
+given out again before the rest of its part was: somebody may still send to it.
 """
 
 import ipaddress
-from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import Final, TypeVar
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from setpoint.objects.tree import Object
 
 SERVICE_CIDR: Final = "10.0.0.0/16"
 NODE_PORTS: Final = range(30000, 32768)
 
-_T = TypeVar("_T")
-_Version = ipaddress.IPv4Network | ipaddress.IPv6Network
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class AllocationError(ValueError):
     """What was asked for is not to be had. The text is the API's."""
 
 
-class Pool:
-    """The addresses and node ports that are left."""
+class Claims(NamedTuple):
+    """What one Service has, or what a write takes, as numbers."""
 
-    def __init__(
-        self,
-        used_addresses: Iterable[str] = (),
-        used_ports: Iterable[int] = (),
-        *,
-        cidr: str = SERVICE_CIDR,
-        ports: range = NODE_PORTS,
-    ) -> None:
-        self.network: Final[_Version] = ipaddress.ip_network(cidr)
-        self.ports: Final = ports
-        self._addresses = set(used_addresses)
-        self._ports = set(used_ports)
+    addresses: list[int]
+    ports: list[int]
+
+
+NOTHING: Final = Claims([], [])
+
+
+def claims_of(service: Object) -> Claims:
+    """What a Service says it has."""
+    spec = service.get("spec") or {}
+    addresses = [int(ipaddress.ip_address(text)) for text in spec.get("clusterIPs") or () if text != "None"]
+    ports = [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+    if spec.get("healthCheckNodePort"):
+        ports.append(spec["healthCheckNodePort"])
+    return Claims(addresses, ports)
+
+
+class _Part:
+    """A part of a range, given out in turn."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first, self.last = first, last
+        self.used = 0
+        self._next = first
+
+    def next(self, holders: dict[int, int]) -> int | None:
+        """The next number that nobody holds."""
+        if self.used > self.last - self.first:
+            return None
+        while self._next in holders:
+            self._step()
+        found = self._next
+        self._step()
+        return found
+
+    def _step(self) -> None:
+        self._next = self._next + 1 if self._next < self.last else self.first
+
+
+class _Numbers:
+    """The numbers of a range, with how many hold each: those who have it, and those who are about to."""
+
+    def __init__(self, first: int, last: int, kept: int) -> None:
+        self._parts = [_Part(first + kept, last), *([_Part(first, first + kept - 1)] if kept else [])]
+        self._holders: dict[int, int] = {}
+
+    def hold(self, number: int) -> None:
+        holders = self._holders.get(number, 0)
+        self._holders[number] = holders + 1
+        if not holders:
+            self._count(number, 1)
+
+    def let_go(self, number: int) -> None:
+        holders = self._holders[number] - 1
+        if holders:
+            self._holders[number] = holders
+        else:
+            del self._holders[number]
+            self._count(number, -1)
+
+    def _count(self, number: int, change: int) -> None:
+        for part in self._parts:
+            if part.first <= number <= part.last:
+                part.used += change
+
+    def holders(self, number: int) -> int:
+        return self._holders.get(number, 0)
+
+    def next(self) -> int | None:
+        for part in self._parts:
+            if (found := part.next(self._holders)) is not None:
+                return found
+        return None
+
+
+class Holdings:
+    """What all Services have together."""
+
+    def __init__(self, cidr: str = SERVICE_CIDR, ports: range = NODE_PORTS) -> None:
+        self.network: Final[_Network] = ipaddress.ip_network(cidr)
+        self.port_range: Final = ports
+        size = self.network.num_addresses - 2
+        kept = min(max(16, size // 16), 256) if size > 16 else 0
+        self.addresses: Final = _Numbers(int(self.network[1]), int(self.network[-2]), kept)
+        kept = min(max(16, len(ports) // 32), 128) if len(ports) > 16 else 0
+        self.ports: Final = _Numbers(ports[0], ports[-1], kept)
+        self._known: dict[str, Claims] = {}
+
+    def changed(self, key: str, claims: Claims | None) -> None:
+        """A Service now has this; None: it is gone."""
+        before = self._known.pop(key, None)
+        if claims is not None:
+            self._known[key] = claims
+            self.each(claims, _Numbers.hold)
+        if before is not None:
+            self.each(before, _Numbers.let_go)
+
+    def pool(self, key: str = "", promised: Claims = NOTHING) -> "Pool":
+        """For a write of the Service with this key, which may have again what it has. What is promised to others is not
+        to be had either."""
+        return Pool(self, self._known.get(key, NOTHING), promised)
+
+    def each(self, claims: Claims, do: Callable[[_Numbers, int], None]) -> None:
+        for address in claims.addresses:
+            do(self.addresses, address)
+        for port in claims.ports:
+            do(self.ports, port)
+
+
+class Pool:
+    """What one write takes, and nobody else until it is closed."""
+
+    def __init__(self, holdings: Holdings, own: Claims, promised: Claims) -> None:
+        self._holdings = holdings
+        self._own = own
+        self._promised = promised
+        self.claims: Final = Claims([], [])
+        self.is_open = True
+        holdings.each(promised, _Numbers.hold)
 
     @property
     def family(self) -> str:
         """The only IP family that Services of this server have."""
-        return f"IPv{self.network.version}"
+        return f"IPv{self._holdings.network.version}"
 
     def take_address(self, wanted: str = "") -> str:
         """An address: the one that is wanted, or the next that is free."""
+        network, numbers = self._holdings.network, self._holdings.addresses
         if not wanted:
-            return _next(self._addresses, self._free_addresses(), "range is full")
+            number = _next(numbers, self.claims.addresses)
+            return str(network[number - int(network.network_address)])
         address = ipaddress.ip_address(wanted)
-        if address not in self.network:
+        if address not in network:
             raise AllocationError("the provided network does not match the current range")
-        first, last = self.network[1], self.network[-2]
-        if not int(first) <= int(address) <= int(last):
-            span = f"The range of valid IPs is {self.network}"
+        if not int(network[1]) <= int(address) <= int(network[-2]):
+            span = f"The range of valid IPs is {network}"
             raise AllocationError(f"the provided IP ({wanted}) is not in the valid range. {span}")
-        return _claim(self._addresses, str(address), "provided IP is already allocated")
+        _claim(numbers, int(address), self._own.addresses, self.claims.addresses, "provided IP is already allocated")
+        return str(address)
 
     def take_port(self, wanted: int = 0) -> int:
         """A node port: the one that is wanted, or the next that is free."""
+        numbers, span = self._holdings.ports, self._holdings.port_range
         if not wanted:
-            return _next(self._ports, self._free_ports(), "range is full")
-        if wanted not in self.ports:
-            span = f"The range of valid ports is {self.ports.start}-{self.ports.stop - 1}"
-            raise AllocationError(f"provided port is not in the valid range. {span}")
-        return _claim(self._ports, wanted, "provided port is already allocated")
+            return _next(numbers, self.claims.ports)
+        if wanted not in span:
+            text = f"The range of valid ports is {span.start}-{span.stop - 1}"
+            raise AllocationError(f"provided port is not in the valid range. {text}")
+        _claim(numbers, wanted, self._own.ports, self.claims.ports, "provided port is already allocated")
+        return wanted
 
-    def _free_addresses(self) -> Iterator[str]:
-        size = self.network.num_addresses - 2
-        kept = min(max(16, size // 16), 256) if size > 16 else 0
-        return (str(self.network[offset]) for offset in chain(range(kept + 1, size + 1), range(1, kept + 1)))
+    @property
+    def taken(self) -> bool:
+        """Whether anything was taken."""
+        return any(self.claims)
 
-    def _free_ports(self) -> Iterator[int]:
-        size = len(self.ports)
-        kept = min(max(16, size // 32), 128) if size > 16 else 0
-        return chain(self.ports[kept:], self.ports[:kept])
-
-
-def _next(used: set[_T], candidates: Iterator[_T], full: str) -> _T:
-    for candidate in candidates:
-        if candidate not in used:
-            used.add(candidate)
-            return candidate
-    raise AllocationError(full)
+    def close(self) -> None:
+        """Gives back what was taken: the holdings show by now what came of the write."""
+        if self.is_open:
+            self.is_open = False
+            self._holdings.each(self.claims, _Numbers.let_go)
+            self._holdings.each(self._promised, _Numbers.let_go)
 
 
-def _claim(used: set[_T], wanted: _T, taken: str) -> _T:
-    if wanted in used:
-        raise AllocationError(taken)
-    used.add(wanted)
-    return wanted
+def _next(numbers: _Numbers, taken: list[int]) -> int:
+    found = numbers.next()
+    if found is None:
+        raise AllocationError("range is full")
+    numbers.hold(found)
+    taken.append(found)
+    return found
 
 
-def pool_of(services: Iterable[Object], *, cidr: str = SERVICE_CIDR, ports: range = NODE_PORTS) -> Pool:
-    """What is left when these Services have what they say they have."""
-    addresses: list[str] = []
-    taken: list[int] = []
-    for service in services:
-        spec = service.get("spec") or {}
-        addresses += [address for address in spec.get("clusterIPs") or () if address != "None"]
-        taken += [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
-        if spec.get("healthCheckNodePort"):
-            taken.append(spec["healthCheckNodePort"])
-    return Pool(addresses, taken, cidr=cidr, ports=ports)
+def _claim(numbers: _Numbers, wanted: int, own: list[int], taken: list[int], refused: str) -> None:
+    if wanted in taken or numbers.holders(wanted) > own.count(wanted):
+        raise AllocationError(refused)
+    numbers.hold(wanted)
+    taken.append(wanted)
