@@ -3,7 +3,7 @@
 Whoever writes a ClusterRole finds the others right when the answer comes, as if a very fast controller had seen it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from setpoint.objects import labels, meta
@@ -26,40 +26,43 @@ _ACTOR = Actor(
 _LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
-def gathered(tree: Object, roles: Iterable[Object]) -> list[Object]:
-    """The rules of an aggregated role: those of each role that it selects, by name, each rule once."""
-    found: dict[tuple[tuple[str, ...], ...], Object] = {}
-    by_name = sorted(roles, key=meta.name)
-    for selector in tree["aggregationRule"].get("clusterRoleSelectors") or ():
-        selects = labels.from_object(selector).matches
-        for role in by_name:
-            if meta.name(role) != meta.name(tree) and selects(role["metadata"].get("labels") or {}):
-                for rule in role.get("rules") or ():
-                    found.setdefault(_identity(rule), rule)
-    return list(found.values())
+def settle(roles: Iterable[Object]) -> list[Object]:
+    """Those of some roles that gather other rules than they have, with the right ones: the rules of each role that they
+    select, by name, each once.
 
-
-def _identity(rule: Object) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(rule.get(name) or ()) for name in _LISTS)
-
-
-def settle(roles: Sequence[Object]) -> list[Object]:
-    """Those of some roles that gather other rules than they have, with the right ones: what gathers may be gathered
-    itself. Roles that gather each other come to rest as well, for rules are only ever passed on."""
-    current = {meta.name(role): role for role in roles}
-    aggregated = [name for name, role in current.items() if role.get("aggregationRule") is not None]
-    changed: dict[str, Object] = {}
-    for _ in range(len(aggregated) + 1):
-        is_settled = True
-        for name in aggregated:
-            role = current[name]
-            rules = gathered(role, current.values())
-            if [*map(_identity, rules)] != [*map(_identity, role.get("rules") or ())]:
-                changed[name] = current[name] = {**role, "rules": rules}
-                is_settled = False
-        if is_settled:
+    What gathers may be gathered itself. It is worked out from those that do not gather, so that roles which gather each
+    other keep nothing that comes from nowhere.
+    """
+    by_name = {meta.name(role): role for role in sorted(roles, key=meta.name)}
+    selected = {name: _selected(role, by_name) for name, role in by_name.items() if role.get("aggregationRule")}
+    rules = {name: {} if name in selected else _by_identity(role) for name, role in by_name.items()}
+    # Each round passes rules on by one role at least; among those that gather each other the order may never rest.
+    for _ in range(2 * len(selected) + 1):
+        before = {name: list(rules[name]) for name in selected}
+        for name, members in selected.items():
+            rules[name] = {identity: rule for member in members for identity, rule in rules[member].items()}
+        if all(list(rules[name]) == before[name] for name in selected):
             break
-    return list(changed.values())
+    return [
+        {**by_name[name], "rules": list(rules[name].values())}
+        for name in selected
+        if list(rules[name]) != list(_by_identity(by_name[name]))
+    ]
+
+
+def _selected(role: Object, by_name: Mapping[str, Object]) -> list[str]:
+    """The names of the roles that an aggregated one gathers, in the order in which it does."""
+    found: dict[str, None] = {}
+    for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        selects = labels.from_object(selector).matches
+        for name, other in by_name.items():
+            if other is not role and selects(other["metadata"].get("labels") or {}):
+                found[name] = None
+    return list(found)
+
+
+def _by_identity(role: Object) -> dict[tuple[tuple[str, ...], ...], Object]:
+    return {tuple(tuple(rule.get(name) or ()) for name in _LISTS): rule for rule in role.get("rules") or ()}
 
 
 class Aggregation:
@@ -86,9 +89,8 @@ class Aggregation:
         """Gives every aggregated role the rules that it should have."""
         if self._view is None:
             self._view = self._services.views.of(GROUP, VERSION, "clusterroles", _outline)
-        while changed := settle(list((await self._view.current()).values())):
-            for role in changed:
-                await self._apply(meta.name(role), role["rules"], cause)
+        for role in settle((await self._view.current()).values()):
+            await self._apply(meta.name(role), role["rules"], cause)
 
     async def _apply(self, name: str, rules: list[Object], cause: Cause | None) -> None:
         resource = self._services.registry.resource(GROUP, VERSION, "clusterroles")
@@ -99,10 +101,11 @@ class Aggregation:
         if item is None:
             return
         config: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
-        if rules:
-            config["rules"] = rules
-        manager = resource.field_manager("", self._services.clock)
-        tree = manager.apply(resource.item(item), config, MANAGER, force=True)
+        manager, live = resource.field_manager("", self._services.clock), resource.item(item)
+        tree = manager.apply(live, {**config, "rules": rules} if rules else config, MANAGER, force=True)
+        if not rules and tree.get("rules"):
+            # Somebody else's: to leave them out would leave them there.
+            tree = manager.apply(live, {**config, "rules": []}, MANAGER, force=True)
         resource.shape.complete(tree)
         try:
             await self._services.commit(key, resource.encode(tree), item.revision, _ACTOR, cause)
