@@ -84,6 +84,9 @@ class Strategy:
     def prepare_for_create(self, tree: Object) -> None:
         """Sets or clears, in place, what is the server's to say (status, initial phase, allocated fields)."""
 
+    def renamed(self, tree: Object, before: str) -> None:
+        """Follows up, in place, that a prepared object gets another name: the one that was generated was taken."""
+
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
         """Restores, in place, what this endpoint may not change."""
 

@@ -92,7 +92,9 @@ async def _store_new(
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     for attempt in range(NAME_ATTEMPTS):
         if generated:
-            metadata["name"] = generate_name(metadata["generateName"], services.ids)
+            before, metadata["name"] = metadata.get("name", ""), generate_name(metadata["generateName"], services.ids)
+            if before:
+                strategy.renamed(tree, before)
         if attempt == 0:
             _prepare_for_create(resource, tree)
             if strategy.requester_field:

@@ -185,6 +185,30 @@ class SameIds(SeededIds):
         return "aaaaa"
 
 
+class Hesitant(SeededIds):
+    """Ids whose generated names are one and the same at first, and then another."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self._suffixes = iter(("first", "first", "other"))
+
+    def suffix(self) -> str:
+        return next(self._suffixes)
+
+
+def test_a_job_whose_generated_name_was_taken_labels_its_pods_by_the_next_one() -> None:
+    async def scenario(api: Api) -> None:
+        pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+        body = {"metadata": {"generateName": "j-"}, "spec": {"template": {"spec": pod}}}
+        for name in ("j-first", "j-other"):
+            made = (await api("POST", "/apis/batch/v1/namespaces/default/jobs", body)).body
+            assert made["metadata"]["name"] == name
+            for labels in (made["metadata"]["labels"], made["spec"]["template"]["metadata"]["labels"]):
+                assert {labels["job-name"], labels["batch.kubernetes.io/job-name"]} == {name}
+
+    run(scenario, ids=Hesitant())
+
+
 def test_a_generated_name_that_is_never_free_is_given_up() -> None:
     async def scenario(api: Api) -> None:
         body = {"metadata": {"generateName": "g-"}}

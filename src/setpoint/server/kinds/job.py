@@ -108,6 +108,12 @@ class JobStrategy(Rules):
             _generate_selector(spec, tree["metadata"])
             _default_labels(tree)
 
+    def renamed(self, tree: Object, before: str) -> None:
+        name = tree["metadata"]["name"]
+        for metadata in (tree["metadata"], tree["spec"]["template"].get("metadata") or {}):
+            found = metadata.get("labels") or {}
+            found.update({label: name for label in _NAME_LABELS if found.get(label) == before})
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
         found = _validate_generated(spec, metadata) if old is None else []
