@@ -2,6 +2,10 @@
 
 import asyncio
 import re
+import socket
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from tests.server.plain.asking import Asking, asking
@@ -9,6 +13,7 @@ from tests.server.read.reader import MemorySink
 
 from setpoint.server.plain import metrics as measuring
 from setpoint.server.plain.metrics import Metrics
+from setpoint.server.plain.process import process_families
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 _LINE = re.compile(
@@ -112,3 +117,20 @@ async def test_paths_that_were_made_up_are_not_remembered() -> None:
             await server.ask(f"/api/v1/made-up-{number}")
         (metrics,) = (found for found in server.server._plain if isinstance(found, Metrics))
         assert not metrics._by_request
+
+
+async def test_the_process_is_measured_as_any_other() -> None:
+    async with asking() as server:
+        before = await lines(server)
+        with socket.socket():
+            during = await lines(server)
+    assert during["process_cpu_seconds_total"] >= before["process_cpu_seconds_total"] > 0
+    if sys.platform == "linux":
+        assert during["process_open_fds"] == before["process_open_fds"] + 1 < before["process_max_fds"]
+        assert 10e6 < before["process_resident_memory_bytes"] < before["process_virtual_memory_bytes"]
+        age = datetime.now(UTC).timestamp() - before["process_start_time_seconds"]
+        assert 0 < age < 24 * 3600
+
+
+def test_a_system_without_proc_tells_what_it_can(tmp_path: Path) -> None:
+    assert [family.name for family in process_families(tmp_path)] == ["process_cpu_seconds_total"]

@@ -7,13 +7,15 @@ thousands of series.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from setpoint import __version__
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response, Sink, Stream
-from setpoint.server.measure import Measured
+from setpoint.server.measure import Family
+from setpoint.server.plain.process import process_families
 from setpoint.server.readonly import check_method
 from setpoint.server.resource import ALL_VERBS, Resource
 
@@ -98,7 +100,8 @@ class Metrics:
         if context.request.path.rstrip("/") != "/metrics":
             return None
         check_method(context)
-        lines = [*self._request_lines(), *_part_lines(context.services.measured), *await _store_lines(context)]
+        parts = chain(*(part.families() for part in context.services.measured), process_families())
+        lines = [*self._request_lines(), *_family_lines(parts), *await _store_lines(context)]
         return Response(200, _CONTENT_TYPE, "".join(f"{line}\n" for line in lines).encode())
 
     def _request_lines(self) -> Iterator[str]:
@@ -149,12 +152,11 @@ def _series(context: Context) -> _Series:
     return _Series(verb, info.group, info.version, info.resource, subresource, scope)
 
 
-def _part_lines(parts: Iterable[Measured]) -> Iterator[str]:
-    """What the parts of the server say of themselves."""
-    for part in parts:
-        for name, kind, text, samples in part.families():
-            yield from _family(name, kind, text)
-            yield from (_line(name, labels, value) for labels, value in samples)
+def _family_lines(families: Iterable[Family]) -> Iterator[str]:
+    """What the parts of the server, and its process, say of themselves."""
+    for name, kind, text, samples in families:
+        yield from _family(name, kind, text)
+        yield from (_line(name, labels, value) for labels, value in samples)
 
 
 async def _store_lines(context: Context) -> list[str]:

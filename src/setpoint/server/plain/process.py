@@ -1,0 +1,47 @@
+"""What `/metrics` tells of the process that the server runs in: the usual `process_…` of Prometheus' own libraries.
+
+Each is there where the system can say it: all of them on Linux, the time of the processor elsewhere.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from setpoint.server.measure import Family
+
+_PROC = Path("/proc")
+
+
+def process_families(proc: Path = _PROC) -> Iterator[Family]:
+    """The measurements of this process; `proc` is where Linux shows them."""
+    times = os.times()
+    yield _family("cpu_seconds_total", "counter", "Processor time in seconds.", times.user + times.system)
+    with suppress(OSError, ValueError, IndexError):
+        yield from _seen_by_linux(proc)
+
+
+def _seen_by_linux(proc: Path) -> Iterator[Family]:
+    page = os.sysconf("SC_PAGE_SIZE")
+    size, resident, *_ = (proc / "self/statm").read_text().split()
+    yield _family("virtual_memory_bytes", "gauge", "Virtual memory in bytes.", int(size) * page)
+    yield _family("resident_memory_bytes", "gauge", "Resident memory in bytes.", int(resident) * page)
+    yield _family("open_fds", "gauge", "Open file descriptors.", len(os.listdir(proc / "self/fd")))
+    if most := _most_descriptors(proc):
+        yield _family("max_fds", "gauge", "File descriptors that may be open.", most)
+    # After the name, which may hold anything, the start is the twentieth field: in ticks after the machine's own start.
+    fields = (proc / "self/stat").read_text().rpartition(")")[2].split()
+    booted = next(line.split()[1] for line in (proc / "stat").read_text().splitlines() if line.startswith("btime"))
+    started = int(booted) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    yield _family("start_time_seconds", "gauge", "When the process started, in seconds since the epoch.", started)
+
+
+def _most_descriptors(proc: Path) -> int:
+    """How many may be open; 0 where there is no limit."""
+    lines = (proc / "self/limits").read_text().splitlines()
+    limit = next(line.split()[3] for line in lines if line.startswith("Max open files"))
+    return int(limit) if limit.isdigit() else 0
+
+
+def _family(name: str, kind: str, text: str, value: float) -> Family:
+    return Family(f"process_{name}", kind, text, [({}, value)])
