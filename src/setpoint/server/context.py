@@ -53,7 +53,7 @@ class Authenticator(Protocol):
         """Who asks; None if the credentials are wrong. Raises Forbidden for who may not ask without any."""
 
     async def review(self, token: str, audiences: Sequence[str]) -> "Accepted":
-        """Whose token it is, and for which of the audiences: of this server, where none are named. Raises TokenError."""
+        """Whose token it is, and for which of the audiences; this server's, where none are named. Raises TokenError."""
 
 
 class Reaction(Protocol):

@@ -23,15 +23,15 @@ class Request(NamedTuple):
     method: str
     path: str  # percent-encoded, as on the request line, without the query
     query: str = ""  # percent-encoded, without the question mark
-    # Names in lower case; a header sent twice is joined with ", ", or with a line feed if it is one of `LISTED`.
+    # Names in lower case. A header sent twice is joined with ", "; with a line feed where it begins as `LISTED` says.
     headers: Mapping[str, str] = {}
     body: bytes = b""
     peer: Peer = Peer()
 
 
-# What the names of headers begin with whose values may hold commas of their own: groups, and what else is known of a
-# user. Each line of such a header is one value.
-LISTED = ("impersonate-", "x-remote-")
+# What the names of headers begin with whose values may hold commas of their own: who somebody wants to be. Each line of
+# such a header is one value.
+LISTED = "impersonate-"
 
 
 def header_values(headers: Mapping[str, str], name: str) -> list[str]:

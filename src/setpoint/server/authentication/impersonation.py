@@ -26,12 +26,12 @@ from setpoint.server.authentication.users import (
 )
 from setpoint.server.authorization.authorizer import MASTERS, Authorizer, Decision, refusal
 from setpoint.server.context import User
-from setpoint.server.exchange import header_values
+from setpoint.server.exchange import LISTED, header_values
 from setpoint.server.kinds.references import domain_prefixed_path
 from setpoint.server.requestinfo import RequestInfo
 
 # What the names of all headers of impersonation begin with.
-PREFIX = "impersonate-"
+PREFIX = LISTED
 
 _EXTRA = "impersonate-extra-"
 _GROUP = "authentication.k8s.io"

@@ -57,20 +57,6 @@ class OIDCSettings:
 
 
 @dataclass(frozen=True)
-class RequestHeaderSettings:
-    """A proxy that authenticates users and says in headers who they are."""
-
-    # The authorities, in PEM, that its certificate must be of.
-    authority: Path
-    # The common names that certificate may have; any, if there are none.
-    allowed_names: tuple[str, ...] = ()
-    username_headers: tuple[str, ...] = ("X-Remote-User",)
-    uid_headers: tuple[str, ...] = ("X-Remote-Uid",)
-    group_headers: tuple[str, ...] = ("X-Remote-Group",)
-    extra_prefixes: tuple[str, ...] = ("X-Remote-Extra-",)
-
-
-@dataclass(frozen=True)
 class AuthenticationSettings:
     """All of it. Certificates of the authorities that the TLS edge trusts are always accepted."""
 
