@@ -11,8 +11,9 @@ from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypedDict
 
+from setpoint.config import Config, applied
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server.admission.operation import Plugin
@@ -29,12 +30,13 @@ from setpoint.server.kubeconfig import KEPT, is_ours, kubeconfig
 from setpoint.server.pipeline import Server
 from setpoint.server.plain.metrics import Metrics
 from setpoint.server.plain.standard import standard
-from setpoint.store.contract import Store
+from setpoint.store.contract import Retention, Store
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
     from setpoint.client.client import Client
+    from setpoint.server.audit.auditor import Auditor
     from setpoint.server.http.identity import Identity
     from setpoint.server.http.listener import Listener
     from setpoint.server.http.tls import Certificates, Provided
@@ -50,6 +52,7 @@ class PlaneError(Exception):
 class ControlPlane:
     """A control plane. Enter it to start it; leaving it ends its watches, its connections and its store.
 
+    `config` is everything that can be chosen, as a configuration file has it; the other arguments count before it.
     `store` is a store, which stays open afterwards, or says which one to open: `memory`, `sqlite:PATH` or `etcd:URL`.
     `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
     nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
@@ -58,41 +61,46 @@ class ControlPlane:
     off by default, and to do without. `webhook_services` says where the services are that webhooks refer to:
     `{"namespace/name": "host:port"}`. Without `aggregated_discovery` clients are told group by group what there is, as
     by older servers. `authorization` is the mode: `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
+    `auditor` records requests (`server.audit`); it stays open afterwards.
     """
 
     def __init__(
         self,
-        store: Store | str = "memory",
+        store: Store | str | None = None,
         *,
+        config: Config | None = None,
         data: Path | str | None = None,
         token: str = "",
         clock: Clock | None = None,
         ids: Ids | None = None,
         limits: Limits | None = None,
         authentication: AuthenticationSettings | None = None,
-        authorization: str = "RBAC",
-        service_cidr: str = SERVICE_CIDR,
+        authorization: str | None = None,
+        service_cidr: str | None = None,
         admission: Sequence[Plugin] = (),
-        with_admission: Collection[str] = (),
-        without_admission: Collection[str] = (),
+        with_admission: Collection[str] | None = None,
+        without_admission: Collection[str] | None = None,
         webhook_services: Mapping[str, str] | None = None,
         aggregated_discovery: bool = True,
+        auditor: "Auditor | None" = None,
     ) -> None:
         """`authentication` says who is known beside the administrator, and how. Raises PlaneError."""
-        self._given = store
-        self._data = _data_directory(store, data)
-        self._token = token
+        self.config = config = config or Config()
+        self._given = config.store if store is None else store
+        self._data = _data_directory(self._given, data or config.data or None)
+        self._token = token or config.token
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
-        self._limits = limits
-        self._authentication = authentication or AuthenticationSettings()
-        self._service_cidr = _network(service_cidr)
+        self._limits = limits or applied.edge_limits(config.limits)
+        self._authentication = authentication or applied.authentication(config.authentication)
+        self._service_cidr = _network(service_cidr or config.service_cidr)
         self._admission = admission
-        self._with_admission = with_admission
-        self._without_admission = without_admission
+        self._with_admission = config.admission.enabled if with_admission is None else with_admission
+        self._without_admission = config.admission.disabled if without_admission is None else without_admission
+        self._auditor = auditor
         try:
-            self._resolver = ServiceResolver(webhook_services)
-            self._authorizer = authorizer_of(authorization)
+            self._resolver = ServiceResolver(config.webhooks.services if webhook_services is None else webhook_services)
+            self._authorizer = authorizer_of(authorization or config.authorization.mode)
         except (ServiceError, ValueError) as error:
             raise PlaneError(str(error)) from None
         self._aggregated_discovery = aggregated_discovery
@@ -100,6 +108,7 @@ class ControlPlane:
         self._server: Server | None = None
         self._listener: Listener | None = None
         self._identity: Identity | None = None
+        self._certificates: Identity | Provided | None = None
         self._url = ""
 
     async def __aenter__(self) -> Self:
@@ -107,9 +116,12 @@ class ControlPlane:
         async with AsyncExitStack() as stack:
             store = self._given
             if isinstance(store, str):
-                store = await open_store(store, self._clock, self._ids)
+                store = await open_store(store, self._clock, self._ids, applied.retention(self.config))
                 stack.push_async_callback(store.close)
             metrics = Metrics()
+            if self._auditor is None and self.config.audit.log_path:
+                self._auditor = self._open_auditor()
+                stack.callback(self._close_auditor)
             authentication = assemble(self._authentication, {self.token: ADMIN}, self._clock, self._data)
             stack.callback(authentication.close)
             self._server = Server(
@@ -126,13 +138,16 @@ class ControlPlane:
                 service_cidr=self._service_cidr,
                 plain=standard(metrics, aggregated_discovery=self._aggregated_discovery),
                 observer=metrics,
+                auditor=self._auditor,
+                overload=self.config.overload,
+                event_ttl=self.config.event_ttl_seconds,
             )
-            stack.callback(self._server.services.close)
+            services = self._server.services
+            stack.callback(services.close)
+            # Others may write to it as well: definitions, roles, policies.
+            services.views.shared = not isinstance(self._given, str) or self._given.startswith("etcd:")
             await self._server.start()
-            if not isinstance(self._given, str) or self._given.startswith("etcd:"):
-                # Others may write to it as well: definitions, roles, policies.
-                services = self._server.services
-                services.views.shared = True
+            if services.views.shared:
                 stack.callback(services.views.close)
                 following = asyncio.create_task(services.definitions.follow())
                 stack.callback(following.cancel)
@@ -145,6 +160,37 @@ class ControlPlane:
         await self._stack.aclose()
         self._server = self._listener = self._identity = None
         self._url = ""
+
+    def _open_auditor(self) -> "Auditor":
+        from setpoint.server.audit.opened import AuditError, open_auditor
+
+        try:
+            return open_auditor(self.config.audit, self._clock)
+        except AuditError as error:
+            raise PlaneError(str(error)) from error
+
+    def _close_auditor(self) -> None:
+        if self._auditor is not None:
+            self._auditor.close()
+            self._auditor = None
+
+    def reload(self) -> None:
+        """Reads again what may change while it runs: the audit policy, and certificates that somebody else keeps.
+
+        Where one cannot be read the old one holds, and PlaneError says so.
+        """
+        if self._auditor is not None and self.config.audit.policy_file:
+            from setpoint.server.audit.opened import AuditError, read_policy
+
+            try:
+                self._auditor.policy = read_policy(self.config.audit)
+            except AuditError as error:
+                raise PlaneError(str(error)) from error
+        if self._certificates is not None:
+            try:
+                self._certificates.renew()
+            except (OSError, ValueError) as error:
+                raise PlaneError(f"the certificates cannot be read: {error}") from error
 
     @property
     def handler(self) -> Handler:
@@ -246,7 +292,7 @@ class ControlPlane:
         return self._listener
 
     def _tls(self, host: str, names: Sequence[str], given: "bool | Certificates") -> "SSLContext":
-        certificates = self._own(host, names) if isinstance(given, bool) else _provided(given)
+        certificates = self._certificates = self._own(host, names) if isinstance(given, bool) else _provided(given)
         renewing = asyncio.create_task(_renew(certificates))
         self._stack.callback(renewing.cancel)
         return certificates.context
@@ -292,10 +338,16 @@ def _data_directory(store: Store | str, data: Path | str | None) -> Path | None:
     return None
 
 
-async def open_store(spec: str, clock: Clock, ids: Ids) -> Store:
+class _Kept(TypedDict, total=False):
+    retention: Retention
+
+
+async def open_store(spec: str, clock: Clock, ids: Ids, retention: Retention | None = None) -> Store:
     """Opens the store that `memory`, `sqlite:PATH` or `etcd:URL` means; `memory:PATH` is one in memory that a file
-    keeps from its end to the next start. Raises PlaneError, OSError or StoreError."""
+    keeps from its end to the next start. Without a retention it keeps as much of the past as it does by default. Raises
+    PlaneError, OSError or StoreError."""
     kind, _, where = spec.partition(":")
+    kept: _Kept = {} if retention is None else {"retention": retention}
     if kind == "memory" and where:
         from setpoint.store.memory import KeptMemoryStore
 
@@ -303,12 +355,12 @@ async def open_store(spec: str, clock: Clock, ids: Ids) -> Store:
     if spec == "memory":
         from setpoint.store.memory import MemoryStore
 
-        return MemoryStore(clock=clock)
+        return MemoryStore(clock=clock, **kept)
     if kind == "sqlite" and where:
         from setpoint.store.sqlite import SqliteStore
 
         Path(where).parent.mkdir(parents=True, exist_ok=True)
-        return await SqliteStore.open(where, clock=clock)
+        return await SqliteStore.open(where, clock=clock, **kept)
     if kind == "etcd" and where:
         try:
             from setpoint.store.etcd import EtcdConfig, EtcdStore
@@ -316,5 +368,5 @@ async def open_store(spec: str, clock: Clock, ids: Ids) -> Store:
             raise PlaneError(
                 f"the store in etcd needs more packages ({error}): pip install 'setpoint[etcd]'"
             ) from error
-        return await EtcdStore.open(EtcdConfig.from_url(where), clock=clock, ids=ids)
+        return await EtcdStore.open(EtcdConfig.from_url(where), clock=clock, ids=ids, **kept)
     raise PlaneError(f"{spec!r} is no store: it should read memory, sqlite:PATH or etcd:URL")

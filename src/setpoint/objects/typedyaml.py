@@ -33,7 +33,9 @@ class Mistake(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return ": ".join(part for part in self if part)
+        # A flag says itself which field it is.
+        path = "" if self.where.startswith("--") else self.path
+        return ": ".join(part for part in (self.where, path, self.message) if part)
 
 
 class Mistakes(ValueError):  # noqa: N818 - it is several

@@ -39,6 +39,7 @@ from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
 from setpoint.server.history import history, is_history
 from setpoint.server.kinds.allocation import SERVICE_CIDR
+from setpoint.server.kinds.event import EVENT_TTL, keep_events
 from setpoint.server.negotiate import PLAIN, negotiate, wants_indents
 from setpoint.server.overload import objects as flow_control
 from setpoint.server.overload.gate import Gate
@@ -124,6 +125,7 @@ class Server:
         observer: Observer | None = None,
         auditor: "Auditor | None" = None,
         overload: Overload = Overload(),  # noqa: B008 - immutable
+        event_ttl: float = EVENT_TTL,
     ) -> None:
         self._plain = plain
         self._observer = observer
@@ -146,6 +148,8 @@ class Server:
         self.services.authenticator.attach(self.services)
         self._impersonation = Impersonation()
         self._timeouts = Timeouts(self.services.clock)
+        if event_ttl != EVENT_TTL:
+            keep_events(self.services.registry, event_ttl)
         self._auditor = auditor
         self._gate = Gate(self.services, overload) if overload.enabled else None
         if self._gate is not None:

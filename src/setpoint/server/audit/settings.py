@@ -14,9 +14,20 @@ class Audit(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     log_path: Annotated[
         str, Meta(description="The file that events are appended to, a line of JSON each; `-` is the standard output.")
     ] = ""
-    log_max_size: Annotated[int, Meta(ge=0, description="Megabytes after which a new file is begun; 0: never.")] = 100
-    log_max_age: Annotated[int, Meta(ge=0, description="Days that old files are kept; 0: for ever.")] = 0
-    log_max_backup: Annotated[int, Meta(ge=0, description="Old files that are kept; 0: all of them.")] = 0
+    log_max_size: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Megabytes after which a new file is begun; 0: never.",
+            extra={"flag": "--audit-log-maxsize"},
+        ),
+    ] = 100
+    log_max_age: Annotated[
+        int, Meta(ge=0, description="Days that old files are kept; 0: for ever.", extra={"flag": "--audit-log-maxage"})
+    ] = 0
+    log_max_backup: Annotated[
+        int, Meta(ge=0, description="Old files that are kept; 0: all of them.", extra={"flag": "--audit-log-maxbackup"})
+    ] = 0
     log_compress: Annotated[bool, Meta(description="Whether old files are compressed with gzip.")] = False
     log_mode: Annotated[
         Literal["batch", "blocking", "blocking-strict"],

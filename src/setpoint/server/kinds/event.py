@@ -3,7 +3,7 @@
 They are judged in the older form, in which they are stored. The newer group asks more of a new event.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -13,9 +13,11 @@ from setpoint.server.kinds.cells import field, lookup, selectable, text
 from setpoint.server.kinds.columns import since
 from setpoint.server.kinds.normal import normalize
 from setpoint.server.kinds.values import immutable, qualified
+from setpoint.server.resource import Resource
 from setpoint.server.strategy import Column, Strategy
 
-_HOUR = 3600.0
+# How long an event is kept unless somebody chose otherwise, in seconds.
+EVENT_TTL = 3600.0
 _LIMIT = 128
 _NOTE_LIMIT = 1024
 _CORE, _EVENTS = "v1", "events.k8s.io/v1"
@@ -123,8 +125,11 @@ class EventStrategy(Strategy):
     selectable_fields: ClassVar = {**_fields("involvedObject", "reportingComponent"), "source": _source}
     columns: ClassVar[Sequence[Column]] = _COLUMNS
 
+    # How long one is kept, in seconds.
+    kept = EVENT_TTL
+
     def ttl(self, tree: Object) -> float | None:
-        return _HOUR
+        return self.kept
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
         return convert(tree, to_version)
@@ -134,6 +139,13 @@ class EventStrategy(Strategy):
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         return self.validate(tree)
+
+
+def keep_events(resources: Iterable[Resource], seconds: float) -> None:
+    """Lets a server keep its events for another time."""
+    for resource in resources:
+        if resource.resource == "events" and isinstance(resource.strategy, EventStrategy):
+            resource.strategy.kept = seconds
 
 
 class NewerEventStrategy(EventStrategy):

@@ -8,12 +8,28 @@ from msgspec import Meta, Struct
 class Overload(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """How much the server does at once, and how long requests wait beyond that."""
 
-    enabled: Annotated[bool, Meta(description="Whether requests are shared out among users at all.")] = True
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Whether requests are shared out among users at all.",
+            extra={"flag": "--enable-priority-and-fairness"},
+        ),
+    ] = True
     max_requests_inflight: Annotated[
-        int, Meta(ge=1, description="Requests that only read and are served at once; further ones wait their turn.")
+        int,
+        Meta(
+            ge=1,
+            description="Requests that only read and are served at once; further ones wait their turn.",
+            extra={"flag": "--max-requests-inflight"},
+        ),
     ] = 400
     max_mutating_requests_inflight: Annotated[
-        int, Meta(ge=1, description="Requests that write and are served at once; further ones wait their turn.")
+        int,
+        Meta(
+            ge=1,
+            description="Requests that write and are served at once; further ones wait their turn.",
+            extra={"flag": "--max-mutating-requests-inflight"},
+        ),
     ] = 200
     max_long_running: Annotated[
         int, Meta(ge=1, description="Watches and other streams that are open at once. One user has three quarters.")

@@ -1,0 +1,53 @@
+"""The page about the configuration, made from its structs."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from setpoint.config.fields import Field, Section, allowed, sections
+from setpoint.objects.typedyaml import path_text
+
+_HEAD = """\
+# Configuration
+
+`setpoint serve --config FILE` reads a YAML file with the fields below. Every field is also a flag, and flags win over
+the file; what neither says has its default. Unknown fields are refused, and every mistake is named with its line.
+`setpoint serve --print-config` shows what holds, with secrets masked, and ends. Paths are relative to the working
+directory. In a program, `ControlPlane(config=Config(...))` takes the same.
+
+A flag for a list may be repeated, or has its items separated by commas; one for a switch has a `--no-` twin. On SIGHUP
+the audit policy and the certificates that somebody else keeps are read again.
+
+This page is made from the structs in `setpoint.config.settings`: `python -m tools.configuration_page` writes it anew.
+"""
+_COLUMNS = "| field | flag | allowed | default | |\n|---|---|---|---|---|\n"
+
+
+def markdown() -> str:
+    """The whole page."""
+    return _HEAD + "".join(f"\n{part}" for section in sections() for part in _section(section))
+
+
+def _section(section: Section) -> Iterator[str]:
+    title = f"`{path_text(section.path)}`" if section.path else "The plane itself"
+    yield f"## {title}\n"
+    if section.path:
+        yield f"{section.description}\n"
+    if section.fields:
+        yield _COLUMNS + "".join(map(_row, section.fields))
+
+
+def _row(field: Field) -> str:
+    metavar = "" if field.is_bool else f" {field.metavar or 'VALUE'}"
+    cells = (
+        f"`{field.path[-1]}`",
+        f"`{field.flag}{metavar}`",
+        allowed(field.type),
+        _default(field),
+        field.description,
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _default(field: Field) -> str:
+    return "" if field.default in ("", (), {}, None) else f"`{msgspec.json.encode(field.default).decode()}`"
