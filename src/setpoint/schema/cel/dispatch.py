@@ -10,6 +10,7 @@ from setpoint.schema.cel.libraries.conversions import type_of_value
 from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import EvaluationError, no_such_overload
 
+_PLAIN = frozenset((bool, int, float, str, bytes, type(None)))
 Dispatch = Callable[[list[Any]], tuple[Overload, Cost | None]]
 
 
@@ -20,9 +21,18 @@ def dispatcher(node: Call, overloads: list[Overload]) -> Dispatch:
         only = costed[0]
         return lambda _: only
 
+    # What was chosen before, for values whose Python type says all there is to say.
+    known: dict[tuple[type, ...], tuple[Overload, Cost | None]] = {}
+
     def dispatch(args: list[Any]) -> tuple[Overload, Cost | None]:
+        kinds = tuple(map(type, args))
+        before = known.get(kinds)
+        if before is not None:
+            return before
         for found in costed:
             if all(_fits(value, wanted) for value, wanted in zip(args, found[0].args, strict=True)):
+                if _PLAIN.issuperset(kinds):
+                    known[kinds] = found
                 return found
         if node.function in ("_[_]", "_[?_]"):
             return costed[0]
