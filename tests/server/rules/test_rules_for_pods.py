@@ -47,7 +47,8 @@ def test_where_it_is_required_the_default_account_must_be_there() -> None:
     async def scenario(api: Api) -> None:
         refused = await api("POST", PODS, pod("a"))
         assert refused.body["message"] == (
-            'pods "a" is forbidden: error looking up service account default/default: serviceaccount "default" not found'
+            'pods "a" is forbidden: error looking up service account default/default: '
+            'serviceaccount "default" not found'
         )
         await api("POST", ACCOUNTS, {"metadata": {"name": "default"}})
         assert (await api("POST", PODS, pod("a"))).status == 201
@@ -116,8 +117,8 @@ def test_an_account_that_lists_its_secrets_lets_pods_use_no_others() -> None:
 
         refused = await api("POST", PODS, using("other"))
         assert refused.body["message"] == (
-            'pods "a" is forbidden: volume with secret.secretName="other" is not allowed because service account strict '
-            "does not reference that secret"
+            'pods "a" is forbidden: volume with secret.secretName="other" is not allowed because service account '
+            "strict does not reference that secret"
         )
         assert (await api("POST", PODS, using("ok"))).status == 201
 

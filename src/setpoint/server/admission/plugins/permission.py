@@ -20,7 +20,7 @@ async def decide(
 ) -> Decision:
     """Whether the user of a request may do that."""
     authorizer = context.services.authorizer
-    await authorizer.prepare()
+    await authorizer.prepare(context.user)
     info = RequestInfo(verb, "", True, group, version, namespace, resource, name, subresource)
     return authorizer.decide(context.user, info)
 
