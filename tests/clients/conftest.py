@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.clients.kubectl import Kubectl
 from tests.clients.serving import Serving, serving
-from tests.debian import require
+from tests.debian import require, unpacked
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,11 @@ def kubectl_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kubectl(server: Serving, namespace: str, kubectl_cache: Path) -> Kubectl:
-    """The kubectl that the variable KUBECTL names, or the one on the path."""
-    program = require(os.environ.get("KUBECTL", "kubectl"), "kubernetes-client")
-    return Kubectl(program, server.kubeconfig, kubectl_cache, namespace)
+    return Kubectl(kubectl_program(), server.kubeconfig, kubectl_cache, namespace)
+
+
+def kubectl_program() -> str:
+    """The kubectl that the variable KUBECTL names, as `make test-peers` does with a current one; else Debian's, which is
+    years older; else the one on the path."""
+    found = os.environ.get("KUBECTL") or unpacked("kubernetes-client", "usr/bin/kubectl")
+    return str(found) if found else require("kubectl", "kubernetes-client")

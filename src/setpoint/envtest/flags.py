@@ -21,7 +21,7 @@ class Flag(NamedTuple):
 
 # Those that count.
 HONOURED: Mapping[str, Flag] = {
-    "allow-privileged": Flag("bool", "Accepted: containers may always ask for privileges."),
+    "allow-privileged": Flag("bool", "Whether containers may ask for privileges (false)."),
     "anonymous-auth": Flag("bool", "Whether requests without credentials are let in as system:anonymous (true)."),
     "api-audiences": Flag("strings", "Whom tokens of service accounts must be for (the issuer)."),
     "authorization-mode": Flag("strings", "AlwaysAllow, RBAC or AlwaysDeny (AlwaysAllow)."),

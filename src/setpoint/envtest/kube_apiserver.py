@@ -17,6 +17,7 @@ from setpoint.envtest.flags import Flags
 from setpoint.envtest.identity import authentication, certificates
 from setpoint.envtest.store import store_of
 from setpoint.plane import ControlPlane, PlaneError
+from setpoint.server.admission.plugins.deny_privileged_containers import DenyPrivilegedContainers
 from setpoint.store.contract import StoreError
 
 
@@ -41,7 +42,7 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
         authorization=_authorization(flags),
         service_cidr=_service_cidr(flags),
         with_admission=flags.many("enable-admission-plugins"),
-        without_admission=flags.many("disable-admission-plugins"),
+        without_admission=_without_admission(flags),
         aggregated_discovery=flags.gate("AggregatedDiscoveryEndpoint"),
     )
     async with plane:
@@ -61,6 +62,13 @@ def _authorization(flags: Flags) -> str:
         if mode not in found:
             _say(f"--authorization-mode={mode} has no effect here")
     return found[0] if found else "RBAC"
+
+
+def _without_admission(flags: Flags) -> list[str]:
+    disabled = flags.many("disable-admission-plugins")
+    if flags.switch("allow-privileged", False):
+        disabled.append(DenyPrivilegedContainers.name)
+    return disabled
 
 
 def _service_cidr(flags: Flags) -> str:
