@@ -9,14 +9,14 @@ from setpoint.server.context import Context
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.resource import Resource
 
-_OF_COLLECTIONS = frozenset(("list", "watch", "deletecollection"))
+_SELECTING = frozenset(("list", "watch"))
 
 
 def asked(context: Context) -> RequestInfo:
     """The request with the name of the one object it is about, also where a field selector says which: so a rule for
     certain names holds for who watches, or lists, just one of them."""
     info = context.info
-    if info.name or info.verb not in _OF_COLLECTIONS or "fieldSelector=" not in context.request.query:
+    if info.name or info.verb not in _SELECTING or "fieldSelector=" not in context.request.query:
         return info
     try:
         name = fields.parse(context.parameter("fieldSelector")).exact("metadata.name")
