@@ -7,6 +7,8 @@ when every timer fires; sleepers wake in the order of their deadlines, and in th
 import asyncio
 import heapq
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Protocol
@@ -83,3 +85,29 @@ class ManualClock:
             future = heapq.heappop(self._sleepers)[2]
             if not future.done():
                 future.set_result(None)
+
+
+@asynccontextmanager
+async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
+    """Ends what is done inside with a TimeoutError when so many seconds have passed by the clock."""
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("only what runs in a task can be ended")
+    expired = False
+
+    async def end() -> None:
+        nonlocal expired
+        await clock.sleep(seconds)
+        expired = True
+        task.cancel()
+
+    ending = asyncio.ensure_future(end())
+    try:
+        yield
+    except asyncio.CancelledError:
+        # Where somebody else has cancelled the task as well, that is what counts.
+        if expired and task.uncancel() == 0:
+            raise TimeoutError(f"it took more than {seconds:g} s") from None
+        raise
+    finally:
+        ending.cancel()

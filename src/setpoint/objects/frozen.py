@@ -1,0 +1,73 @@
+"""Objects that do not change: what many readers share must not be changed by one of them.
+
+A frozen tree reads like any other; whatever would change it raises a TypeError that says what to do instead. `thaw`
+makes a copy that is its owner's alone.
+"""
+
+from typing import Any, NoReturn
+
+from setpoint.objects.tree import Json, Object
+
+_REMEDY = "this object is shared and cannot be changed: change a copy (thaw(tree), or obj.edit() for a typed one)"
+
+
+def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    raise TypeError(_REMEDY)
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that refuses to change."""
+
+    __slots__ = ()
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def copy(self) -> "dict[str, Any]":
+        """A plain dictionary with the same, still frozen, values."""
+        return dict(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return freeze, (thaw(self),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Object:
+        return {name: thaw(value) for name, value in self.items()}
+
+
+class FrozenList(list[Any]):
+    """A list that refuses to change."""
+
+    __slots__ = ()
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return freeze, (thaw(self),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return [thaw(value) for value in self]
+
+
+def freeze(tree: Json) -> Any:
+    """The tree, frozen through and through. What is frozen already stays as it is."""
+    kind = type(tree)
+    if kind is dict:
+        return FrozenDict({name: freeze(value) for name, value in tree.items()})
+    if kind is list:
+        return FrozenList([freeze(value) for value in tree])
+    return tree
+
+
+def thaw(tree: Json) -> Any:
+    """A copy that may be changed, down to the last list."""
+    if isinstance(tree, dict):
+        return {name: thaw(value) for name, value in tree.items()}
+    if isinstance(tree, list):
+        return [thaw(value) for value in tree]
+    return tree
+
+
+def is_frozen(tree: Json) -> bool:
+    """Whether a tree refuses to change."""
+    return isinstance(tree, FrozenDict | FrozenList)
