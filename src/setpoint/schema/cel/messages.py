@@ -5,6 +5,7 @@ whether the names fit is asked when it is made (`misplaced`). `plain` makes JSON
 """
 
 import math
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
@@ -98,6 +99,8 @@ def plain(value: Any, steps: Steps | None = None) -> Json:
         return value
     if isinstance(value, UntypedView):
         return value.tree
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
