@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from tests.server.quota.books import CLAIMS, PODS, QUOTAS, SERVICES, claim, pod, quota, service, set_quota, used
@@ -57,14 +58,12 @@ def test_two_servers_over_one_store_do_not_spend_the_same_twice() -> None:
 def test_a_write_that_fails_in_the_store_is_charged_to_nobody() -> None:
     async def scenario(api: Api) -> None:
         await set_quota(api, quota(configmaps="2"))
-        transact = api.store.transact
 
         async def fails(*arguments: Any) -> int:
             raise StoreError("the disk is full")
 
-        api.store.transact = fails  # type: ignore[method-assign]
-        assert (await api("POST", CONFIG_MAPS, config_map("a"))).status == 503
-        api.store.transact = transact  # type: ignore[method-assign]
+        with patch.object(api.store, "transact", fails):
+            assert (await api("POST", CONFIG_MAPS, config_map("a"))).status == 503
         assert await used(api) == {"configmaps": "0"}
         assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 404
 

@@ -181,7 +181,7 @@ def test_a_runtime_brings_its_overhead_its_nodes_and_its_tolerations() -> None:
         assert spec["overhead"] == {"cpu": "250m"}
         assert spec["nodeSelector"] == {"r": "1", "z": "2"}
         assert {"key": "r", "operator": "Exists"} in spec["tolerations"]
-        refusals = {
+        refusals: dict[str, Any] = {
             ("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"): {
                 "runtimeClassName": "kata",
                 "overhead": {"cpu": "1"},
