@@ -35,6 +35,29 @@ def _install(program: str, package: str) -> str | None:
     return None if shutil.which(program) else f"{program} is not installed and apt-get could not do it: {tried}"
 
 
+@cache
+def unpacked(package: str, path: str) -> Path | None:
+    """A file of Debian's own package, whatever of its kind is installed; None where the package can't be had."""
+    if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
+        return None
+    place = Path(tempfile.gettempdir()) / f"setpoint-tests-{os.getuid()}-{package}"
+    with (Path(tempfile.gettempdir()) / "setpoint-tests-install.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / path).exists():
+            _unpack(package, place)
+    return place / path if (place / path).exists() else None
+
+
+def _unpack(package: str, place: Path) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        download = ["apt-get", "-o", _WAIT, "download", package]
+        if subprocess.run(download, cwd=directory, capture_output=True).returncode and os.geteuid() == 0:
+            subprocess.run(["apt-get", "-o", _WAIT, "update"], capture_output=True)
+            subprocess.run(download, cwd=directory, capture_output=True)
+        for archive in Path(directory).glob("*.deb"):
+            subprocess.run(["dpkg-deb", "--extract", str(archive), str(place)], check=True)
+
+
 def require(program: str, package: str) -> str:
     """The path of the program. Skips the test, with the reason, where it can't be had."""
     reason = missing(program, package)

@@ -36,7 +36,7 @@ def kubectl(server: Serving, namespace: str, kubectl_cache: Path) -> Kubectl:
 
 
 def kubectl_program() -> str:
-    """The kubectl that the variable KUBECTL names, as `make test-peers` does with a current one; else Debian's, which is
-    years older; else the one on the path."""
+    """The kubectl that the variable KUBECTL names, as `make test-peers` does with a current one; else Debian's, which
+    is years older; else the one on the path."""
     found = os.environ.get("KUBECTL") or unpacked("kubernetes-client", "usr/bin/kubectl")
     return str(found) if found else require("kubectl", "kubernetes-client")

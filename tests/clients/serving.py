@@ -48,12 +48,13 @@ class Serving(NamedTuple):
 
 
 @contextmanager
-def serving(directory: Path) -> Iterator[Serving]:
-    """A server with the memory store, at a free port of the loopback address."""
+def serving(directory: Path, store: str = "memory", listen: str = "127.0.0.1:0") -> Iterator[Serving]:
+    """A server over a store; by default at a free port of the loopback address."""
     kubeconfig = directory / "kubeconfig"
-    with (directory / "log").open("w") as log:
+    options = ["--listen", listen, "--kubeconfig", str(kubeconfig), "--store", store]
+    with (directory / "log").open("a") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "setpoint", "serve", "--listen", "127.0.0.1:0", "--kubeconfig", str(kubeconfig)],
+            [sys.executable, "-m", "setpoint", "serve", *options],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,

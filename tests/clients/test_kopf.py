@@ -1,19 +1,15 @@
 """kopf runs an operator against the server: handlers, finalizers, status, timers, indexes and events."""
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.clients.manifests import GROUP, config_map, custom, definition
-from tests.clients.serving import SECONDS, Serving
+from tests.clients.operating import eventually, operating
+from tests.clients.serving import Serving
 
 OPERATOR = Path(__file__).parent / "widget_operator.py"
-ROOT = OPERATOR.parents[2]
 WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -23,32 +19,8 @@ def operator(server: Serving, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A running operator; the path of its log."""
     server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("widgets", "Widget"))
     server.ask("POST", CONFIG_MAPS, config_map("blue", labels={"indexed": "yes"}, colour="like the sky"))
-    log = tmp_path_factory.mktemp("operator") / "log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "kopf", "run", "--standalone", "--namespace=default", "--verbose", str(OPERATOR)],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=ROOT,
-            env={**os.environ, "KUBECONFIG": str(server.kubeconfig), "PYTHONPATH": str(ROOT)},
-        )
-    try:
+    with operating(server, OPERATOR, tmp_path_factory.mktemp("operator")) as log:
         yield log
-        text = log.read_text()
-        assert process.poll() is None, text
-        assert "Traceback" not in text, text
-    finally:
-        process.terminate()
-        process.wait(SECONDS)
-
-
-def eventually(what: Callable[[], Any], log: Path) -> Any:
-    """What it gives once it is true; operators work in their own time."""
-    until = time.monotonic() + SECONDS
-    while not (found := what()):
-        assert time.monotonic() < until, log.read_text()[-4000:]
-        time.sleep(0.05)
-    return found
 
 
 def status(server: Serving, name: str) -> Any:
