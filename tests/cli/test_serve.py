@@ -141,7 +141,7 @@ def test_what_is_kept_survives_being_killed(tmp_path: Path) -> None:
 )
 def test_an_address_that_is_none_is_refused(listen: str) -> None:
     line = refused("--listen", listen)
-    assert line == f"Error: --listen {listen}: it should read HOST:PORT, such as 127.0.0.1:6443 or [::1]:0"
+    assert line == f"Error: --listen: {listen}: it should read HOST:PORT, such as 127.0.0.1:6443 or [::1]:0"
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_host_that_is_unknown_or_not_ours_is_named(tmp_path: Path) -> None:
         (["--unix", "/proc/nowhere/api.sock"], ""),
         (["--tls-san", "not a name\u00ad.."], "certificate"),
         (["--token", "two words"], "--token: a token is made of printable ASCII characters without spaces"),
-        (["--plain-http", "--listen", "0.0.0.0:0"], "--plain-http is for loopback addresses"),
+        (["--plain-http", "--listen", "0.0.0.0:0"], "--plain-http: it is for loopback addresses"),
     ],
 )
 def test_what_cannot_be_had_is_refused_in_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -215,3 +215,64 @@ def test_kubectl_finds_its_way_by_the_kubeconfig(tmp_path: Path) -> None:
         assert "namespace/default" in kubectl("get", "namespaces", "-o", "name")
         kubectl("create", "configmap", "one", "--from-literal=a=b")
         assert kubectl("get", "configmap", "one", "-o", "jsonpath={.data.a}") == "b"
+
+
+def test_a_file_configures_the_server_and_flags_win_over_it(tmp_path: Path) -> None:
+    file, log, policy = tmp_path / "setpoint.yaml", tmp_path / "audit.log", tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    audit = {"logPath": str(log), "logMode": "blocking", "policyFile": str(policy)}
+    file.write_text(yaml.safe_dump({"listen": "256.0.0.1:1", "plainHttp": True, "token": "t0ken", "audit": audit}))
+    arguments = ["--config", str(file), "--listen", "127.0.0.1:0", "--kubeconfig", str(tmp_path / "kc")]
+    with serving(*arguments) as (process, url):
+        assert url.startswith("http://127.0.0.1:")
+        fetch(url, "/api/v1/namespaces", "t0ken")
+        assert [json.loads(line)["stage"] for line in log.read_text().splitlines()] == [
+            "RequestReceived",
+            "ResponseComplete",
+        ]
+        policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n")
+        process.send_signal(signal.SIGHUP)
+        before = len(log.read_text())
+        for _ in range(200):
+            fetch(url, "/api/v1/namespaces", "t0ken")
+            if len(log.read_text()) == before:
+                break
+            before = len(log.read_text())
+        else:
+            raise AssertionError("the policy is not read again")
+        assert stopped(process, signal.SIGTERM)[0] == 0
+
+
+def test_what_holds_is_shown_without_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "setpoint.yaml"
+    file.write_text("token: from-the-file\nlimits: {idleSeconds: 7}\n")
+    done = subprocess.run(
+        command("--config", str(file), "--print-config", "--store", "sqlite:x.db"),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env={**os.environ, "SETPOINT_TOKEN": "from-the-environment"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = yaml.safe_load(done.stdout)
+    assert (found["store"], found["limits"]["idleSeconds"], found["token"]) == ("sqlite:x.db", 7.0, "********")
+    assert "from-the" not in done.stdout
+
+
+def test_mistakes_of_the_file_are_named_with_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "setpoint.yaml"
+    file.write_text("listen: 127.0.0.1:0\noverlod: {}\n")
+    assert refused("--config", str(file)).startswith(
+        f"Error: {file}:2: overlod: there is no such field; did you mean overload?"
+    )
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Some}]\n")
+    done = subprocess.run(
+        command("--listen", "127.0.0.1:0", "--audit-log-path", "-", "--audit-policy-file", str(policy)),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 1
+    assert f"{policy}:3: rules[0].level" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -4,89 +4,103 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import click
 
 from setpoint import process
+from setpoint.config.fields import Field, all_fields
+from setpoint.config.settings import Config
 
 # Everything heavy is imported by `_serve`: a mistake on the command line, or --help, should not have to wait for it.
 
-_LOOPBACK = ("localhost", "127.", "::1")
+_log = logging.getLogger(__name__)
 
 
-class Options(NamedTuple):
-    """What the command line asks for."""
+def _flags(command: Callable[..., None]) -> Callable[..., None]:
+    """A flag for every field of the configuration."""
+    for field in reversed(list(all_fields())):
+        command = _option(field)(command)
+    return command
 
-    host: str
-    port: int
-    store: str
-    kubeconfig: Path
-    data: Path | None
-    token: str
-    unix: Path | None
-    names: tuple[str, ...]
-    plain_http: bool
+
+def _option(field: Field) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    name = _parameter(field)
+    default = "" if field.default in ("", (), {}, None) else f" [default: {_shown(field.default)}]"
+    text = f"{field.description}{default}"
+    if field.is_bool:
+        return click.option(f"{field.flag}/--no-{field.flag[2:]}", name, default=None, help=text)
+    many = field.is_list or field.is_dict
+    metavar = field.metavar or ("|".join(field.choices) if field.choices else "VALUE")
+    return click.option(
+        field.flag, name, metavar=metavar, multiple=many, default=None, envvar=field.env or None, help=text
+    )
+
+
+def _parameter(field: Field) -> str:
+    return "__".join(field.path).lower()
+
+
+def _shown(value: Any) -> str:
+    return (
+        ",".join(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
 
 
 @click.command()
-@click.option(
-    "--listen", metavar="HOST:PORT", default="127.0.0.1:6443", show_default=True, help="Where; port 0 picks a free one."
-)
-@click.option("--store", metavar="STORE", default="memory", show_default=True, help="memory, sqlite:PATH or etcd:URL.")
-@click.option(
-    "--kubeconfig", metavar="PATH", help="The kubeconfig to write; by default in DIR, or in the user's state."
-)
-@click.option("--data", metavar="DIR", help="Where authority and token are kept; by default beside the SQLite file.")
-@click.option("--token", envvar="SETPOINT_TOKEN", default="", help="The administrator's token; or set SETPOINT_TOKEN.")
-@click.option("--unix", metavar="PATH", help="Serve at a unix socket as well.")
-@click.option(
-    "--tls-san", "names", metavar="NAME", multiple=True, help="What else clients call the server; repeatable."
-)
-@click.option("--plain-http", is_flag=True, help="Without TLS; on loopback addresses only.")
-def serve(
-    listen: str,
-    store: str,
-    kubeconfig: str | None,
-    data: str | None,
-    token: str,
-    unix: str | None,
-    names: tuple[str, ...],
-    plain_http: bool,
-) -> None:
+@click.option("--config", "file", metavar="FILE", help="A file with any of what follows; flags win over it.")
+@click.option("--print-config", "only_print", is_flag=True, help="Show the configuration that holds, and end.")
+@_flags
+def serve(file: str | None, only_print: bool, **flags: Any) -> None:
     """Serve the Kubernetes API.
 
     When it serves it prints one line, `ready https://HOST:PORT`, and has written a kubeconfig for its administrator.
-    SIGTERM or Ctrl-C stops it: requests are finished and watches ended. A second one does not wait for them.
+    SIGTERM or Ctrl-C stops it: requests are finished and watches ended. A second one does not wait for them. SIGHUP has
+    it read its audit policy and its certificates anew.
     """
-    host, port = _address(listen)
-    if plain_http and not host.startswith(_LOOPBACK):
-        raise click.ClickException(f"--plain-http is for loopback addresses, and {host} is none: leave it out")
-    if token and not (token.isascii() and token.isprintable() and " " not in token):
-        raise click.ClickException("--token: a token is made of printable ASCII characters without spaces")
-    written = Path(kubeconfig) if kubeconfig else _default_kubeconfig(data)
-    options = Options(host, port, store, written, _path(data), token, _path(unix), names, plain_http)
+    from setpoint.config.reading import read_config, shown
+    from setpoint.objects.typedyaml import Mistakes
+
+    given = {field.flag: value for field in all_fields() if (value := flags[_parameter(field)]) not in (None, ())}
+    # An empty variable is no token.
+    given = {flag: value for flag, value in given.items() if (flag, value) != ("--token", "")}
+    try:
+        config = read_config(Path(file) if file else None, given)
+    except Mistakes as mistakes:
+        raise click.ClickException(str(mistakes)) from None
+    if only_print:
+        from setpoint.objects import yamltext
+
+        click.echo(yamltext.dump(shown(config)), nl=False)
+        return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    sys.exit(process.run(lambda stop: _serve(options, stop)))
+    sys.exit(process.run(lambda stop: _serve(config, stop)))
 
 
-async def _serve(options: Options, stop: asyncio.Event) -> None:
+async def _serve(config: Config, stop: asyncio.Event) -> None:
+    from setpoint.config import applied
+    from setpoint.config.checks import address
     from setpoint.plane import ControlPlane, PlaneError
     from setpoint.store.contract import StoreError
 
+    kubeconfig = Path(config.kubeconfig) if config.kubeconfig else _default_kubeconfig(config.data)
+    host, port = address(config.listen) or ("", 0)
     try:
-        async with ControlPlane(options.store, data=options.data, token=options.token) as plane:
+        async with ControlPlane(config=config) as plane:
             try:
-                url = await plane.listen(options.host, options.port, tls=not options.plain_http, names=options.names)
+                url = await plane.listen(host, port, tls=applied.tls(config), names=config.tls.names)
             except OSError as error:
-                where = f"{options.host}:{options.port}"
-                raise click.ClickException(f"cannot listen at {where}: {_reason(error)}") from error
-            if options.unix is not None:
-                await plane.listen_unix(options.unix)
-            plane.write_kubeconfig(options.kubeconfig)
-            click.echo(f"kubeconfig: {options.kubeconfig}", err=True)
+                raise click.ClickException(f"cannot listen at {host}:{port}: {_reason(error)}") from error
+            if config.unix:
+                await plane.listen_unix(config.unix)
+            plane.write_kubeconfig(kubeconfig)
+            _reload_when_told(plane)
+            click.echo(f"kubeconfig: {kubeconfig}", err=True)
             click.echo(f"ready {url}")
             # What is there now stays: the collector need not look at it again and again.
             gc.freeze()
@@ -97,24 +111,25 @@ async def _serve(options: Options, stop: asyncio.Event) -> None:
         raise click.ClickException(_reason(error)) from error
 
 
+def _reload_when_told(plane: Any) -> None:
+    from setpoint.plane import PlaneError
+
+    def told() -> None:
+        try:
+            plane.reload()
+        except PlaneError as error:
+            _log.error("what was there before still holds: %s", error)
+
+    with suppress(AttributeError, NotImplementedError):  # there is no such signal on Windows
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, told)
+
+
 def _reason(error: OSError) -> str:
     text = error.strerror or str(error)
     return f"{error.filename}: {text}" if error.filename else text
 
 
-def _address(listen: str) -> tuple[str, int]:
-    host, colon, port = listen.rpartition(":")
-    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if not colon or not bare or (":" in bare and bare == host) or not (port.isdecimal() and int(port) < 65536):
-        raise click.ClickException(f"--listen {listen}: it should read HOST:PORT, such as 127.0.0.1:6443 or [::1]:0")
-    return bare, int(port)
-
-
-def _path(text: str | None) -> Path | None:
-    return Path(text) if text else None
-
-
-def _default_kubeconfig(data: str | None) -> Path:
+def _default_kubeconfig(data: str) -> Path:
     if data:
         return Path(data) / "kubeconfig"
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"

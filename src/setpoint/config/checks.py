@@ -52,9 +52,10 @@ def _is_loopback(host: str) -> bool:
 
 def _keys(config: Config) -> Iterator[Wrong]:
     tls = config.tls
-    if bool(tls.certificate_file) != bool(tls.private_key_file):
-        missing = "privateKeyFile" if tls.certificate_file else "certificateFile"
-        yield ("tls", missing), "a certificate and its private key go together: name both"
+    if tls.certificate_file and not tls.private_key_file:
+        yield ("tls", "certificateFile"), "it goes with privateKeyFile: name both"
+    if tls.private_key_file and not tls.certificate_file:
+        yield ("tls", "privateKeyFile"), "it goes with certificateFile: name both"
     if tls.client_authority_file and not tls.certificate_file:
         yield ("tls", "clientAuthorityFile"), "it goes with certificateFile: our own authority knows its users"
     if config.audit.policy_file and not config.audit.log_path:

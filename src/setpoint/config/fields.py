@@ -42,6 +42,11 @@ class Field(NamedTuple):
         return isinstance(self.type, inspect.DictType)
 
     @property
+    def choices(self) -> Sequence[str]:
+        """The only values it may have, where those are few."""
+        return [str(value) for value in self.type.values] if isinstance(self.type, inspect.LiteralType) else ()
+
+    @property
     def is_bool(self) -> bool:
         return isinstance(self.type, inspect.BoolType)
 

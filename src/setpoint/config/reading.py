@@ -31,7 +31,7 @@ def read_config(file: Path | None = None, given: Mapping[str, Any] | None = None
         try:
             tree = typedyaml.overlaid(tree, field.path, _value(field, text))
         except Mistakes as mistakes:
-            found += mistakes.found
+            found += (mistake._replace(where=field.flag) for mistake in mistakes.found)
     if found:
         raise Mistakes(found)
 
