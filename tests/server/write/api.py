@@ -1,7 +1,7 @@
 """A server in this process for the tests of the write path: requests as calls, answers as trees."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import msgspec
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import Ids, SeededIds
 from setpoint.objects.tree import Json, Object
+from setpoint.server.admission.operation import Plugin
 from setpoint.server.exchange import Request
 from setpoint.server.pipeline import Server
 from setpoint.store.memory import MemoryStore
@@ -35,11 +36,11 @@ class Answer(NamedTuple):
 class Api:
     """One server over an empty store, its clock standing still."""
 
-    def __init__(self, ids: Ids | None = None, **options: Any) -> None:
+    def __init__(self, admission: Sequence[Plugin] = (), ids: Ids | None = None, **options: Any) -> None:
         """The options are the server's."""
         self.clock = ManualClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
         self.store = MemoryStore(clock=self.clock)
-        self.server = Server(self.store, clock=self.clock, ids=ids or SeededIds(7), **options)
+        self.server = Server(self.store, clock=self.clock, ids=ids or SeededIds(7), admission=admission, **options)
 
     async def __call__(
         self, method: str, path: str, body: Json = None, *, kind: str = "application/json", query: str = ""
