@@ -6,7 +6,8 @@ many of them cannot be in flight, however many clients there are. What piles up 
 * Requests that are ready to run. They stand in the loop's own queue, which is served in the order of arrival: a client
   with a thousand connections gets a thousand times the share of a client with one. So only some requests go in at once
   in one turn of the loop, a few milliseconds of work; all others wait in the queue of their flow, and the next turn
-  takes from these queues one after the other. Between two turns the loop reads what has come in meanwhile.
+  takes from these queues one after the other. Between two turns the loop reads what has come in meanwhile. Who is
+  alone has nobody to take turns with, and is let in as it comes.
 * Requests that wait for the store, which writes to a disk or asks etcd.
 * Requests that wait for a webhook, for seconds. Both of these hold a seat (`seats`) as long as they last.
 
@@ -36,8 +37,10 @@ READ_ONLY, MUTATING = "readOnly", "mutating"
 
 _READS = frozenset(("get", "list", "watch", "head"))
 # How long one turn of the loop should take, in seconds, and how many requests go in during one.
-_TURN_SECONDS = 0.005
-_LEAST, _FIRST, _MOST = 2, 16, 64
+_TURN_SECONDS = 0.002
+_LEAST, _FIRST, _MOST = 1, 8, 16
+# For how long after the requests of two users have met they take turns. Who has been alone since need not.
+_SHARED_SECONDS = 1.0
 # Flows that are remembered by what a request says. A request of another sort takes some microseconds more.
 _REMEMBERED = 4096
 _SCHEMA_HEADER, _LEVEL_HEADER = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
@@ -71,6 +74,10 @@ class Gate:
         self._turning = False
         self._turn_began = 0.0
         self._was_contended = False
+        # Whose request came last; until when requests of several count as shared; whether one alone has come since.
+        self._owner = ""
+        self._shared_until = 0.0
+        self._is_alone = False
         # The levels with queues, and all who wait in the order in which their time runs out.
         self._busy: dict[Level, None] = {}
         self._waiters: deque[Waiter] = deque()
@@ -99,29 +106,26 @@ class Gate:
             return flow
         if self._stale:
             return None
-        verb, path, is_resource, group, _, namespace, resource, _, subresource, _ = info
-        key = (user.name, tuple(user.groups), verb, group, resource, subresource, namespace if is_resource else path)
-        found = self._flows.get(key)
-        if found is None:
-            found = self._flow(context)
-            if len(self._flows) >= _REMEMBERED:
-                self._flows.clear()
-            self._flows[key] = found
+        found = self._find(context)
         context.headers = found.headers
         level = found.level
         if level is not None:
+            if found.owner != self._owner:
+                self._owner, self._is_alone = found.owner, False
+                self._shared_until = self._clock.monotonic() + _SHARED_SECONDS
             if (
-                self._left <= 0
+                not (self._is_alone or self._left > 0)
                 or level.waiting
                 or found.executing >= level.most_of_one
                 or not (level.executing < level.nominal or level.has_seat)
             ):
                 return None
-            if (verb == "watch" or subresource) and is_long_running(info):
+            if (info.verb == "watch" or info.subresource) and is_long_running(info):
                 self._check_streams(context, found)
-            self._left -= 1
-            if not self._left:
-                self._next_turn()
+            if not self._is_alone:
+                self._left -= 1
+                if not self._left:
+                    self._next_turn()
         self._take_seat(found)
         return found
 
@@ -132,7 +136,7 @@ class Gate:
             flow = self.enter(context)
             if flow is not None:
                 return flow
-        flow = self._flow(context)
+        flow = self._find(context)
         if flow.level is not None:
             if is_long_running(context.info):
                 self._check_streams(context, flow)
@@ -236,6 +240,7 @@ class Gate:
             elif took < _TURN_SECONDS / 2:
                 self._most = min(_MOST, self._most * 2)
         self._turn_began = now
+        self._is_alone = now > self._shared_until
         self._left = self._most
         if self._busy:
             self._dispatch()
@@ -265,6 +270,18 @@ class Gate:
         if self.streams.is_full(context.user.name):
             raise self._rejected(flow, "concurrency-limit")
 
+    def _find(self, context: Context) -> Flow:
+        """The flow of a request, by what is remembered of others like it."""
+        user, (verb, path, is_resource, group, _, namespace, resource, _, subresource, _) = context.user, context.info
+        key = (user.name, tuple(user.groups), verb, group, resource, subresource, namespace if is_resource else path)
+        found = self._flows.get(key)
+        if found is None:
+            found = self._flow(context)
+            if len(self._flows) >= _REMEMBERED:
+                self._flows.clear()
+            self._flows[key] = found
+        return found
+
     def _flow(self, context: Context) -> Flow:
         user, info = context.user, context.info
         schema = next((schema for schema in self._schemas if schema.matches(user, info)), self._schemas[-1])
@@ -279,7 +296,8 @@ class Gate:
             pool = self.pools[READ_ONLY if reads else MUTATING]
             tally = self.tallies.setdefault((schema.level, schema.name), Tally(schema.level, schema.name))
             headers = ((_SCHEMA_HEADER, schema.uid), (_LEVEL_HEADER, self._level_uids.get(schema.level, "")))
-            found = self._by_name[name] = Flow(pool, pool.levels.get(schema.level), tally, headers)
+            owner = f"{schema.name}/{distinguisher}"
+            found = self._by_name[name] = Flow(pool, pool.levels.get(schema.level), tally, owner, headers)
         return found
 
     async def _read(self) -> None:

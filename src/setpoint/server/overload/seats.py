@@ -157,12 +157,16 @@ class Flow:
     Without a level they are exempt, and never wait.
     """
 
-    __slots__ = ("executing", "headers", "is_queued", "level", "pool", "queue", "tally")
+    __slots__ = ("executing", "headers", "is_queued", "level", "owner", "pool", "queue", "tally")
 
-    def __init__(self, pool: Pool, level: Level | None, tally: Tally, headers: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self, pool: Pool, level: Level | None, tally: Tally, owner: str, headers: Iterable[tuple[str, str]]
+    ) -> None:
         self.pool = pool
         self.level = level
         self.tally = tally
+        # Whose requests they are: reads and writes of one user have the same.
+        self.owner = owner
         self.headers = tuple(headers)
         self.executing = 0
         self.queue: deque[Waiter] = deque()
