@@ -139,6 +139,24 @@ async def test_only_built_in_kinds_take_strategic_merge_patches() -> None:
                     assert (strategic in found["requestBody"]["content"]) is takes
 
 
+async def test_built_in_resources_have_the_old_paths_of_watches_too() -> None:
+    async with asking() as server:
+        document = await server.get("/openapi/v3/apis/rbac.authorization.k8s.io/v1")
+        found = {
+            path: (operation["operationId"], operation["x-kubernetes-action"])
+            for path, _, operation in operations(document)
+            if "/watch/" in path and "bindings" not in path
+        }
+        root, word = "/apis/rbac.authorization.k8s.io/v1/watch", "watchRbacAuthorizationV1"
+        assert found == {
+            f"{root}/clusterroles": (f"{word}ClusterRoleList", "watchlist"),
+            f"{root}/clusterroles/{{name}}": (f"{word}ClusterRole", "watch"),
+            f"{root}/roles": (f"{word}RoleListForAllNamespaces", "watchlist"),
+            f"{root}/namespaces/{{namespace}}/roles": (f"{word}NamespacedRoleList", "watchlist"),
+            f"{root}/namespaces/{{namespace}}/roles/{{name}}": (f"{word}NamespacedRole", "watch"),
+        }
+
+
 async def test_a_custom_resource_has_all_its_paths() -> None:
     async with asking() as server:
         await server.define(subresources=SUBRESOURCES)

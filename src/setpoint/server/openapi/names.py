@@ -7,6 +7,7 @@ from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 OBJECT_META, LIST_META = _META + "ObjectMeta", _META + "ListMeta"
 STATUS, DELETE_OPTIONS, PATCH = _META + "Status", _META + "DeleteOptions", _META + "Patch"
+WATCH_EVENT = _META + "WatchEvent"
 
 _SEPARATORS = re.compile(r"[^0-9A-Za-z]+")
 _K8S = ".k8s.io"

@@ -138,6 +138,33 @@ def paths(resource: Resource) -> Iterator[Path]:
         if not _is_connection(subresource):
             operations = [_operation(resource, verb, _scoped(resource), subresource) for verb in subresource.verbs]
             yield Path(f"{item}/{subresource.name}", shared, operations)
+    if "watch" in resource.verbs and not resource.is_custom:
+        yield from _watch_paths(resource, f"{root}/watch", name)
+
+
+def _watch_paths(resource: Resource, root: str, name: Parameter) -> Iterator[Path]:
+    """The paths of watches from before lists had a parameter for it. Custom resources never had them."""
+    collection, shared = f"{root}/{resource.resource}", [_PRETTY]
+    if resource.namespaced:
+        yield _watch_path(resource, collection, shared, f"{resource.kind}ListForAllNamespaces")
+        collection, shared = f"{root}/namespaces/{{namespace}}/{resource.resource}", [_NAMESPACE, _PRETTY]
+    yield _watch_path(resource, collection, shared, f"{_scoped(resource)}List")
+    yield _watch_path(resource, f"{collection}/{{name}}", [name, *shared], _scoped(resource))
+
+
+def _watch_path(resource: Resource, path: str, shared: Sequence[Parameter], scoped: str) -> Path:
+    one = path.endswith("{name}")
+    instead = "use the 'watch' parameter of the list"
+    operation = Operation(
+        "get",
+        "watch" if one else "watchlist",
+        names.operation_id(resource.gvk.group_version, "watch", scoped),
+        f"watch {'an object' if one else 'all objects'} of kind {resource.kind}. Deprecated: {instead}.",
+        resource.gvk,
+        answer=names.WATCH_EVENT,
+        produces=(JSON, STREAM, YAML),
+    )
+    return Path(path, [*_LIST, *shared], [operation])
 
 
 def _path(resource: Resource, path: str, shared: Sequence[Parameter], verbs: Sequence[str]) -> Iterator[Path]:
@@ -182,7 +209,9 @@ def _operation(resource: Resource, verb: str, scoped: str, subresource: Subresou
             body=names.PATCH, consumes=_PATCHES if resource.is_custom else (*_PATCHES, _STRATEGIC)
         )
     if verb in ("delete", "deletecollection"):
-        return operation._replace(body=names.DELETE_OPTIONS, consumes=_BODIES, body_required=False, answer=names.STATUS)
+        whole = verb == "delete" and resource.strategy.returns_deleted_object
+        answer = operation.answer if whole else names.STATUS
+        return operation._replace(body=names.DELETE_OPTIONS, consumes=_BODIES, body_required=False, answer=answer)
     if verb == "list":
         list_kind = GroupVersionKind(kind.group, kind.version, resource.list_kind)
         return operation._replace(answer=schema_name(resource, list_kind), produces=(JSON, STREAM, YAML))
