@@ -130,6 +130,12 @@ async def operations(plane: ControlPlane, part: int, random: Random, long: bool)
             yield operation
 
 
+def _at_work() -> list[str]:
+    """What runs in this loop, but for the store's own upkeep, which begins with the first object that expires."""
+    found = [repr(task.get_coro()) for task in asyncio.all_tasks()]
+    return [coroutine for coroutine in found if "Upkeep" not in coroutine]
+
+
 @pytest.mark.timeout(0)  # every request has its own
 @pytest.mark.parametrize("part", range(len(QUICK)))
 def test_what_is_made_from_our_documents_is_answered_as_they_say_and_breaks_nothing(
@@ -140,13 +146,12 @@ def test_what_is_made_from_our_documents_is_answered_as_they_say_and_breaks_noth
     async def main() -> None:
         random = Random(part)
         async with ControlPlane(clock=Hurried(), ids=SeededIds(part)) as plane:
-            before = len(asyncio.all_tasks())
             async for operation in operations(plane, part, random, long):
                 for mode in GenerationMode:
                     for case in cases(operation, mode, random.getrandbits(32), MANY if long else EXAMPLES):
                         await judge(plane, focused(case, operation, random))
             async with asyncio.timeout(10):  # or a request has left something running
-                while len(asyncio.all_tasks()) > before:
+                while len(_at_work()) > 1:
                     await asyncio.sleep(0.01)
 
     asyncio.run(main())

@@ -197,7 +197,6 @@ class ResourceSliceStrategy(Rules):
 
 class DeviceTaintRuleStrategy(Rules):
     keeps_generation = True
-    returns_deleted_object = True
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
     columns = (

@@ -111,7 +111,6 @@ class VolumeAttributesClassStrategy(Rules):
 
 
 class CSIStorageCapacityStrategy(Rules):
-    returns_deleted_object = True
     allows_unconditional_update = False
     immutable = ("nodeTopology", "storageClassName")
     columns = (NAME, CREATED_AT)
