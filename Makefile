@@ -12,12 +12,17 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
 
-# The clients again, with the current kubectl and programs on client-go and controller-runtime; this needs Go.
+# The clients again, with the current kubectl and programs on client-go and controller-runtime, then controller-runtime's
+# own suites on us, the slow ones of them with LONG=--long; this needs Go.
 test-peers: $(READY)
 	@command -v go >/dev/null || { echo "make test-peers builds its programs with Go, and there is none: https://go.dev/dl"; exit 1; }
 	cd tests/clients/go && go build -ldflags "-X k8s.io/component-base/version.gitVersion=v1.37.2" -o $(CURDIR)/build/peers/kubectl ./kubectl
 	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/programs ./peers
-	KUBECTL=$(CURDIR)/build/peers/kubectl GO_PEERS=$(CURDIR)/build/peers/programs $(BIN)/python -m pytest -n auto tests/clients
+	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/operator ./operator
+	$(BIN)/python -m tests.clients.controller_runtime build/peers/controller-runtime $(LONG)
+	KUBECTL=$(CURDIR)/build/peers/kubectl GO_PEERS=$(CURDIR)/build/peers/programs GO_OPERATOR=$(CURDIR)/build/peers/operator \
+		$(BIN)/python -m pytest -n auto tests/clients
+	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime $(BIN)/python -m pytest $(LONG) tests/clients/test_controller_runtime.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

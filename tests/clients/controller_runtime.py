@@ -1,7 +1,7 @@
-"""controller-runtime's own tests: `python -m tests.clients.controller_runtime DIR` builds them.
+"""controller-runtime's own tests: `python -m tests.clients.controller_runtime DIR [--long]` builds them.
 
-They come from its published module. A suite is a program of its own that runs in the directory of its package. Building all takes minutes the first time;
-after that Go remembers.
+They come from its published module. A suite is a program of its own that runs in the directory of its package. Building
+them takes minutes the first time; after that Go remembers.
 """
 
 import json
@@ -44,8 +44,8 @@ def package(directory: Path, suite: str) -> Path:
     return directory / "module" / "pkg" / suite
 
 
-def build(directory: Path) -> None:
-    """Copies the module out of Go's cache, where nothing can be written, and builds the program of each suite."""
+def build(directory: Path, long: bool) -> None:
+    """Copies the module out of Go's cache, where nothing can be written, and builds the programs of the suites."""
     copy = directory / "module"
     version = re.findall(rf"^\s*{re.escape(MODULE)} (\S+)", (_HERE / "go" / "go.mod").read_text(), re.M)[0]
     stamp = directory / "version"
@@ -57,8 +57,10 @@ def build(directory: Path) -> None:
             # A module's archive does not tell which files are programs.
             path.chmod(0o755 if path.is_dir() or path.suffix == ".sh" else 0o644)
         stamp.write_text(version)
-    for suite in SUITES:
-        _go("test", "-c", "-o", str(program(directory, suite)), f"./pkg/{suite}", cwd=copy)
+    for name, suite in SUITES.items():
+        if long or not suite.long:
+            # Without tables for debuggers, which nobody reads here, they are linked faster.
+            _go("test", "-c", "-ldflags=-s -w", "-o", str(program(directory, name)), f"./pkg/{name}", cwd=copy)
 
 
 def _go(*arguments: str, cwd: Path) -> str:
@@ -66,4 +68,4 @@ def _go(*arguments: str, cwd: Path) -> str:
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]).absolute())
+    build(Path(sys.argv[1]).absolute(), "--long" in sys.argv)
