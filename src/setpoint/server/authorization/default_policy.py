@@ -28,8 +28,9 @@ def default_policy() -> list[Object]:
             found += _objects(lines)
     # Only what gathers, or can be gathered, matters to the rules of those that do.
     parts = [tree for tree in found if "aggregationRule" in tree or len(tree["metadata"]["labels"]) > len(LABELS)]
-    for settled in settle(parts):
-        found[found.index(next(tree for tree in parts if meta.name(tree) == meta.name(settled)))] = settled
+    gathered = {meta.name(tree): tree["rules"] for tree in settle(parts)}
+    for tree in parts:
+        tree["rules"] = gathered.get(meta.name(tree), tree["rules"])
     return found
 
 
@@ -41,13 +42,15 @@ def _objects(lines: Sequence[Sequence[str]]) -> Iterator[Object]:
         yield _binding("RoleBinding", namespace, name, "Role", role, subjects)
         return
     tree = _object("Role" if namespace else "ClusterRole", namespace, name)
-    rules = tree["rules"] = [_rule(line) for line in rest if "|" in line]
+    rules: list[Object] = []
     for line in rest:
-        if line[0] == "label" and "|" not in line:
+        if "|" in line:
+            rules.append(_rule(" ".join(line)))
+        elif line[0] == "label":
             tree["metadata"]["labels"] |= {f"{GROUP}/{label}": "true" for label in line[1:]}
         elif line[0] == "gather":
             tree["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {f"{GROUP}/{line[1]}": "true"}}]}
-        elif line[0] == "bind" and "|" not in line:
+        elif line[0] == "bind":
             yield _binding("ClusterRoleBinding", "", name, "ClusterRole", name, line[1:])
     tree["rules"] = rules or None
     yield tree
@@ -60,16 +63,16 @@ def _object(kind: str, namespace: str, name: str) -> Object:
     return {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": metadata}
 
 
-def _rule(line: Sequence[str]) -> Object:
-    of, *rest = " ".join(line).split(" | ")
-    verbs = sorted(verb for word in rest[-1 if len(rest) == 1 else 1].split() for verb in _VERBS.get(word, (word,)))
-    if len(rest) == 1:
-        return {"verbs": verbs, "nonResourceURLs": of.split()}
-    groups = ["" if group == "core" else group for group in of.split()]
-    rule: Object = {"verbs": verbs, "apiGroups": groups, "resources": rest[0].split()}
-    if len(rest) == 3:
-        rule["resourceNames"] = rest[2].split()
-    return rule
+def _rule(line: str) -> Object:
+    """A rule from `groups | resources | verbs | names`, or from `paths | verbs`."""
+    of, *rest = (part.split() for part in line.split(" | "))
+    resources, words, names = [(), *rest, ()] if len(rest) == 1 else [*rest, ()][:3]
+    verbs = sorted(verb for word in words for verb in _VERBS.get(word, (word,)))
+    if not resources:
+        return {"verbs": verbs, "nonResourceURLs": of}
+    groups = ["" if group == "core" else group for group in of]
+    rule: Object = {"verbs": verbs, "apiGroups": groups, "resources": resources}
+    return {**rule, "resourceNames": names} if names else rule
 
 
 def _binding(kind: str, namespace: str, name: str, role_kind: str, role: str, subjects: Sequence[str]) -> Object:
