@@ -3,7 +3,7 @@
 It does what the write path does around the rules (metadata, status, allocation), and keeps the objects in a dictionary.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from setpoint.objects import metavalidation
@@ -11,7 +11,7 @@ from setpoint.objects.field import FieldError
 from setpoint.objects.tree import Object, copy
 from setpoint.schema import builtin
 from setpoint.server.kinds import strategy_for
-from setpoint.server.kinds.allocation import pool_of
+from setpoint.server.kinds.allocation import Holdings, Pool, claims_of
 from setpoint.server.kinds.normal import normalize
 from setpoint.server.kinds.settled import settle
 
@@ -113,7 +113,7 @@ class Writes:
             metadata["generation"] = 1
         strategy.prepare_for_create(tree)
         settle(tree, place.definition)
-        errors = strategy.allocate(tree, None, pool_of(self._services())) if strategy.allocates else []
+        errors = strategy.allocate(tree, None, _pool(self._services())) if strategy.allocates else []
         if not errors:
             errors = metavalidation.validate_create(
                 metadata, namespaced=place.kind not in _CLUSTER, name_rule=strategy.name_errors, builtin=True
@@ -145,7 +145,7 @@ class Writes:
         errors: list[FieldError] = []
         if strategy.allocates and not place.subresource:
             others = (service for service in self._services() if service is not old)
-            errors = strategy.allocate(tree, old, pool_of(others))
+            errors = strategy.allocate(tree, old, _pool(others))
         if not errors:
             errors = metavalidation.validate_update(tree["metadata"], stored, builtin=True)
             errors += strategy.validate_update(tree, old, place.subresource)
@@ -168,3 +168,11 @@ def _restore(tree: Object, old: Object, field: str) -> None:
         tree[field] = old[field]
     else:
         tree.pop(field, None)
+
+
+def _pool(services: Iterable[Object]) -> Pool:
+    """What is left when these Services have what they say they have."""
+    holdings = Holdings()
+    for position, service in enumerate(services):
+        holdings.changed(str(position), claims_of(service))
+    return holdings.pool()
