@@ -267,3 +267,22 @@ def test_a_server_without_tls_is_no_webhook() -> None:
         gc.collect()
 
     _run(scenario)
+
+
+@pytest.mark.parametrize("host", ["x..y", "a" * 300, "hoäst", "nothing.invalid"])
+def test_a_host_that_cannot_be_is_one_that_is_not_found(host: str) -> None:
+    async def scenario(client: Client) -> None:
+        assert f"lookup {host}: " in await _why(client, Endpoint(f"https://{host}/x"))
+        known = Endpoint(f"https://{host}/x", authority().pair.certificate, ("127.0.0.1", 1))
+        assert "Post " in await _why(client, known)
+
+    _run(scenario)
+
+
+def test_a_path_cannot_end_the_request_line() -> None:
+    async def scenario(client: Client) -> None:
+        async with Peer(OK) as peer:
+            await client.post(peer.endpoint("/a b/ü%20/?x HTTP/1.1"), b"{}", timeout=20)
+            assert peer.asked[0].target == "/a%20b/%C3%BC%20/"
+
+    _run(scenario)

@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from setpoint.objects.clock import Clock
 from setpoint.server.outbound import failure
@@ -25,6 +25,8 @@ _IDLE_CONNECTIONS = 16
 # How many sets of trusted authorities are kept ready.
 _CONTEXTS = 200
 _BODY_BYTES = 16 << 20
+# What stands for itself in a path; what is escaped already stays as it is.
+_PATH = "/%:@!$&'()*+,;=~-._"
 
 
 class AuthoritiesError(ValueError):
@@ -89,7 +91,7 @@ class Client:
         self, method: str, endpoint: Endpoint, query: str, headers: str, body: bytes, timeout: float
     ) -> Answer:
         split = urlsplit(endpoint.url)
-        path = split.path or "/"
+        path = quote(split.path, safe=_PATH) or "/"
         target = f"{path}?{query}" if query else path
         shown = f"{split.scheme}://{split.netloc}{target}"
         head = (
@@ -172,6 +174,8 @@ class Client:
             except OSError as error:
                 first = first or failure.of_dial(shown, error)
                 continue
+            except ValueError as error:  # a name that no certificate can have
+                raise Broken(str(error), has_begun=False, has_head=False) from None
             self._busy.add(connection)
             return connection
         raise Broken(first or "no such host", has_begun=False, has_head=False)
@@ -226,7 +230,7 @@ async def _addresses(loop: asyncio.AbstractEventLoop, target: _Target) -> list[s
         return [str(ip_address(target.host))]
     try:
         found = await loop.getaddrinfo(target.host, target.port, type=1)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise Broken(failure.of_lookup(target.host, error), has_begun=False, has_head=False) from None
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 

@@ -45,10 +45,11 @@ def of_dial(address: str, error: OSError) -> str:
     return f"dial tcp {address}: connect: {_system(error)}"
 
 
-def of_lookup(host: str, error: OSError) -> str:
-    """The name of the host leads nowhere."""
-    unknown = isinstance(error, socket.gaierror) and error.errno in (socket.EAI_NONAME, socket.EAI_NODATA)
-    return f"dial tcp: lookup {host}: {'no such host' if unknown else _system(error)}"
+def of_lookup(host: str, error: OSError | UnicodeError) -> str:
+    """The name of the host leads nowhere, or is none."""
+    if isinstance(error, UnicodeError) or error.errno in (socket.EAI_NONAME, socket.EAI_NODATA):
+        return f"dial tcp: lookup {host}: no such host"
+    return f"dial tcp: lookup {host}: {_system(error)}"
 
 
 def of_loss(error: Exception | None) -> str:
