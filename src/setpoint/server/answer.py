@@ -8,7 +8,6 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from setpoint.objects import yamltext
 from setpoint.objects.errors import APIError, NotAcceptable
 from setpoint.objects.tree import Json, Object
 from setpoint.server import negotiate, table
@@ -131,6 +130,8 @@ def _json(body: bytes, *, pretty: bool) -> bytes:
 
 
 def _yaml(tree: Json) -> bytes:
+    from setpoint.objects import yamltext  # few ask for YAML, and the start of a server need not wait for it
+
     return yamltext.dump(tree).encode()
 
 

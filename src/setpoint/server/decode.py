@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple, Self
 
-from setpoint.objects import codec, yamltext
+from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest, UnsupportedMediaType, unknown_field
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import quote
@@ -48,6 +48,8 @@ class Body(NamedTuple):
     def strict_errors(self) -> list[str]:
         """The texts for an error; those for warnings are `repeated`."""
         if self.is_yaml and self.repeated:
+            from setpoint.objects import yamltext
+
             return [yamltext.strict_error(tuple(self.repeated))]
         return list(self.repeated)
 
@@ -66,6 +68,8 @@ def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twi
             tree = codec.decode(body)
             return Body(tree, codec.duplicate_fields(body, tree) if look_twice else ())
         if given == YAML:
+            from setpoint.objects import yamltext  # few send YAML, and the start of a server need not wait for it
+
             document = yamltext.load(body)
             return Body(_in_order(document.tree), document.duplicates, is_yaml=True)
     except BadRequest as error:

@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 
-from setpoint.objects import yamltext
 from setpoint.objects.tree import Object
 
 NAME = "setpoint"
@@ -25,6 +24,8 @@ def kubeconfig(
 ) -> str:
     """The text of a kubeconfig with one cluster, one user and one context; the authority is that of the server, PEM.
     `mark` is its first line."""
+    from setpoint.objects import yamltext  # a server that writes none need not wait for it
+
     cluster: Object = {"server": server}
     if authority is not None:
         cluster["certificate-authority-data"] = _base64(authority)

@@ -11,7 +11,6 @@ from setpoint.merge.strategic.diff import Parts, diff_maps
 from setpoint.merge.strategic.directives import DELETE_FROM, PATCH, RETAIN_KEYS, item_keys, scalar_key
 from setpoint.merge.strategic.merge import element_type, merge_maps
 from setpoint.merge.strategic.schema import PatchSchema
-from setpoint.objects import yamltext
 from setpoint.objects.tree import Json, Object
 
 
@@ -29,6 +28,8 @@ def three_way(
     if not overwrite:
         changed = diff_maps(original, current, schema, Parts(order=False))
         if _maps_conflict(patch, changed, schema):
+            from setpoint.objects import yamltext
+
             raise PatchConflictError(
                 f"patch:\n{yamltext.dump(patch)}\n"
                 f"conflicts with changes made from original to current:\n{yamltext.dump(changed)}\n"

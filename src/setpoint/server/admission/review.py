@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from setpoint.merge import jsonpatch
-from setpoint.objects import codec, yamltext
+from setpoint.objects import codec
 from setpoint.objects.errors import APIError
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import quote
@@ -106,6 +106,8 @@ def decode_answer(body: bytes, limit: int) -> Object:
 
 def _as_yaml(body: bytes, limit: int, why: str) -> Json:
     try:
+        from setpoint.objects import yamltext  # few patches are YAML, and the start of a server need not wait for it
+
         return yamltext.load(body, limit).tree
     except APIError:
         raise UnreadableAnswer(f"couldn't get version/kind; json parse error: {why}") from None
