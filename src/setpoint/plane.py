@@ -143,7 +143,7 @@ class ControlPlane:
                 event_ttl=self.config.event_ttl_seconds,
             )
             services = self._server.services
-            stack.callback(services.close)
+            stack.callback(self._server.close)
             # Others may write to it as well: definitions, roles, policies.
             services.views.shared = not isinstance(self._given, str) or self._given.startswith("etcd:")
             await self._server.start()

@@ -84,6 +84,8 @@ _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _WHOLE = (bytes, list)
 _NO_CACHE = ("Cache-Control", "no-cache, private")
+# As much as is kept of the name that a client gives to its request.
+_MAX_AUDIT_ID = 64
 # Who asks, until that is known; and who asked where it never was.
 _NOBODY = User("")
 
@@ -104,7 +106,9 @@ class Server:
     """An API server over a store. Call `start` once, then the server itself with each request.
 
     `admission` are plugins besides the server's own, or in the places of those of the same name; `with_admission` are
-    the names of its own that are off by default and on here, `without_admission` of those that it does without. `resolver` knows the services that webhooks refer to. `service_cidr` are the addresses for Services.
+    the names of its own that are off by default and on here, `without_admission` of those that it does without.
+    `resolver` knows the services that webhooks refer to. `service_cidr` are the addresses for Services. `auditor`
+    records requests, `overload` says how many are served at once, and `event_ttl` for how many seconds Events are kept.
     """
 
     def __init__(
@@ -170,6 +174,12 @@ class Server:
             await self._gate.prepare()
         await self.services.definitions.load()
 
+    def close(self) -> None:
+        """Ends what is under way beside the requests."""
+        if self._gate is not None:
+            self._gate.close()
+        self.services.close()
+
     async def __call__(self, request: Request) -> Response:
         """Answers a request; raises for none."""
         if "timeout=" in request.query:
@@ -231,7 +241,8 @@ class Server:
     def _context(self, request: Request) -> Context:
         """The request with what it is about; who asks is not known yet."""
         info = request_info(request.method, request.path, _watch_parameter(request))
-        audit_id = request.headers.get("audit-id") or self.services.ids.uid()
+        given = request.headers.get("audit-id")
+        audit_id = given[:_MAX_AUDIT_ID] if given else self.services.ids.uid()
         return Context(self.services, request, info, _NOBODY, audit_id)
 
     async def _authenticate(self, context: Context) -> None:

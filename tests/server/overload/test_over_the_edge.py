@@ -54,8 +54,8 @@ def test_a_client_with_a_hundred_connections_does_not_slow_down_one_with_one() -
             writer.close()
 
         await asyncio.gather(*(client("greedy") for _ in range(100)), client("modest"))
-        # Served in the order of arrival, it would be nearly two hundred to one. They take turns; but the modest client has none
-        # waiting while it reads its answer, and the greedy one always has.
+        # Served in the order of arrival, it would be nearly two hundred to one. They take turns; but the modest client
+        # has none waiting while it reads its answer, and the greedy one always has.
         assert served["greedy"] / served["modest"] < 100, served
 
     at_an_edge(test)
