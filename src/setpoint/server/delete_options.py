@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from setpoint.objects import codec, yamltext
+from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest, Invalid, UnsupportedMediaType
 from setpoint.objects.field import FieldError, invalid, not_supported
 from setpoint.objects.gotext import quote
@@ -87,6 +87,8 @@ def _read(context: Context) -> Json:
         if given == JSON:
             return codec.decode(body)
         if given == YAML:
+            from setpoint.objects import yamltext
+
             return yamltext.load(body).tree
     except BadRequest as error:
         raise BadRequest(f"the DeleteOptions cannot be read: {error.message}") from None

@@ -106,7 +106,7 @@ def decode_answer(body: bytes, limit: int) -> Object:
 
 def _as_yaml(body: bytes, limit: int, why: str) -> Json:
     try:
-        from setpoint.objects import yamltext  # few patches are YAML, and the start of a server need not wait for it
+        from setpoint.objects import yamltext  # few webhooks answer in YAML
 
         return yamltext.load(body, limit).tree
     except APIError:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from setpoint.objects import codec, yamltext
+from setpoint.objects import codec
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Json, Object
 from setpoint.server.context import Context
@@ -68,6 +68,8 @@ def _media_type(header: str) -> str:
 def _decoded(body: bytes, given: str, context: Context) -> Json:
     try:
         if given in _YAML_TYPES:
+            from setpoint.objects import yamltext
+
             return yamltext.load(body).tree
         if given == PROTOBUF:
             return _from_protobuf(body, context)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import NamedTuple
 
 from setpoint.merge import jsonpatch, mergepatch, strategic
-from setpoint.objects import codec, yamltext
+from setpoint.objects import codec
 from setpoint.objects.errors import (
     BadRequest,
     Conflict,
@@ -241,6 +241,8 @@ def read_configuration(context: Context, options: WriteOptions) -> tuple[Object,
     """The configuration of an apply, and the keys that it gives twice."""
     if (plain := _plain_json(context.request.body)) is not None:
         return plain, []
+    from setpoint.objects import yamltext  # most configurations are JSON, and a server starts without the parser
+
     try:
         document = yamltext.load(context.request.body)
     except BadRequest as error:
