@@ -5,22 +5,20 @@ not apply, is an error that refuses the write, unless the policy says to ignore 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from setpoint.objects import meta
-from setpoint.objects.errors import APIError, Forbidden, StatusCause
+from setpoint.objects.errors import Forbidden, StatusCause
 from setpoint.objects.gotext import quote
-from setpoint.objects.tree import Json, copy
+from setpoint.objects.tree import copy
 from setpoint.server.admission import changed
 from setpoint.server.admission.operation import Operation, shown_name
 from setpoint.server.admission.policies.expressions import ExpressionError
-from setpoint.server.admission.policies.params import ConfigurationError, param_resource, params_of
+from setpoint.server.admission.policies.invocations import Invocation, invocations
 from setpoint.server.admission.policies.patches import MutatingPolicy, PatchError
 from setpoint.server.admission.policies.source import Binding, Hook
 from setpoint.server.admission.policies.subject import Subject
 from setpoint.server.admission.rounds import Rounds
 from setpoint.server.context import Context
-from setpoint.server.resource import Resource
 
 _NAME = "MutatingAdmissionPolicy"
 
@@ -28,26 +26,16 @@ _NAME = "MutatingAdmissionPolicy"
 async def mutate(context: Context, operation: Operation, hooks: Sequence[Hook[MutatingPolicy]]) -> None:
     """Lets the policies change the object of an operation. Raises Forbidden where one fails."""
     mutating = _Mutating(context, operation)
-    invocations = [invocation for hook in hooks for invocation in await mutating.invocations(hook)]
+    found = [
+        invocation
+        for hook in hooks
+        async for invocation in invocations(context, operation, hook, mutating.misconfigured)
+    ]
     rounds = Rounds.of(operation, _NAME)
-    for invocation in invocations:
+    for invocation in found:
         await mutating.invoke(invocation, rounds)
     rounds.end(operation)
     mutating.conclude()
-
-
-class _Invocation(NamedTuple):
-    """A policy that is to be asked for a binding, with one of its parameters, in the version of a resource."""
-
-    policy: MutatingPolicy
-    binding: Binding
-    target: Resource
-    params: Json
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        params = self.params or {"metadata": {}}
-        return self.policy.name, self.binding.name, meta.namespace(params), meta.name(params)
 
 
 class _Mutating:
@@ -59,30 +47,7 @@ class _Mutating:
         # Each with the reason that the answer has where it is the first.
         self._problems: list[tuple[str, str]] = []
 
-    async def invocations(self, hook: Hook[MutatingPolicy]) -> list[_Invocation]:
-        """What a policy is to be asked."""
-        context, operation, policy = self._context, self._operation, hook.policy
-        found: list[_Invocation] = []
-        try:
-            target = await policy.criteria.match(context, operation)
-            if target is None:
-                return []
-            resource = param_resource(context, policy.param_kind)
-        except (ConfigurationError, APIError) as error:
-            self._failed(policy, None, f"failed to configure policy: {error}")
-            return []
-        for binding in hook.bindings:
-            try:
-                if await binding.criteria.match(context, operation) is None:
-                    continue
-                params = await params_of(context, operation, resource, binding.param_ref)
-            except (ConfigurationError, APIError) as error:
-                self._failed(policy, binding, f"failed to configure binding: {error}")
-                continue
-            found += [_Invocation(policy, binding, target, param) for param in params]
-        return found
-
-    async def invoke(self, invocation: _Invocation, rounds: Rounds) -> None:
+    async def invoke(self, invocation: Invocation[MutatingPolicy], rounds: Rounds) -> None:
         """Lets a policy change the object."""
         operation, policy, params = self._operation, invocation.policy, invocation.params
         subject = Subject(self._context, operation, invocation.target)
@@ -91,14 +56,15 @@ class _Mutating:
             if not policy.meets_conditions(subject, params):
                 return
         except ExpressionError as error:
-            self._failed(policy, invocation.binding, str(error), "Invalid")
+            self._failed(invocation, error)
             return
-        if rounds.skips(operation, invocation.key):
+        key = _key(invocation)
+        if rounds.skips(operation, key):
             return
         has_changed = self._apply(invocation, subject)
-        rounds.answered(operation, invocation.key, changed=has_changed, again=policy.is_reinvocable)
+        rounds.answered(operation, key, changed=has_changed, again=policy.is_reinvocable)
 
-    def _apply(self, invocation: _Invocation, subject: Subject) -> bool:
+    def _apply(self, invocation: Invocation[MutatingPolicy], subject: Subject) -> bool:
         """Makes the mutations of a policy, each of what the one before made; whether they changed anything."""
         policy, target, has_changed = invocation.policy, invocation.target, False
         kind = changed.shape_at(target, target.kind_at(self._operation.subresource)).type
@@ -109,7 +75,7 @@ class _Mutating:
             try:
                 made = policy.mutate(mutation, subject, invocation.params, tree, kind)
             except (ExpressionError, PatchError) as error:
-                self._failed(policy, invocation.binding, str(error), "Invalid")
+                self._failed(invocation, error)
                 continue
             if made is not tree:
                 # A configuration was held against the type already; a patch may put in whatever it likes.
@@ -118,12 +84,16 @@ class _Mutating:
                 )
         return has_changed
 
-    def _failed(self, policy: MutatingPolicy, binding: Binding | None, why: str, reason: str = "") -> None:
-        if policy.fails:
-            who = f"policy {quote(policy.name)}"
-            if binding is not None:
-                who = f"policy '{policy.name}' with binding '{binding.name}'"
-            self._problems.append((f"{who} denied request: {why}", reason))
+    def _failed(self, invocation: Invocation[MutatingPolicy], error: Exception) -> None:
+        if invocation.policy.fails:
+            self.misconfigured(invocation.policy, invocation.binding, str(error), "Invalid")
+
+    def misconfigured(self, policy: MutatingPolicy, binding: Binding | None, why: str, reason: str = "") -> None:
+        """Something is wrong with a policy, or with a binding of it."""
+        who = f"policy {quote(policy.name)}"
+        if binding is not None:
+            who = f"policy '{policy.name}' with binding '{binding.name}'"
+        self._problems.append((f"{who} denied request: {why}", reason))
 
     def conclude(self) -> None:
         """Raises Forbidden where something went wrong that may not be ignored."""
@@ -134,3 +104,9 @@ class _Mutating:
             error.message = message
             error.reason = reason or error.reason
             raise error
+
+
+def _key(invocation: Invocation[MutatingPolicy]) -> tuple[str, str, str, str]:
+    """What the second round knows a question by."""
+    params = invocation.params or {"metadata": {}}
+    return invocation.policy.name, invocation.binding.name, meta.namespace(params), meta.name(params)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from setpoint.objects.errors import APIError, Forbidden, StatusCause
 from setpoint.server.admission.operation import Operation, shown_name
+from setpoint.server.admission.policies.invocations import invocations
 from setpoint.server.admission.policies.judgement import Judgement, ValidatingPolicy, failure
-from setpoint.server.admission.policies.params import ConfigurationError, param_resource, params_of
 from setpoint.server.admission.policies.source import Binding, Hook
 from setpoint.server.admission.policies.subject import Subject
 from setpoint.server.context import Context
@@ -40,40 +40,22 @@ class _Asked:
 
     async def ask(self, hook: Hook[ValidatingPolicy]) -> None:
         policy = hook.policy
-        try:
-            target = await policy.criteria.match(self._context, self._operation)
-            if target is None:
-                return
-            resource = param_resource(self._context, policy.param_kind)
-        except (ConfigurationError, APIError) as error:
-            self._misconfigured(policy, None, error)
-            return
         annotations: dict[str, dict[str, None]] = {}
-        for binding in hook.bindings:
-            for judgement in await self._judgements(policy, binding, target, resource):
-                self._act(policy, binding, judgement)
-                for key, value in judgement.annotations:
-                    annotations.setdefault(key, {})[value] = None
+        async for invocation in invocations(self._context, self._operation, hook, self._refuse):
+            subject = await self._subject(invocation.target, policy)
+            judgement = policy.judge(subject, invocation.params)
+            self._act(policy, invocation.binding, judgement)
+            for key, value in judgement.annotations:
+                annotations.setdefault(key, {})[value] = None
         for key, values in annotations.items():
             self._context.annotations[f"{policy.name}/{key}"] = ", ".join(values)
 
-    async def _judgements(
-        self, policy: ValidatingPolicy, binding: Binding, target: Resource, resource: Resource | None
-    ) -> list[Judgement]:
-        """What the policy says for a binding, once for each of its parameters."""
-        context, operation = self._context, self._operation
-        try:
-            if await binding.criteria.match(context, operation) is None:
-                return []
-            params = await params_of(context, operation, resource, binding.param_ref)
-        except (ConfigurationError, APIError) as error:
-            self._misconfigured(policy, binding, error)
-            return []
-        subject = self._subjects.get(target)
-        if subject is None:
-            subject = self._subjects[target] = Subject(context, operation, target)
-        await subject.prepare(policy.needs)
-        return [policy.judge(subject, param) for param in params]
+    async def _subject(self, target: Resource, policy: ValidatingPolicy) -> Subject:
+        found = self._subjects.get(target)
+        if found is None:
+            found = self._subjects[target] = Subject(self._context, self._operation, target)
+        await found.prepare(policy.needs)
+        return found
 
     def _act(self, policy: ValidatingPolicy, binding: Binding, judgement: Judgement) -> None:
         for decision in judgement.decisions:
@@ -87,11 +69,6 @@ class _Asked:
                     self._failures.append(failure(policy.name, binding.name, decision, binding.actions))
         for failed in judgement.failed_annotations:
             self._refuse(policy, binding, failed.message)
-
-    def _misconfigured(self, policy: ValidatingPolicy, binding: Binding | None, error: Exception) -> None:
-        if policy.fails:
-            what = "policy" if binding is None else "binding"
-            self._refuse(policy, binding, f"failed to configure {what}: {error}")
 
     def _refuse(self, policy: ValidatingPolicy, binding: Binding | None, message: str, reason: str = "") -> None:
         if self._refused is not None:
