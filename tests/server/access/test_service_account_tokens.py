@@ -95,17 +95,16 @@ def test_a_token_is_good_from_the_moment_it_is_issued_until_a_minute_after_its_e
     run(scenario)
 
 
-def test_a_token_from_the_future_is_not_good_yet() -> None:
+def test_a_token_from_the_future_is_not_good_yet(tmp_path: Path) -> None:
     async def scenario(ask: Asking) -> None:
         await ask.account()
         ask.clock.advance(3600)
         token = await ask.token()
-        earlier = Asking()
-        earlier.authentication.issuer.__dict__.update(ask.authentication.issuer.__dict__)
+        earlier = Asking(directory=tmp_path)  # with the same key, an hour before
         assert (await earlier.review(token))["error"] == "service account token is not valid yet"
         assert await earlier.whoami(token) is None
 
-    run(scenario)
+    run(scenario, directory=tmp_path)
 
 
 def test_an_account_that_is_deleted_is_refused_with_the_next_request_and_so_is_its_namesake() -> None:

@@ -165,10 +165,8 @@ class ServiceAccountTokens:
         if found is None:
             raise TokenError(_INVALIDATED)
         if found.uid != bound.reference.uid:
-            what, claimed = bound.kind, bound.reference.uid
-            raise TokenError(
-                f"{what} UID ({found.uid}) does not match service account {what.lower()} ref claim ({claimed})"
-            )
+            kind, claimed = bound.kind, bound.reference.uid
+            raise TokenError(f"{kind} UID ({found.uid}) does not match service account {kind} ref claim ({claimed})")
         if found.deleted is not None and found.deleted < now - _LEEWAY:
             raise TokenError(_INVALIDATED)
 

@@ -54,7 +54,7 @@ class Issuer:
         if not self.settings.issuers:
             raise ValueError("service_accounts.issuers: name one at least")
         if self.settings.signing_key or self.settings.verification_keys:
-            self._keys  # noqa: B018 - found wanting now, not at the first request
+            self.keys("")  # what is wrong with them is said now, not at the first request
 
     @property
     def name(self) -> str:
