@@ -23,6 +23,8 @@ _ACTOR = Actor(
     ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
     field_manager=MANAGER,
 )
+# Whether the rules of a role were gathered, and are nobody else's: not a field of the API.
+_IS_GATHERED = "isGathered"
 _LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
@@ -31,16 +33,18 @@ def settle(roles: Iterable[Object]) -> list[Object]:
     select, by name, each once.
 
     What gathers may be gathered itself. It is worked out from those that do not gather, so that roles which gather each
-    other keep nothing that comes from nowhere.
+    other keep nothing that comes from nowhere. One that finds nothing to gather keeps the rules that somebody gave it.
     """
     by_name = {meta.name(role): role for role in sorted(roles, key=meta.name)}
     selected = {name: _selected(role, by_name) for name, role in by_name.items() if role.get("aggregationRule")}
-    rules = {name: {} if name in selected else _by_identity(role) for name, role in by_name.items()}
+    own = {name: {} if role.get(_IS_GATHERED) else _by_identity(role) for name, role in by_name.items()}
+    rules = {name: {} if name in selected else given for name, given in own.items()}
     # Each round passes rules on by one role at least; among those that gather each other the order may never rest.
     for _ in range(2 * len(selected) + 1):
         before = {name: list(rules[name]) for name in selected}
         for name, members in selected.items():
-            rules[name] = {identity: rule for member in members for identity, rule in rules[member].items()}
+            gathered = {identity: rule for member in members for identity, rule in rules[member].items()}
+            rules[name] = gathered or own[name]
         if all(list(rules[name]) == before[name] for name in selected):
             break
     return [
@@ -101,19 +105,28 @@ class Aggregation:
         if item is None:
             return
         config: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
-        manager, live = resource.field_manager("", self._services.clock), resource.item(item)
-        tree = manager.apply(live, {**config, "rules": rules} if rules else config, MANAGER, force=True)
-        if not rules and tree.get("rules"):
-            # Somebody else's: to leave them out would leave them there.
-            tree = manager.apply(live, {**config, "rules": []}, MANAGER, force=True)
+        if rules:
+            config["rules"] = rules
+        manager = resource.field_manager("", self._services.clock)
+        tree = manager.apply(resource.item(item), config, MANAGER, force=True)
         resource.shape.complete(tree)
+        value = resource.encode(tree)
         try:
-            await self._services.commit(key, resource.encode(tree), item.revision, _ACTOR, cause)
+            if value != item.value:
+                await self._services.commit(key, value, item.revision, _ACTOR, cause)
         except ExpectationFailed:
             return  # whoever wrote it meanwhile settles it
 
 
 def _outline(tree: Object) -> Object:
     """What matters of a role here."""
-    metadata = {"name": meta.name(tree), "labels": tree["metadata"].get("labels")}
-    return {"metadata": metadata, "rules": tree.get("rules"), "aggregationRule": tree.get("aggregationRule")}
+    metadata = tree["metadata"]
+    return {
+        "metadata": {"name": metadata["name"], "labels": metadata.get("labels")},
+        "rules": tree.get("rules"),
+        "aggregationRule": tree.get("aggregationRule"),
+        _IS_GATHERED: any(
+            entry.get("manager") == MANAGER and "f:rules" in (entry.get("fieldsV1") or ())
+            for entry in metadata.get("managedFields") or ()
+        ),
+    }
