@@ -1,5 +1,6 @@
 """The executables that envtest starts, run as it runs them."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,9 +40,17 @@ def pair(written: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
     users = certificates(directory)
     tokens = directory / "tokens"
     tokens.write_text('secret,jane,42,"system:masters,dev"\n')
+    policy = directory / "audit.yaml"
+    policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}")
+    more = [
+        f"--token-auth-file={tokens}",
+        f"--audit-policy-file={policy}",
+        f"--audit-log-path={directory / 'audit.log'}",
+        *("--nobody-knows", "this"),
+    ]
     with (
         etcd(written, directory / "data", directory / "etcd.log") as etcd_url,
-        apiserver(written, directory, etcd_url, f"--token-auth-file={tokens}", "--nobody-knows", "this") as url,
+        apiserver(written, directory, etcd_url, *more) as url,
     ):
         yield Pair(url, directory, users)
 
@@ -114,6 +123,16 @@ def test_pods_need_no_service_account_and_may_be_privileged(admin: Client) -> No
     assert (status, "serviceAccountName" in answer.get("spec", {})) == (201, False)
 
 
+def test_requests_are_recorded_as_the_policy_says(pair: Pair, admin: Client) -> None:
+    admin.ask("GET", "/api/v1/namespaces/default/configmaps/recorded")
+    [event] = [
+        event
+        for event in map(json.loads, (pair.directory / "audit.log").read_text().splitlines())
+        if event["requestURI"].endswith("/recorded") and event["stage"] == "ResponseComplete"
+    ]
+    assert (event["level"], event["verb"], event["user"]["username"]) == ("Metadata", "get", "admin")
+
+
 def test_flags_that_change_nothing_are_named(pair: Pair) -> None:
     assert "kube-apiserver: --nobody-knows has no effect here" in (pair.directory / "log").read_text().splitlines()
 
@@ -146,6 +165,8 @@ def test_objects_outlive_the_server_as_long_as_its_etcd_is_there(written: Path, 
         ("--tls-cert-file=x.crt", "--tls-cert-file and --tls-private-key-file go together"),
         ("--client-ca-file=/nowhere/ca.crt", "/nowhere/ca.crt"),
         ("--token-auth-file=/nowhere/tokens", "/nowhere/tokens"),
+        ("--audit-log-mode=sometimes", "--audit-log-mode=sometimes: it should be batch, blocking or blocking-strict"),
+        ("--etcd-servers=https://127.0.0.1:1", "127.0.0.1:1"),
     ],
 )
 def test_what_cannot_be_used_is_named_and_ends_the_server(

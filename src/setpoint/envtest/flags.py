@@ -24,6 +24,13 @@ HONOURED: Mapping[str, Flag] = {
     "allow-privileged": Flag("bool", "Whether containers may ask for privileges (false)."),
     "anonymous-auth": Flag("bool", "Whether requests without credentials are let in as system:anonymous (true)."),
     "api-audiences": Flag("strings", "Whom tokens of service accounts must be for (the issuer)."),
+    "audit-log-compress": Flag("bool", "Whether old files of the audit log are compressed (false)."),
+    "audit-log-maxage": Flag("int", "Days that they are kept (for ever)."),
+    "audit-log-maxbackup": Flag("int", "How many are kept (all)."),
+    "audit-log-maxsize": Flag("int", "Megabytes after which a new one is begun (100)."),
+    "audit-log-mode": Flag("string", "batch, blocking or blocking-strict (blocking)."),
+    "audit-log-path": Flag("string", "The file of the audit log; - is the standard output."),
+    "audit-policy-file": Flag("string", "What the audit log records of which requests."),
     "authorization-mode": Flag("strings", "AlwaysAllow, RBAC or AlwaysDeny (AlwaysAllow)."),
     "bind-address": Flag("ip", "The address to serve at (0.0.0.0)."),
     "cert-dir": Flag("string", "Where apiserver.crt and apiserver.key are, or are made."),
@@ -32,6 +39,8 @@ HONOURED: Mapping[str, Flag] = {
     "enable-admission-plugins": Flag("strings", "Admission plugins to have that are off by default."),
     "etcd-servers": Flag("strings", "The etcd of these assets, or a real one."),
     "feature-gates": Flag("mapStringBool", "AggregatedDiscoveryEndpoint=false counts; others are accepted."),
+    "max-mutating-requests-inflight": Flag("int", "Writes that are served at once (200)."),
+    "max-requests-inflight": Flag("int", "Reads that are served at once (400)."),
     "oidc-ca-file": Flag("string", "The authorities of the OpenID issuer."),
     "oidc-client-id": Flag("string", "Whom its tokens must be for."),
     "oidc-groups-claim": Flag("string", "The claim with the groups of a user."),
@@ -59,8 +68,6 @@ SILENT = frozenset(
         "enable-aggregator-routing",
         "endpoint-reconciler-type",
         "event-ttl",
-        "max-mutating-requests-inflight",
-        "max-requests-inflight",
         "profiling",
         "shutdown-delay-duration",
         "storage-backend",
@@ -118,11 +125,17 @@ class Flags:
             raise FlagError(f"--{name}={value}: it should be true or false")
         return value in _TRUE
 
-    def port(self, name: str, default: int) -> int:
+    def number(self, name: str, default: int) -> int:
         value = self.text(name, str(default))
-        if not (value.isdecimal() and 0 < int(value) < 65536):
-            raise FlagError(f"--{name}={value}: it should be a port, 1 to 65535")
+        if not (value.isascii() and value.isdecimal() and len(value) < 10):
+            raise FlagError(f"--{name}={value}: it should be a number")
         return int(value)
+
+    def port(self, name: str, default: int) -> int:
+        value = self.number(name, default)
+        if not 0 < value < 65536:
+            raise FlagError(f"--{name}={value}: it should be a port, 1 to 65535")
+        return value
 
     def ignored(self) -> list[str]:
         """The flags that were given and change nothing."""

@@ -11,13 +11,17 @@ import logging
 import secrets
 import sys
 from collections.abc import Sequence
+from typing import Literal, cast
 
 from setpoint import process
-from setpoint.envtest.flags import Flags
+from setpoint.config import Config
+from setpoint.envtest.flags import FlagError, Flags
 from setpoint.envtest.identity import authentication, certificates
 from setpoint.envtest.store import store_of
 from setpoint.plane import ControlPlane, PlaneError
 from setpoint.server.admission.plugins.deny_privileged_containers import DenyPrivilegedContainers
+from setpoint.server.audit.settings import Audit
+from setpoint.server.overload.settings import Overload
 from setpoint.store.contract import StoreError
 
 
@@ -37,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 async def _serve(flags: Flags, stop: asyncio.Event) -> None:
     plane = ControlPlane(
         await store_of(flags.many("etcd-servers")),
+        config=Config(audit=_audit(flags), overload=_overload(flags)),
         token=secrets.token_urlsafe(32),
         authentication=authentication(flags),
         authorization=_authorization(flags),
@@ -62,6 +67,34 @@ def _authorization(flags: Flags) -> str:
         if mode not in found:
             _say(f"--authorization-mode={mode} has no effect here")
     return found[0] if found else "RBAC"
+
+
+def _audit(flags: Flags) -> Audit:
+    mode = flags.text("audit-log-mode", "blocking")
+    if mode not in ("batch", "blocking", "blocking-strict"):
+        raise FlagError(f"--audit-log-mode={mode}: it should be batch, blocking or blocking-strict")
+    path, policy = flags.text("audit-log-path"), flags.text("audit-policy-file")
+    return Audit(
+        policy_file=policy,
+        # The real server records nothing until a policy says what.
+        log_path=path if policy else "",
+        log_max_size=flags.number("audit-log-maxsize", 100),
+        log_max_age=flags.number("audit-log-maxage", 0),
+        log_max_backup=flags.number("audit-log-maxbackup", 0),
+        log_compress=flags.switch("audit-log-compress", False),
+        log_mode=cast(Literal["batch", "blocking", "blocking-strict"], mode),
+    )
+
+
+def _overload(flags: Flags) -> Overload:
+    """How much is served at once. None at all means that nobody counts, here as there."""
+    reads, writes = (
+        flags.number(name, default)
+        for name, default in (("max-requests-inflight", 400), ("max-mutating-requests-inflight", 200))
+    )
+    if reads + writes == 0:
+        return Overload(enabled=False)
+    return Overload(max_requests_inflight=max(reads, 1), max_mutating_requests_inflight=max(writes, 1))
 
 
 def _without_admission(flags: Flags) -> list[str]:
