@@ -6,8 +6,8 @@ the log's own business: a watch follows it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock, SystemClock
@@ -180,11 +180,9 @@ class Server:
             self._gate.close()
         self.services.close()
 
-    async def __call__(self, request: Request) -> Response:
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Answers a request; raises for none."""
-        if "timeout=" in request.query:
-            return await self._timeouts.answer(request, self._handle)
-        return await self._handle(request)
+        return self._timeouts.answer(request, self._handle) if "timeout=" in request.query else self._handle(request)
 
     async def repeat(self, request: Request) -> Repeat | None:
         """What answers for the next reads of a client that has just read an object, if anything may."""

@@ -59,19 +59,26 @@ class Timeouts:
 
     async def _within(self, seconds: float, late: APIError, request: Request, handle: _Handle) -> Response:
         handling = asyncio.create_task(handle(request))
-        waiting = asyncio.create_task(self._clock.sleep(seconds))
         try:
-            await asyncio.wait((handling, waiting), return_when=asyncio.FIRST_COMPLETED)
+            # Most need not wait for anything, and no timer for them.
+            await self._clock.sleep(0)
+            if not handling.done():
+                await self._wait(handling, seconds)
         except asyncio.CancelledError:
             handling.cancel()
             raise
-        finally:
-            waiting.cancel()
         if handling.done():
             return handling.result()
         self._late.add(handling)
         handling.add_done_callback(self._late.discard)
         return error_answer(request, late)
+
+    async def _wait(self, handling: "asyncio.Task[Response]", seconds: float) -> None:
+        waiting = asyncio.create_task(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait((handling, waiting), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
 
 
 def is_long_running(info: RequestInfo) -> bool:
