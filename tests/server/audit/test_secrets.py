@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.server.audit.audited import MAPS, SECRETS, audited
 
+from setpoint.server.audit.policy import Level
 from setpoint.server.audit.redact import redacted, redacted_query
 
 WORD = "hunter2-and-more"
@@ -89,10 +90,20 @@ async def test_a_secret_that_could_not_be_created_is_not_shown(name: str, conten
         assert_clean(server.text)
 
 
-@pytest.mark.parametrize("body", [SECRET, {"kind": "List", "apiVersion": "v1", "items": [SECRET]}])
-async def test_a_secret_that_was_sent_to_the_wrong_place_is_not_shown(body: dict[str, Any]) -> None:
-    async with audited() as server:
-        await server.ask(MAPS, "POST", body)
+MISPLACED: dict[str, Any] = {
+    "as it is": SECRET,
+    "in a list": {"kind": "List", "apiVersion": "v1", "items": [SECRET]},
+    "with a wrong type": {**SECRET, "data": {"a": [WORD]}, "stringData": WORD},
+    "cut off": f'{{"kind": "Secret", "data": {{"password": "{WORD}'.encode(),
+    "not JSON": f"kind: Secret\nstringData: {WORD}".encode(),
+}
+
+
+@pytest.mark.parametrize("level", ["Metadata", "Request", "RequestResponse"])
+@pytest.mark.parametrize("name", MISPLACED)
+async def test_a_secret_that_was_sent_to_the_wrong_place_is_not_shown(name: str, level: Level) -> None:
+    async with audited(level) as server:
+        await server.ask(f"{MAPS}?fieldValidation=Strict", "POST", MISPLACED[name])
         assert server.last()["responseStatus"]["code"] == 400
         assert_clean(server.text)
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from setpoint.objects.errors import InternalError
 from setpoint.objects.tree import Object
-from setpoint.server.audit.policy import NONE, Decision, Policy, Stage
+from setpoint.server.audit.policy import Decision, Policy, Stage
 from setpoint.server.audit.record import Record
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response, Sink, Stream
@@ -46,7 +46,7 @@ class Auditor:
     def received(self, context: Context) -> None:
         """A request has come, and it is known whose. Raises InternalError."""
         record = self._begin(context)
-        if record.decision.level == NONE:
+        if record.is_over:
             return
         if not self._write(record, "RequestReceived", context) and self._strict:
             self._refused += 1
@@ -58,11 +58,11 @@ class Auditor:
         record = context.audit_record
         if record is None:  # nobody knows who asked
             record = self._begin(context)
-            if record.decision.level != NONE:
+            if not record.is_over:
                 record.note_unknown_user(context)
                 self._write(record, "ResponseStarted", context)
             return response
-        if record.is_over or record.decision.level == NONE:
+        if record.is_over:
             return response
         record.note_impersonation(context)
         record.note_answer(context, response)
@@ -78,7 +78,7 @@ class Auditor:
     def panicked(self, context: Context, error: Exception) -> None:
         """The server itself failed at the request."""
         record = context.audit_record
-        if record is None or record.is_over or record.decision.level == NONE:
+        if record is None or record.is_over:
             return
         record.note_impersonation(context)
         record.note_failure(error)

@@ -1,11 +1,12 @@
 """What the audit log has of one request: an Event of `audit.k8s.io/v1`, which grows from stage to stage."""
 
+import re
 from ipaddress import ip_address
 
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Json, Object
 from setpoint.server.audit import bodies
-from setpoint.server.audit.policy import RANK, Decision, Stage
+from setpoint.server.audit.policy import NONE, RANK, Decision, Stage
 from setpoint.server.audit.redact import REDACTED, redacted, redacted_query, secret_kind
 from setpoint.server.context import Context, User
 from setpoint.server.exchange import Peer, Request, Response
@@ -14,6 +15,8 @@ _MAX_USER_AGENT = 1024
 _METADATA, _REQUEST, _REQUEST_RESPONSE = RANK["Metadata"], RANK["Request"], RANK["RequestResponse"]
 # Refusals that say nothing of what was sent but the name of the object.
 _HARMLESS = frozenset((401, 403, 404, 405, 406, 409, 410, 415, 429))
+# What the body of something secret has in it that was sent to where it does not belong, however it is encoded.
+_SECRET_WORD = re.compile(rb"Secret|TokenRe(?:view|quest)")
 _STATUS_FIELDS = ("status", "message", "reason", "details", "code")
 
 
@@ -25,34 +28,8 @@ class Record:
     def __init__(self, context: Context, decision: Decision) -> None:
         self.decision = decision
         # Whether everything was said that is to be said.
-        self.is_over = False
-        request, info = context.request, context.info
-        event: Object = {
-            "kind": "Event",
-            "apiVersion": "audit.k8s.io/v1",
-            "level": decision.level,
-            "auditID": context.audit_id,
-            "stage": "",
-            "requestURI": f"{request.path}?{redacted_query(request.query)}" if request.query else request.path,
-            "verb": info.verb,
-            "user": user_info(context.user),
-        }
-        self.event = event
-        if sources := source_addresses(request):
-            event["sourceIPs"] = sources
-        if agent := request.headers.get("user-agent"):
-            event["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
-        if info.is_resource:
-            reference = {
-                "resource": info.resource,
-                "namespace": info.namespace,
-                "name": info.name,
-                "apiGroup": info.group,
-                "apiVersion": info.version,
-                "subresource": info.subresource,
-            }
-            event["objectRef"] = {name: value for name, value in reference.items() if value}
-        event["requestReceivedTimestamp"] = format_micro_time(context.services.clock.now())
+        self.is_over = decision.level == NONE
+        self.event: Object = {} if self.is_over else _event(context, decision)
 
     def at(self, stage: Stage, context: Context) -> Object:
         """The event as it is at a stage."""
@@ -85,7 +62,7 @@ class Record:
         status: Object = {"metadata": {}, "code": response.status}
         if type(answered) is dict and answered.get("kind") == "Status":
             status |= {name: answered[name] for name in _STATUS_FIELDS if name in answered}
-            if (kind or _claims_secret(event.get("requestObject"))) and response.status not in _HARMLESS:
+            if response.status not in _HARMLESS and (kind or _SECRET_WORD.search(context.request.body)):
                 status = _without_words(status)
                 answered = bodies.NOTHING
         event["responseStatus"] = status
@@ -142,9 +119,35 @@ class Record:
         self.event[name] = redacted(tree, kind)
 
 
-def _claims_secret(shown: Json) -> bool:
-    """Whether a body that is shown had something in it that is not."""
-    return type(shown) is dict and shown.get("kind") in ("Secret", "SecretList", "TokenReview", "TokenRequest")
+def _event(context: Context, decision: Decision) -> Object:
+    """The event as it is when a request has come."""
+    request, info = context.request, context.info
+    event: Object = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": decision.level,
+        "auditID": context.audit_id,
+        "stage": "",
+        "requestURI": f"{request.path}?{redacted_query(request.query)}" if request.query else request.path,
+        "verb": info.verb,
+        "user": user_info(context.user),
+    }
+    if sources := source_addresses(request):
+        event["sourceIPs"] = sources
+    if agent := request.headers.get("user-agent"):
+        event["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
+    if info.is_resource:
+        reference = {
+            "resource": info.resource,
+            "namespace": info.namespace,
+            "name": info.name,
+            "apiGroup": info.group,
+            "apiVersion": info.version,
+            "subresource": info.subresource,
+        }
+        event["objectRef"] = {name: value for name, value in reference.items() if value}
+    event["requestReceivedTimestamp"] = format_micro_time(context.services.clock.now())
+    return event
 
 
 def _without_words(status: Object) -> Object:
