@@ -8,6 +8,7 @@ import importlib.util
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -79,7 +80,10 @@ class Webhooks:
 
     @cached_property
     def server(self) -> Any:
-        return replay().WebhookServer()
+        with warnings.catch_warnings():
+            # It leaves a file open, for a moment.
+            warnings.simplefilter("ignore", ResourceWarning)
+            return replay().WebhookServer()
 
     def close(self) -> None:
         if "server" in self.__dict__:
