@@ -40,7 +40,11 @@ def test_a_kind_is_served_from_its_creation_to_its_end(table: str, name: str) ->
         made = await api("POST", place, body)
         assert made.status == 201, made.body
         read = await api("GET", own)
-        assert (read.status, read.body) == (200, made.body)
+        if body["kind"] == "ValidatingAdmissionPolicy":
+            # Its types are checked once it is there, and its status tells.
+            assert (read.status, read.body["spec"]) == (200, made.body["spec"])
+        else:
+            assert (read.status, read.body) == (200, made.body)
         again = await api("PUT", own, read.body)
         assert (again.status, again.body) == (200, read.body)
         labelled = await api.merge(own, {"metadata": {"labels": {"a": "b"}}})
