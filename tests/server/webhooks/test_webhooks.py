@@ -432,18 +432,21 @@ def test_what_is_posted_to_a_pod_and_who_connects_to_it_can_be_refused() -> None
         await world("POST", "/api/v1/namespaces/default/serviceaccounts", account)
         answer = await world("POST", pods, pod)
         assert answer.status == 201, answer.body
-        peer = await world.hook(answering(allowed=False), rules=[rule("pods/*")])
+        peer = await world.hook(answering(allowed=False), rules=[rule("pods/*", "serviceaccounts/token")])
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"name": "n"}}
         assert (await world("POST", f"{pods}/p/eviction", eviction)).status == 400
         assert (await world("POST", f"{pods}/p/binding", binding)).status == 400
         answer = await world("POST", f"{pods}/p/exec", query="command=ls&command=-l&stdout=true&container=c")
         assert "denied the request" in answer.body["message"]
+        token = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": ["x"]}}
+        assert (await world("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", token)).status == 400
         kinds = [(request["operation"], request["kind"]["kind"], request["subResource"]) for request in requests(peer)]
         assert kinds == [
             ("CREATE", "Eviction", "eviction"),
             ("CREATE", "Binding", "binding"),
             ("CONNECT", "PodExecOptions", "exec"),
+            ("CREATE", "TokenRequest", "token"),
         ]
         assert requests(peer)[2]["object"] == {
             "kind": "PodExecOptions",

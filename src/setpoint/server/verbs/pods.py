@@ -11,7 +11,7 @@ from setpoint.objects.errors import (
 )
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CONNECT, CREATE, Operation
+from setpoint.server.admission.operation import CONNECT, Operation
 from setpoint.server.answer import json_answer
 from setpoint.server.builtin_shape import shape_of
 from setpoint.server.context import Context
@@ -22,6 +22,7 @@ from setpoint.server.options import WriteOptions, truth, write_options
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.delete import delete_object
 from setpoint.server.verbs.get import read
+from setpoint.server.verbs.posted import admitted
 from setpoint.server.writing import update_object
 from setpoint.store.contract import ExpectationFailed
 
@@ -40,7 +41,7 @@ async def bind(context: Context, resource: Resource) -> Response:
     name = context.info.name or meta.name(tree)
     if (meta.name(tree) or name) != name:
         raise BadRequest(f"the name of the object ({meta.name(tree)}) does not match the name on the URL ({name})")
-    tree = await _admitted(context, resource, name, tree, options)
+    tree = await admitted(context, resource, name, tree, options)
     metadata, target = tree.get("metadata") or {}, tree.get("target") or {}
     node = target.get("name")
     if target.get("kind", "Node") != "Node" or not isinstance(node, str) or not node:
@@ -88,32 +89,13 @@ async def evict(context: Context, resource: Resource) -> Response:
     metadata, name = tree.get("metadata") or {}, context.info.name
     if metadata.get("name", name) != name:
         raise BadRequest("name in URL does not match name in Eviction object")
-    tree = await _admitted(context, resource, name, tree, write)
+    tree = await admitted(context, resource, name, tree, write)
     pod = resource.item(await read(context, resource))
     options = from_tree(tree.get("deleteOptions"))
     options = options._replace(dry_run=options.dry_run or write.dry_run)
     await _spend_budget(context, pod, options)
     await delete_object(context, resource, context.info.namespace, name, options, admitted=True)
     return json_answer(context, _SUCCESS, 201)
-
-
-async def _admitted(context: Context, resource: Resource, name: str, tree: Object, options: WriteOptions) -> Object:
-    """What admission makes of something that is posted and not stored."""
-    info, admission = context.info, context.services.admission
-    operation = Operation(
-        CREATE,
-        resource,
-        info.namespace,
-        name,
-        info.subresource,
-        tree,
-        None,
-        options.dry_run,
-        options.to_json("CreateOptions"),
-    )
-    await admission.mutate(context, operation)
-    await admission.validate(context, operation)
-    return operation.object or tree
 
 
 async def _spend_budget(context: Context, pod: Object, options: DeleteOptions) -> None:

@@ -24,6 +24,7 @@ from setpoint.server.resource import Resource
 from setpoint.server.storage import Storage
 from setpoint.server.strategy import Strategy
 from setpoint.server.verbs.get import read
+from setpoint.server.verbs.posted import admitted
 
 _GROUP, _VERSION, _KIND = "authentication.k8s.io", "v1", "TokenRequest"
 _DEFINITION = "io.k8s.api.authentication.v1.TokenRequest"
@@ -58,6 +59,7 @@ async def issue_token(context: Context, resource: Resource) -> Response:
         spec["expirationSeconds"] = _HOUR
     tree = _field_manager(context.services.clock).update(None, tree, options.field_manager)
     _check_names(context, tree["metadata"])
+    tree = await admitted(context, resource, context.info.name, tree, options)
     account = resource.item(await read(context, resource))
     now = context.services.clock.now()
     _complete(context, tree, account, format_time(now))
