@@ -49,12 +49,12 @@ class Timeouts:
             seconds = duration.parse(text) / _NANOSECONDS
         except ValueError as error:
             return error_answer(request, BadRequest(f"invalid timeout specified in the request URL - {error}"))
-        most = MOST_FOR_WRITES if info.is_resource and info.verb in _WRITES else MOST
-        if 0 < seconds <= most:
-            late = Timeout.of("request did not complete within the allotted timeout")
-        else:
+        late = Timeout.of("request did not complete within the allotted timeout")
+        if not 0 < seconds < MOST:
+            seconds = MOST
+        if seconds > MOST_FOR_WRITES and info.is_resource and info.verb in _WRITES:
             late = Timeout.of("request did not complete within requested timeout - context deadline exceeded")
-            seconds = most
+            seconds = MOST_FOR_WRITES
         return await self._within(seconds, late, request, handle)
 
     async def _within(self, seconds: float, late: APIError, request: Request, handle: _Handle) -> Response:
