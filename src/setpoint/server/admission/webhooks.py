@@ -8,8 +8,6 @@ the answer. A webhook that cannot be asked, or makes no sense, is an error or is
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any
 
 import msgspec
 
@@ -195,27 +193,25 @@ class ValidatingAdmissionWebhook(Plugin):
         hooks = await self._hooks.of(context.services, operation)
         if not hooks:
             return
-        calls: list[Callable[[], Coroutine[Any, Any, None]]] = []
         requests: dict[Resource, AdmissionRequest] = {}
-        refused: list[APIError] = []
+        asked: list[tuple[Hook, AdmissionRequest]] = []
         for _, hook in hooks:
             target = await hook.match(context, operation)
             if target is None:
                 continue
             if target not in requests:
                 requests[target] = question(context, operation, target)
-            asked = dataclasses.replace(requests[target], uid=context.services.ids.uid())
-            calls.append(self._call(context, operation, hook, asked, len(calls), refused))
-        if len(calls) == 1:
-            await calls[0]()
-        elif calls:
-            await asyncio.gather(*(call() for call in calls))
+            asked.append((hook, dataclasses.replace(requests[target], uid=context.services.ids.uid())))
+        refused: list[APIError] = []
+        await asyncio.gather(
+            *(self._judge(context, operation, *each, index, refused) for index, each in enumerate(asked))
+        )
         if refused:
             for further in refused[1:]:
                 _log.info("a webhook refused what another had refused already: %s", further.message)
             raise refused[0]
 
-    def _call(
+    async def _judge(
         self,
         context: Context,
         operation: Operation,
@@ -223,16 +219,12 @@ class ValidatingAdmissionWebhook(Plugin):
         request: AdmissionRequest,
         index: int,
         refused: list[APIError],
-    ) -> Callable[[], Coroutine[Any, Any, None]]:
-        """Asks one webhook; a refusal goes to the others, in the order in which they arrive."""
-
-        async def call() -> None:
-            try:
-                await self._ask(context, operation, hook, request, index)
-            except APIError as error:
-                refused.append(error)
-
-        return call
+    ) -> None:
+        """Asks one webhook; a refusal joins the others, in the order in which they arrive."""
+        try:
+            await self._ask(context, operation, hook, request, index)
+        except APIError as error:
+            refused.append(error)
 
     async def _ask(
         self, context: Context, operation: Operation, hook: Hook, request: AdmissionRequest, index: int
