@@ -24,6 +24,9 @@ VERSIONS = ("v1", "v1beta1")
 KIND = "AdmissionReview"
 JSON_PATCH = "JSONPatch"
 
+# YAML takes long to read: nobody answers in much of it.
+_YAML_BYTES = 64 << 10
+
 _encode = msgspec.json.Encoder().encode
 _GO_TYPES = {str: "string", bool: "bool", list: "[]string", dict: "map[string]string"}
 
@@ -88,7 +91,7 @@ def decode_answer(body: bytes, limit: int) -> Object:
     try:
         tree = codec.decode(body, limit)
     except APIError as error:
-        tree = _as_yaml(body, limit, error.message)
+        tree = _as_yaml(body, error.message)
     if tree is None:
         tree = {}
     if type(tree) is not dict:
@@ -104,11 +107,11 @@ def decode_answer(body: bytes, limit: int) -> Object:
     return tree
 
 
-def _as_yaml(body: bytes, limit: int, why: str) -> Json:
+def _as_yaml(body: bytes, why: str) -> Json:
     try:
         from setpoint.objects import yamltext  # few webhooks answer in YAML
 
-        return yamltext.load(body, limit).tree
+        return yamltext.load(body, _YAML_BYTES).tree
     except APIError:
         raise UnreadableAnswer(f"couldn't get version/kind; json parse error: {why}") from None
 
@@ -126,13 +129,11 @@ def read_answer(tree: Object, uid: str, version: str, *, mutating: bool) -> Admi
     patch = _patch_bytes(response.get("patch"))
     if version == "v1":
         _verify(tree, response, patch, uid, mutating)
-    allowed = response.get("allowed") or False
+    allowed, patch_type = response.get("allowed") or False, response.get("patchType") if version == "v1" else JSON_PATCH
     return AdmissionResponse(
         allowed,
         _status(response.get("status")),
-        _decode_patch(patch, response.get("patchType") if version == "v1" else JSON_PATCH)
-        if mutating and allowed
-        else (),
+        _decode_patch(patch, patch_type) if mutating and allowed else [],
         _texts(response.get("warnings") or []),
         _annotations(response.get("auditAnnotations")),
     )
@@ -239,8 +240,11 @@ def _wrong_type(value: Json, path: str, wanted: str) -> UnreadableAnswer:
 
 
 def decode_request(body: bytes) -> tuple[AdmissionRequest, str]:
-    """The question in a call, and the version of the review. Raises ValueError, with the field that is wrong."""
-    review = codec.decode(body)
+    """The question in a call, and the version of the review. Raises ValueError, which says what is wrong."""
+    try:
+        review = codec.decode(body)
+    except APIError as error:
+        raise ValueError(error.message) from None
     tree = review.get("request") if isinstance(review, dict) else None
     version = str(review.get("apiVersion", "")).removeprefix(f"{GROUP}/") if isinstance(review, dict) else ""
     if not isinstance(tree, dict) or version not in VERSIONS:
