@@ -3,13 +3,15 @@
 import asyncio
 import tracemalloc
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
 from setpoint.store.contract import ANY, Item, Retention, Write
-from setpoint.store.memory import MemoryStore
+from setpoint.store.dump import BadSnapshot
+from setpoint.store.memory import KeptMemoryStore, MemoryStore
 
 from .conftest import START
 
@@ -32,6 +34,31 @@ async def test_a_snapshot_allocates_the_same_whatever_the_store_holds() -> None:
         assert snapshot.revision == 1
         await store.close()
     assert allocated[1] < allocated[0] + 2000
+
+
+async def test_a_kept_store_goes_on_where_it_was_closed(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    store = await KeptMemoryStore.open(path)
+    await fill(store, 3)
+    await store.commit("k000001", None, ANY, ACTOR)
+    revision = await store.revision()
+    await store.close()
+    await store.close()
+    again = await KeptMemoryStore.open(path)
+    assert [item.value for item in (await again.range("k")).items] == [b"0", b"2"]
+    assert await again.commit("new", b"", ANY, ACTOR) > revision
+    await again.close()
+
+
+async def test_a_kept_store_that_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(b"not what we wrote")
+    with pytest.raises(BadSnapshot):
+        await KeptMemoryStore.open(damaged)
+    nowhere = await KeptMemoryStore.open(tmp_path / "nowhere" / "state")
+    with pytest.raises(FileNotFoundError):
+        await nowhere.close()
+    assert nowhere.closed
 
 
 async def test_many_snapshots_of_many_pasts_stay_apart() -> None:

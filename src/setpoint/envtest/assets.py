@@ -38,6 +38,8 @@ _KUBECTL = """\
 #!/bin/sh
 {mark}
 # It runs the kubectl that is on the path, for that one is not ours.
+set -f
+unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd -P)
 IFS=:
 for place in $PATH; do

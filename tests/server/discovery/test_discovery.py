@@ -188,6 +188,13 @@ async def test_the_form_is_the_first_that_the_client_names_and_the_server_has(
                 assert (response.content_type == CONTENT_TYPE) is aggregated
 
 
+async def test_without_the_aggregated_form_who_prefers_it_gets_the_other() -> None:
+    async with asking(aggregated_discovery=False) as server:
+        for path in ("/api", "/apis"):
+            assert (await server.ask(path, accept=AGGREGATED)).content_type == "application/json"
+            assert (await server.ask(path, accept=CONTENT_TYPE)).status == 406
+
+
 async def test_the_core_group_says_where_the_server_was_reached() -> None:
     async with asking() as server:
         found = await server.get("/api", host="here:6443")

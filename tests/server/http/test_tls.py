@@ -14,6 +14,7 @@ from setpoint.server.certificates import Authority, Pair
 from setpoint.server.exchange import Frame, Peer, Request, Response, Sink
 from setpoint.server.http.identity import Identity
 from setpoint.server.http.limits import Limits
+from setpoint.server.http.tls import Certificates, Provided
 
 IDENTITY = Identity([], SystemClock())
 
@@ -23,10 +24,8 @@ def trusting(authority: Authority = IDENTITY.authority) -> ssl.SSLContext:
 
 
 def with_certificate(pair: Pair, directory: Path) -> ssl.SSLContext:
-    path = directory / "client.pem"
-    path.write_bytes(pair.certificate + pair.key)
     context = trusting()
-    context.load_cert_chain(path)
+    context.load_cert_chain(_joined(pair, directory))
     return context
 
 
@@ -89,6 +88,77 @@ def test_a_client_certificate_that_is_not_for_clients_of_ours_is_refused(
             assert (await (await server.connect(trusting())).ask()).body == b"('',)"
 
     run(loop, main())
+
+
+def provided(directory: Path, pair: Pair, authority: Authority | None = None) -> Certificates:
+    """Files as somebody else would keep them."""
+    users = None
+    if authority is not None:
+        users = directory / "ca.crt"
+        users.write_bytes(authority.pair.certificate)
+    files = Certificates(directory / "tls.crt", directory / "tls.key", users)
+    files.certificate.write_bytes(pair.certificate)
+    files.key.write_bytes(pair.key)
+    return files
+
+
+def test_certificates_that_others_keep_are_served_and_followed(loop: str, tmp_path: Path) -> None:
+    now = SystemClock().now()
+    old, new = Authority.create(now), Authority.create(now)
+    files = provided(tmp_path, old.issue_server(["127.0.0.1"], now), IDENTITY.authority)
+
+    async def main() -> None:
+        certificates = Provided(files)
+        async with edge(tell_peer, tls=certificates.context) as server:
+            user = trusting(old)
+            user.load_cert_chain(_joined(IDENTITY.authority.issue_client("jane", ["dev"], now), tmp_path))
+            assert (await (await server.connect(user)).ask()).body == b"('jane', 'dev')"
+            assert not certificates.renew()
+            provided(tmp_path, new.issue_server(["127.0.0.1"], now))
+            assert certificates.renew()
+            assert (await (await server.connect(trusting(new))).ask()).body == b"('',)"
+
+    run(loop, main())
+
+
+def test_without_authorities_no_certificate_makes_a_user(loop: str, tmp_path: Path) -> None:
+    now = SystemClock().now()
+    files = provided(tmp_path, IDENTITY.authority.issue_server(["127.0.0.1"], now))
+
+    async def main() -> None:
+        async with edge(tell_peer, tls=Provided(files).context) as server:
+            context = with_certificate(IDENTITY.authority.issue_client("jane", [], now), tmp_path)
+            assert (await (await server.connect(context)).ask()).body == b"('',)"
+
+    run(loop, main())
+
+
+@pytest.mark.parametrize("wrong", ["certificate", "key", "client_authorities"])
+def test_files_that_are_no_certificates_are_named(tmp_path: Path, wrong: str) -> None:
+    files = provided(tmp_path, IDENTITY.authority.issue_server([], SystemClock().now()), IDENTITY.authority)
+    path: Path = getattr(files, wrong)
+    path.write_text("nonsense")
+    with pytest.raises(ValueError, match=path.name):
+        Provided(files)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        Provided(files)
+
+
+def test_a_certificate_is_kept_until_its_successor_is_whole(tmp_path: Path) -> None:
+    now = SystemClock().now()
+    certificates = Provided(files := provided(tmp_path, IDENTITY.authority.issue_server([], now)))
+    files.certificate.write_text("half written")
+    with pytest.raises(ValueError, match=r"tls\.crt"):
+        certificates.renew()
+    provided(tmp_path, IDENTITY.authority.issue_server([], now))
+    assert certificates.renew()
+
+
+def _joined(pair: Pair, directory: Path) -> Path:
+    path = directory / "user.pem"
+    path.write_bytes(pair.certificate + pair.key)
+    return path
 
 
 def test_a_client_that_says_farewell_is_nothing_to_report(loop: str) -> None:

@@ -52,13 +52,13 @@ class Asking:
 
 
 @asynccontextmanager
-async def asking(readiness: Sequence[Check] = ()) -> AsyncIterator[Asking]:
+async def asking(readiness: Sequence[Check] = (), *, aggregated_discovery: bool = True) -> AsyncIterator[Asking]:
     metrics = Metrics()
     server = Server(
         MemoryStore(),
         clock=ManualClock(datetime(2026, 1, 1, tzinfo=UTC)),
         ids=SeededIds(1),
-        plain=standard(metrics, readiness),
+        plain=standard(metrics, readiness, aggregated_discovery=aggregated_discovery),
         observer=metrics,
     )
     await server.start()

@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Self
 
 from setpoint.objects.clock import Clock
-from setpoint.store.memory.store import MemoryStore
+from setpoint.store.contract import Retention
+from setpoint.store.memory.store import MEMORY_RETENTION, MemoryStore
 
 
 class KeptMemoryStore(MemoryStore):
     """Open it with `open`. The state is kept, and the revision; the past is not."""
 
-    def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
-        super().__init__(clock=clock)
+    def __init__(self, path: Path, *, clock: Clock | None = None, retention: Retention = MEMORY_RETENTION) -> None:
+        super().__init__(clock=clock, retention=retention)
         self._path = path
 
     @classmethod
-    async def open(cls, path: Path, *, clock: Clock | None = None) -> Self:
+    async def open(cls, path: Path, *, clock: Clock | None = None, retention: Retention = MEMORY_RETENTION) -> Self:
         """The store as it was closed, or an empty one where there is no file yet. Raises OSError or BadSnapshot."""
-        store = cls(path, clock=clock)
+        store = cls(path, clock=clock, retention=retention)
         if path.exists():
             await store.restore(path.read_bytes())
         return store

@@ -33,6 +33,10 @@ from setpoint.store.upkeep import Upkeep
 _STRIDE = 4
 
 
+# The past that is kept unless something else is asked for.
+MEMORY_RETENTION = Retention(revisions=100_000, size=256 * 1024 * 1024)
+
+
 class MemoryStore:
     """The log in memory; `retention` bounds its past."""
 
@@ -40,7 +44,7 @@ class MemoryStore:
         self,
         *,
         clock: Clock | None = None,
-        retention: Retention = Retention(revisions=100_000, size=256 * 1024 * 1024),  # noqa: B008 - immutable
+        retention: Retention = MEMORY_RETENTION,
     ) -> None:
         self._clock = clock or SystemClock()
         self._retention = retention
