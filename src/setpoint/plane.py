@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from setpoint.client.client import Client
     from setpoint.server.audit.auditor import Auditor
+    from setpoint.server.conversion.functions import ConversionFunction
     from setpoint.server.http.identity import Identity
     from setpoint.server.http.listener import Listener
     from setpoint.server.http.tls import Certificates, Provided
@@ -59,8 +60,10 @@ class ControlPlane:
     the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
     writes besides its own; `with_admission` and `without_admission` are the names of admission plugins to have that are
     off by default, and to do without. `webhook_services` says where the services are that webhooks refer to:
-    `{"namespace/name": "host:port"}`. Without `aggregated_discovery` clients are told group by group what there is, as
-    by older servers. `authorization` is the mode: `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
+    `{"namespace/name": "host:port"}`. `conversions` are functions that convert custom resources from one version to
+    another, by the names of their definitions (`server.conversion.functions`). Without `aggregated_discovery` clients
+    are told group by group what there is, as by older servers. `authorization` is the mode: `RBAC`, `AlwaysAllow` or
+    `AlwaysDeny`.
     `auditor` records requests (`server.audit`); it stays open afterwards.
     """
 
@@ -81,6 +84,7 @@ class ControlPlane:
         with_admission: Collection[str] | None = None,
         without_admission: Collection[str] | None = None,
         webhook_services: Mapping[str, str] | None = None,
+        conversions: "Mapping[str, ConversionFunction] | None" = None,
         aggregated_discovery: bool = True,
         auditor: "Auditor | None" = None,
     ) -> None:
@@ -97,6 +101,7 @@ class ControlPlane:
         self._admission = admission
         self._with_admission = config.admission.enabled if with_admission is None else with_admission
         self._without_admission = config.admission.disabled if without_admission is None else without_admission
+        self._conversions = conversions
         self._auditor = auditor
         try:
             self._resolver = ServiceResolver(config.webhooks.services if webhook_services is None else webhook_services)
@@ -135,6 +140,7 @@ class ControlPlane:
                 with_admission=self._with_admission,
                 without_admission=self._without_admission,
                 resolver=self._resolver,
+                conversions=self._conversions,
                 service_cidr=self._service_cidr,
                 plain=standard(metrics, aggregated_discovery=self._aggregated_discovery),
                 observer=metrics,
@@ -351,7 +357,7 @@ async def open_store(spec: str, clock: Clock, ids: Ids, retention: Retention | N
     if kind == "memory" and where:
         from setpoint.store.memory import KeptMemoryStore
 
-        return await KeptMemoryStore.open(Path(where), clock=clock)
+        return await KeptMemoryStore.open(Path(where), clock=clock, **kept)
     if spec == "memory":
         from setpoint.store.memory import MemoryStore
 

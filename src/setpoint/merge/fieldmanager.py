@@ -93,8 +93,12 @@ class FieldManager:
         try:
             managers = self._update(before, after, managers, self._identify(manager, UPDATE))
         except (Mismatch, VersionNotServed, APIError):
-            return _with_entries(after, _entries(live) if live is not None else None)
+            return self.unchanged(live, new)
         return _with_entries(after, managedfields.encode(_capped(managers)))
+
+    def unchanged(self, live: Object | None, new: Object) -> Object:
+        """The new object with the entries of the live one, for where nobody can tell what a write changed."""
+        return _with_entries(_without_entries(new), _entries(live) if live is not None else None)
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool = False) -> Object:
         """The live object with the configuration applied. `live` is None where there is none yet.

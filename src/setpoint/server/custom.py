@@ -5,9 +5,8 @@ from functools import cached_property, partial
 
 from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
-from setpoint.merge.updater import same_version
 from setpoint.objects import objectmeta
-from setpoint.objects.errors import APIError, InternalError
+from setpoint.objects.errors import APIError
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
@@ -19,6 +18,8 @@ from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
 from setpoint.schema.openapi import Schema
 from setpoint.schema.validation import Verdict, ask_rules, validate_object
+from setpoint.server.conversion.converters import NOTHING_BUT_THE_VERSION
+from setpoint.server.conversion.waiting import Converter
 from setpoint.server.resource import Resource, Subresource
 from setpoint.server.storage import Storage
 from setpoint.server.strategy import Strategy
@@ -137,19 +138,13 @@ def _selected(fields: SelectableFields, name: str, tree: Object) -> str:
     return fields.values(tree)[name]
 
 
-def _no_webhook(tree: Object, from_version: str, to_version: str) -> Object:
-    """The converter of definitions that want a webhook for it: to change nothing but the version would be wrong."""
-    kind = GroupVersion.parse(from_version).with_kind(str(tree.get("kind", "")))
-    remedy = "this server calls no conversion webhooks; use the conversion strategy None, or serve the storage version"
-    raise InternalError(f"conversion webhook for {kind} failed: {remedy}")
-
-
-def resources_of(crd: CustomResourceDefinition, since: int) -> list[Resource]:
+def resources_of(
+    crd: CustomResourceDefinition, since: int, converter: Converter = NOTHING_BUT_THE_VERSION
+) -> list[Resource]:
     """What an established definition serves, each version one resource. `since` is when it became what it is."""
     names, group = crd.status.accepted_names, crd.spec.group
     stored = str(GroupVersion(group, crd.storage_version() or ""))
     storage = Storage(group, names.plural, crd.spec.scope == "Namespaced", stored, names.kind)
-    by_webhook = crd.spec.conversion is not None and crd.spec.conversion.strategy == "Webhook"
     family: dict[str, Resource] = {}
     for version in crd.spec.versions:
         resource = Resource(
@@ -168,7 +163,8 @@ def resources_of(crd: CustomResourceDefinition, since: int) -> list[Resource]:
             verbs=VERBS,
             subresources=_subresources(version),
             crd=crd,
-            convert=_no_webhook if by_webhook else same_version,
+            convert=converter.convert,
+            fetch=converter.fetch,
             since=since,
             family=family,
             deprecation_warning=crd.deprecation_warning(version.name) or "",

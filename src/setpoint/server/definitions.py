@@ -16,6 +16,7 @@ from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition
 from setpoint.server import custom
 from setpoint.server.bootstrap import APISERVER
 from setpoint.server.context import Context, Services
+from setpoint.server.conversion.converters import Converters
 from setpoint.server.delete_options import DeleteOptions
 from setpoint.server.registry import Registry
 from setpoint.server.resource import Resource
@@ -36,8 +37,9 @@ class _Served(NamedTuple):
 class Definitions:
     """The definitions of one server."""
 
-    def __init__(self) -> None:
+    def __init__(self, converters: Converters) -> None:
         self._services: Services
+        self._converters = converters
         self._served: dict[str, _Served] = {}
         # Every definition in the store, by key, with the revision it was read at.
         self._parsed: dict[str, tuple[int, CustomResourceDefinition]] = {}
@@ -47,6 +49,7 @@ class Definitions:
     def attach(self, services: Services) -> None:
         """Tells whose definitions these are."""
         self._services = services
+        self._converters.attach(services)
 
     async def load(self) -> None:
         """Serves what the store has."""
@@ -159,7 +162,8 @@ class Definitions:
         served = self._served.get(name)
         verdict = conditions.NEVER_ESTABLISHED
         if served is not None and served.resources:
-            resource = served.resources[0]
+            # In the version that they are stored in: nobody needs to be asked how to convert what is to go.
+            resource = served.resources[0].in_storage_version
             verdict = conditions.DELETION_COMPLETED
             if await store.count(resource.storage.prefix):
                 started = conditions.set_condition(tree, conditions.DELETION_IN_PROGRESS, clock)
@@ -183,7 +187,7 @@ class Definitions:
         """Asks every instance to go; the last one that does comes back to `after_delete`."""
         options = DeleteOptions(propagation_policy="Background")
         for item in (await self._services.store.range(resource.storage.prefix)).items:
-            metadata = resource.item(item)["metadata"]
+            metadata = resource.storage.decode(item.value, item.revision)["metadata"]
             await delete_object(context, resource, metadata.get("namespace", ""), metadata["name"], options)
 
     async def _put(self, item: Item, tree: Object) -> bool:
@@ -225,4 +229,4 @@ class Definitions:
         known = self._served.get(crd.name)
         if known is not None and known.state == state:
             return known
-        return _Served(state, custom.resources_of(crd, revision))
+        return _Served(state, custom.resources_of(crd, revision, self._converters.of(crd)))

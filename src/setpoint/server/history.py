@@ -38,7 +38,7 @@ from setpoint.server.exchange import Response
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.resource import Resource
-from setpoint.store.contract import Entry
+from setpoint.store.contract import Entry, Item
 
 GROUP, VERSION, SUBRESOURCE = "setpoint.dev", "v1", "history"
 # How many revisions an answer has, unless it was asked for less.
@@ -77,13 +77,15 @@ async def history(context: Context) -> Response:
     metadata: Object = {"resourceVersion": str(revision)}
     if len(entries) > limit:
         metadata["continue"] = str(entries[limit - 1].revision)
+    stored = (Item(entry.key, entry.value, entry.revision, 0) for entry in entries if entry.value is not None)
+    items = await resource.converting(lambda: _items(resource, entries, limit), stored)
     return json_answer(
         context,
         {
             "kind": "ObjectHistory",
             "apiVersion": f"{GROUP}/{VERSION}",
             "metadata": metadata,
-            "items": _items(resource, entries, limit),
+            "items": items,
         },
     )
 
@@ -92,7 +94,7 @@ def _find(registry: Registry, asked: GroupResource, in_namespace: bool) -> Resou
     """The resource that is meant, in the version it is stored in if that is served."""
     for resource in registry:
         if resource.group_resource == asked and resource.namespaced == in_namespace:
-            return resource.family.get(resource.storage.api_version, resource)
+            return resource.in_storage_version
     return None
 
 

@@ -35,6 +35,7 @@ from setpoint.server.authorization.attributes import asked
 from setpoint.server.authorization.authorizer import MASTERS, Authorizer, refusal
 from setpoint.server.compress import compressed, is_large
 from setpoint.server.context import Authenticator, Context, Services, User
+from setpoint.server.conversion.converters import Converters
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
 from setpoint.server.history import history, is_history
@@ -66,6 +67,7 @@ from setpoint.store.contract import Store, StoreError
 
 if TYPE_CHECKING:
     from setpoint.server.audit.auditor import Auditor
+    from setpoint.server.conversion.functions import ConversionFunction
 
 Verb = Callable[[Context, Resource], Awaitable[Response]]
 
@@ -107,7 +109,8 @@ class Server:
 
     `admission` are plugins besides the server's own, or in the places of those of the same name; `with_admission` are
     the names of its own that are off by default and on here, `without_admission` of those that it does without.
-    `resolver` knows the services that webhooks refer to. `service_cidr` are the addresses for Services. `auditor`
+    `resolver` knows the services that webhooks refer to. `conversions` are functions that convert the objects of
+    definitions, by their names. `service_cidr` are the addresses for Services. `auditor`
     records requests, `overload` says how many are served at once, and `event_ttl` for how many seconds Events are kept.
     """
 
@@ -124,6 +127,7 @@ class Server:
         with_admission: Collection[str] = (),
         without_admission: Collection[str] = (),
         resolver: ServiceResolver | None = None,
+        conversions: "Mapping[str, ConversionFunction] | None" = None,
         service_cidr: str = SERVICE_CIDR,
         plain: Sequence[Plain] = (),
         observer: Observer | None = None,
@@ -133,7 +137,7 @@ class Server:
     ) -> None:
         self._plain = plain
         self._observer = observer
-        definitions = Definitions()
+        definitions = Definitions(Converters(conversions))
         authorization = self._authorization = Authorization(authorizer)
         self.services = Services(
             store=store,
@@ -199,7 +203,8 @@ class Server:
                 return None
             await self._authorize(context)
             found = _route(context.registry, info)
-            if found is None or found[1] is not get or found[0].deprecation_warning:
+            # Who has to wait for a conversion cannot answer from here.
+            if found is None or found[1] is not get or found[0].deprecation_warning or found[0].fetch is not None:
                 return None
             is_plain = negotiate(context, found[0]) == PLAIN and not wants_indents(request, "")
         except APIError:

@@ -6,10 +6,13 @@ until it has caught up, and boards again. So no rider ever waits for another, an
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
 
+from setpoint.objects.errors import APIError
 from setpoint.store.contract import Event, Store, StoreError
+
+Prepare: TypeAlias = Callable[[Sequence[Event]], Awaitable[object]]
 
 # How many riders are told before others may run.
 _TURN = 250
@@ -30,8 +33,9 @@ class Rider(Protocol):
 class Relay:
     """The riders of one prefix, and the task that tells them."""
 
-    def __init__(self, store: Store, prefix: str, after: int) -> None:
+    def __init__(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> None:
         self._watch = store.watch(prefix, after)
+        self._prepare = prepare
         # There is no event between this revision and the place of the watch that has not been handed to all riders.
         self._last = after
         self._waits = False
@@ -77,9 +81,11 @@ class Relay:
                 self._waits = True
                 events = await self._watch.next()
                 self._waits = False
+                held = None if self._prepare is None else await self._prepare(events)
                 self._last = events[-1].entry.revision
                 await self._tell(events)
-        except StoreError as error:
+                del held
+        except (StoreError, APIError) as error:
             for rider in tuple(self._riders):
                 self.leave(rider, error)
         finally:
@@ -107,11 +113,12 @@ class Relays:
     def __init__(self) -> None:
         self._relays: dict[str, Relay] = {}
 
-    def of(self, store: Store, prefix: str, after: int) -> Relay:
-        """The relay of a prefix; where there is none, one that begins after a revision."""
+    def of(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> Relay:
+        """The relay of a prefix; where there is none, one that begins after a revision. It lets `prepare` return, and
+        holds on to what that gives, before it tells of events."""
         found = self._relays.get(prefix)
         if found is None or found.is_over:
             for over in [place for place, relay in self._relays.items() if relay.is_over]:
                 del self._relays[over]
-            found = self._relays[prefix] = Relay(store, prefix, after)
+            found = self._relays[prefix] = Relay(store, prefix, after, prepare)
         return found

@@ -8,7 +8,7 @@ resource shows it is shown as it was stored; all else is decoded, converted and 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from setpoint.merge import fieldset
 from setpoint.merge.fieldmanager import FieldManager
@@ -18,6 +18,7 @@ from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVe
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.server.changes import Changes
+from setpoint.server.conversion.waiting import Fetch, Held, NotConverted, Wanted
 from setpoint.server.relay import Relays
 from setpoint.server.shape import Shape
 from setpoint.server.storage import Encoding, Storage
@@ -26,6 +27,8 @@ from setpoint.store.contract import Item
 
 if TYPE_CHECKING:
     from setpoint.server.admission.operation import Plugin
+
+T = TypeVar("T")
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 # What is answered and not stored: reviews, and bindings.
@@ -70,8 +73,10 @@ class Resource:
     make_shape: Callable[[], Shape] = field(default=_shapeless, repr=False)
     # The definition of a custom resource; None for built-in kinds.
     crd: CustomResourceDefinition | None = None
-    # Brings an object of one of the versions that share the storage to another.
+    # Brings an object of one of the versions that share the storage to another. Raises NotConverted where `fetch` has
+    # to be asked first, as `converting` does; most have none.
     convert: Convert = same_version
+    fetch: Fetch | None = None
     # The first revision from which on what is stored surely has the shape it is served in.
     since: int = 0
     # The versions that share the storage, this one included, by `apiVersion`. Filled once all of them are made.
@@ -129,6 +134,11 @@ class Resource:
         return Encoding(self.api_version, self.kind)
 
     @property
+    def in_storage_version(self) -> "Resource":
+        """The same in the version that objects are stored in, whether or not it is served."""
+        return self.family.get(self.storage.api_version, self)
+
+    @property
     def is_custom(self) -> bool:
         return not self.definition
 
@@ -163,12 +173,16 @@ class Resource:
 
     def decode(self, value: bytes, revision: int) -> Object:
         """The object in this version, with its resource version. The tree is the caller's own."""
+        tree = self._stored(value, revision)
+        stored = tree["apiVersion"]
+        return tree if stored == self.api_version else self._converted(tree, stored, self)
+
+    def _stored(self, value: bytes, revision: int) -> Object:
+        """The object in the version that it was stored in, in the shape that it has today."""
         tree = self.storage.decode(value, revision)
         stored = tree["apiVersion"]
         if revision < self.since and stored in self.family:
             self.family[stored].shape.readmit(tree)
-        if stored != self.api_version:
-            tree = self._converted(tree, stored, self)
         return tree
 
     def item(self, item: Item) -> Object:
@@ -185,6 +199,46 @@ class Resource:
     def to(self, other: "Resource", tree: Object) -> Object:
         """An object of this version as another of the family shows it. The tree is used up."""
         return self._converted(tree, self.api_version, other)
+
+    async def converting(self, work: Callable[[], T], items: Iterable[Item] = (), also: Iterable[Wanted] = ()) -> T:
+        """What some work gives that converts objects: it is done again and again, each time with more of what it needs
+        at hand, so it must leave no traces. `items` are those that it is going to decode, and `also` what else it
+        converts: they are asked for together. Raises ConversionFailed."""
+        if self.fetch is None:
+            return work()
+        held: list[Held] = []
+        known = False
+        while True:
+            try:
+                return work()
+            except NotConverted as missing:
+                wanted = [missing.wanted]
+                if not known:
+                    known = True
+                    wanted += [*self._to_decode(items), *also]
+                held.append(await self.fetch(wanted))
+
+    async def encoded(self, tree: Object) -> bytes:
+        """As `encode`, for who can wait. Raises ConversionFailed."""
+        return self.encode(tree) if self.fetch is None else await self.converting(lambda: self.encode(tree))
+
+    async def decoded(self, item: Item) -> Object:
+        """As `item`, for who can wait. Raises ConversionFailed."""
+        return self.item(item) if self.fetch is None else await self.converting(lambda: self.item(item))
+
+    async def prepare(self, items: Iterable[Item]) -> Held:
+        """Has what the store holds converted: while what comes back is kept, it can be decoded. Raises
+        ConversionFailed."""
+        return () if self.fetch is None else await self.fetch(self._to_decode(items))
+
+    def _to_decode(self, items: Iterable[Item]) -> list[Wanted]:
+        found: list[Wanted] = []
+        for _, value, revision, _ in items:
+            if not self.shows(value, revision):
+                tree = self._stored(value, revision)
+                if tree["apiVersion"] != self.api_version:
+                    found.append(Wanted(tree, tree["apiVersion"], self.api_version))
+        return found
 
     def kind_at(self, subresource: str) -> GroupVersionKind:
         """The kind of what is written through an endpoint: the resource itself, or what lies below it."""

@@ -96,9 +96,10 @@ async def _select_one(store: Store, resource: Resource, selector: ObjectSelector
     """Reads the only object that can match. The revision first: what happens after it is for a watch to tell."""
     revision = await store.revision() if start.at is None else start.at
     item = await store.get(key, revision)
-    if item is None or key <= start.after or not selector.matches(key, item.value, item.revision):
+    if item is None or key <= start.after:
         return Selected(resource, (), revision)
-    return Selected(resource, (item,), revision)
+    matches = await resource.converting(lambda: selector.matches(key, item.value, item.revision))
+    return Selected(resource, (item,) if matches else (), revision)
 
 
 async def _select_matching(
@@ -109,12 +110,14 @@ async def _select_matching(
     found: list[Item] = []
     while True:
         page = await store.range(selector.prefix, after, max(limit, _CHUNK) if limit else 0, at)
+        held = await resource.prepare(page.items)
         for place, item in enumerate(page.items):
             if selector.matches(item.key, item.value, item.revision):
                 found.append(item)
                 if len(found) == limit:
                     more = len(page.items) - place - 1 + page.remaining
                     return _selected(resource, scope, found, page.revision, more, counted=False)
+        del held
         if not page.remaining:
             return Selected(resource, found, page.revision)
         at, after = page.revision, page.items[-1].key

@@ -19,6 +19,8 @@ from setpoint.objects.tree import Object, copy
 from setpoint.server.admission.operation import Operation
 from setpoint.server.authorization.attributes import authorize_creation
 from setpoint.server.context import Context, User
+from setpoint.server.conversion.review import ConversionFailed
+from setpoint.server.conversion.waiting import Held, Wanted
 from setpoint.server.options import WriteOptions
 from setpoint.server.resource import Resource
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
@@ -58,8 +60,7 @@ async def create_object(
     meta.wipe_system_fields(metadata)
     _remove_duplicate_owners(context, metadata)
     if not managed:
-        manager = resource.field_manager("", context.services.clock)
-        tree = manager.update(None, tree, options.field_manager)
+        tree = await _managed(context, resource, None, tree, "", options)
         metadata = tree["metadata"]
     name = metadata.get("name", "")
     operation = Operation(
@@ -105,7 +106,7 @@ async def _store_new(
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
         key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
-        value = resource.encode(tree)
+        value, _held = await _encoded(resource, tree)
         try:
             if options.dry_run:
                 item = await services.store.get(key)
@@ -131,7 +132,49 @@ async def _store_new(
         raise AlreadyExists.generated(resource.group_resource, metadata["name"])
     metadata["resourceVersion"] = str(revision)
     await services.after_write(context, resource, tree)
-    return Written(resource.render(value, revision), tree, True)
+    return Written(await _rendered(resource, value, revision), tree, True)
+
+
+async def _encoded(resource: Resource, tree: Object) -> tuple[bytes, Held]:
+    """What is to be stored of an object, and what keeps it at hand in the version of the request. Where a webhook
+    converts, it is made sure beforehand that the object comes back: nothing is stored that cannot be shown."""
+    if resource.fetch is None:
+        return resource.encode(tree), ()
+    value = await resource.encoded(tree)
+    return value, await resource.prepare([Item("", value, resource.since, 0)])
+
+
+async def _rendered(resource: Resource, value: bytes, revision: int) -> bytes:
+    """What is stored, as the request shows it."""
+    if resource.fetch is None:
+        return resource.render(value, revision)
+    return await resource.converting(lambda: resource.render(value, revision))
+
+
+async def _managed(
+    context: Context, resource: Resource, old: Object | None, new: Object, subresource: str, options: WriteOptions
+) -> Object:
+    """A changed, or new, object with its managedFields."""
+    manager = resource.field_manager(subresource, context.services.clock)
+    if resource.fetch is None:
+        return manager.update(old, new, options.field_manager)
+    try:
+        return await resource.converting(
+            lambda: manager.update(old, new, options.field_manager), also=_owned_elsewhere(resource, old, new)
+        )
+    except ConversionFailed:
+        # As where objects do not fit their types: that nobody can tell who owns what is no reason to refuse a write.
+        return manager.unchanged(old, new)
+
+
+def _owned_elsewhere(resource: Resource, old: Object | None, new: Object) -> list[Wanted]:
+    """The conversions that it takes to compare objects in the versions that others own fields of them in."""
+    if old is None:
+        return []
+    own, entries = resource.api_version, old["metadata"].get("managedFields") or ()
+    versions = dict.fromkeys(entry.get("apiVersion") for entry in entries)
+    others = [version for version in versions if version != own and version in resource.family]
+    return [Wanted(tree, own, version) for version in others for tree in (old, new)]
 
 
 async def _allocate(
@@ -153,7 +196,7 @@ def requester(user: User) -> Object:
 
 
 def _already_exists(resource: Resource, name: str, item: Item | None) -> AlreadyExists:
-    deleting = item is not None and meta.is_being_deleted(resource.item(item))
+    deleting = item is not None and meta.is_being_deleted(resource.storage.decode(item.value, item.revision))
     return AlreadyExists.of(resource.group_resource, name, being_deleted=deleting)
 
 
@@ -247,18 +290,15 @@ async def update_object(
                     item = await store.get(key)
                     if item is None:
                         raise
-            old = resource.item(item)
-            new = transform(resource.item(item))
+            old, new = await _transformed(resource, item, transform)
             _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
             new = await _changed(context, resource, name, new, old, options, subresource, managed, lens)
-            value: bytes | None = resource.encode(new)
-            if _is_finished(resource, new, old):
-                if options.dry_run:
-                    return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
-                value = None
-            elif value == item.value:
-                return Written(resource.render(item.value, item.revision), new)
-            elif options.dry_run:
+            value: bytes | None = None
+            if not _is_finished(resource, new, old):
+                value, _held = await _encoded(resource, new)
+            if value == item.value:
+                return Written(await _rendered(resource, item.value, item.revision), new)
+            if options.dry_run:
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
             try:
                 revision = await context.services.persist(
@@ -279,10 +319,17 @@ async def update_object(
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
             new["metadata"]["resourceVersion"] = str(revision)
             await context.services.after_write(context, resource, new)
-            return Written(resource.render(value, revision), new)
+            return Written(await _rendered(resource, value, revision), new)
         raise Conflict.modified(resource.group_resource, name)
     finally:
         context.release()
+
+
+async def _transformed(resource: Resource, item: Item, transform: Transform) -> tuple[Object, Object]:
+    """A stored object, and what is to become of it."""
+    if resource.fetch is None:
+        return resource.item(item), transform(resource.item(item))
+    return await resource.converting(lambda: (resource.item(item), transform(resource.item(item))))
 
 
 def _check_preconditions(
@@ -330,7 +377,7 @@ async def _changed(
     services = context.services
     _remove_duplicate_owners(context, new["metadata"])
     if not managed:
-        new = resource.field_manager(subresource, services.clock).update(old, new, options.field_manager)
+        new = await _managed(context, resource, old, new, subresource, options)
     operation = Operation(
         "UPDATE",
         resource,

@@ -30,7 +30,7 @@ def shape_at(resource: Resource, kind: GroupVersionKind) -> Shape:
     return shape_of(definition)
 
 
-def replace(
+async def replace(
     context: Context, operation: Operation, tree: Json, shown_as: Resource | None = None, *, strict: bool = False
 ) -> bool:
     """Puts a changed object in the place of the operation's, and says whether it is another.
@@ -47,7 +47,8 @@ def replace(
         raise InternalError.of(f"admission may not make anything else of a {kind.kind} of {kind.api_version}")
     _decode(shown, kind, tree, strict)
     if shown is not resource and kind == shown.gvk:
-        tree = shown.to(resource, tree)
+        made = tree
+        tree = await shown.converting(lambda: shown.to(resource, made))
     if before is not None:
         _keep_owners(context, before, tree)
     operation.object = tree

@@ -107,6 +107,6 @@ class MutatingFunction(AdmissionFunction):
         has_changed = False
         if response.patch:
             tree = patched(self.name, response, asked.object)
-            has_changed = changed.replace(context, operation, tree, target)
+            has_changed = await changed.replace(context, operation, tree, target)
         rounds.answered(operation, self.name, changed=has_changed, again=self._again)
         rounds.end(operation)

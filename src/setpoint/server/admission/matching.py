@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from setpoint.objects import labels, meta
-from setpoint.objects.errors import NotFound
+from setpoint.objects.errors import InternalError, NotFound
 from setpoint.objects.gvk import GroupResource
 from setpoint.objects.labels import Selector
 from setpoint.objects.tree import Object, copy
 from setpoint.server.admission.operation import CREATE, UPDATE, Operation
 from setpoint.server.context import Context, Services
+from setpoint.server.conversion.review import ConversionFailed
+from setpoint.server.conversion.waiting import Held, Wanted
 from setpoint.server.resource import Resource
 
 _REGISTRATION = "admissionregistration.k8s.io"
@@ -135,7 +137,10 @@ class Criteria:
         found = operation.resource if self._everything else self._find(self._rules, operation)
         if found is None or not self._selects_object(operation):
             return None
-        return found if await self._selects_namespace(context.services, operation) else None
+        if not await self._selects_namespace(context.services, operation):
+            return None
+        operation.held = await at_hand(operation, found) if found.fetch is not None else ()
+        return found
 
     def _find(self, rules: Sequence[Rule], operation: Operation) -> Resource | None:
         own = operation.resource
@@ -185,6 +190,19 @@ async def namespace_of(services: Services, operation: Operation) -> Object:
     if found is None:
         raise NotFound.of(_NAMESPACES, name)
     return found
+
+
+async def at_hand(operation: Operation, target: Resource) -> Held:
+    """Has the objects of an operation converted, so that `in_version` can show them. Raises InternalError."""
+    resource = operation.resource
+    if target is resource or resource.fetch is None:
+        return ()
+    own, other = resource.api_version, target.api_version
+    trees = [tree for tree in (operation.object, operation.old) if tree is not None and tree.get("apiVersion") == own]
+    try:
+        return await resource.fetch([Wanted(tree, own, other) for tree in trees])
+    except ConversionFailed as error:
+        raise InternalError.of(error.message) from None
 
 
 def in_version(operation: Operation, tree: Object | None, target: Resource) -> Object | None:

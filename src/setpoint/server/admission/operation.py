@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.server.context import Context
+from setpoint.server.conversion.waiting import Held
 from setpoint.server.resource import Resource
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
@@ -40,6 +41,8 @@ class Operation:
     is_reinvoked: bool = False
     # What a rule wants to remember from the first time to the second, under its own name.
     remembered: dict[str, Any] = field(default_factory=dict)
+    # Keeps at hand what the objects are in the version that somebody is about to be asked in.
+    held: Held = ()
 
     @property
     def kind(self) -> GroupVersionKind:

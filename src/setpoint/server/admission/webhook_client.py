@@ -1,7 +1,7 @@
 """Calls a webhook: finds it, posts the question, and hands back what a good answer holds.
 
 Everything that is no good answer is a `CallError`, with the text that the real server has for it. Used for webhooks of
-admission, and fit for any other that a `clientConfig` describes.
+admission and of conversion, and fit for any other that a `clientConfig` describes.
 """
 
 import posixpath
@@ -38,6 +38,10 @@ _NOT_ACCEPTABLE = "the server was unable to respond with a content type that the
 
 class CallError(Exception):
     """There is no answer to go by."""
+
+    def __init__(self, why: str, *, has_bad_authorities: bool = False) -> None:
+        super().__init__(why)
+        self.has_bad_authorities = has_bad_authorities
 
 
 class ClientConfig(NamedTuple):
@@ -80,6 +84,14 @@ class WebhookClient:
         self._client.close()
 
     async def call(self, config: ClientConfig, body: bytes, seconds: int) -> bytes:
+        """What a webhook of admission answers, as `post`."""
+        try:
+            return await self.post(config, body, seconds)
+        except CallError as error:
+            told = "could not get REST client" if error.has_bad_authorities else "failed to call webhook"
+            raise CallError(f"{told}: {error}") from None
+
+    async def post(self, config: ClientConfig, body: bytes, seconds: int) -> bytes:
         """What a webhook answers. It is told how long it has. Raises CallError."""
         from setpoint.server.outbound.client import AuthoritiesError
         from setpoint.server.outbound.failure import CallFailed, before_answer
@@ -89,16 +101,16 @@ class WebhookClient:
             endpoint = self._endpoint(config)
             answer = await self._client.post(endpoint, body, timeout=seconds, query=query)
         except ServiceError as error:
-            raise _failed(str(before_answer("POST", f"{config.url}?{query}", str(error)))) from None
+            raise CallError(str(before_answer("POST", f"{config.url}?{query}", str(error)))) from None
         except AuthoritiesError as error:
-            raise CallError(f"could not get REST client: {error}") from None
+            raise CallError(str(error), has_bad_authorities=True) from None
         except CallFailed as error:
-            raise _failed(str(error)) from None
+            raise CallError(str(error)) from None
         if not 200 <= answer.status <= 206:
-            raise _failed(_refusal(answer))
+            raise CallError(_refusal(answer))
         if not answer.body:
             kind = answer.headers.get("content-type") or "application/json"
-            raise _failed(f"0-length response with status code: {answer.status} and content type: {kind}")
+            raise CallError(f"0-length response with status code: {answer.status} and content type: {kind}")
         return answer.body
 
     def _endpoint(self, config: ClientConfig) -> "Endpoint":
@@ -106,10 +118,6 @@ class WebhookClient:
 
         address = None if config.service is None else self._resolver.resolve(*config.service)
         return Endpoint(config.url, config.authorities, address)
-
-
-def _failed(why: str) -> CallError:
-    return CallError(f"failed to call webhook: {why}")
 
 
 def _refusal(answer: "Answer") -> str:

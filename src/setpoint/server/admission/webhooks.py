@@ -154,7 +154,7 @@ class MutatingAdmissionWebhook(Plugin):
                 raise refusal(hook.name, response.status)
             if response.patch:
                 tree = patched(hook.name, response, request.object)
-                has_changed = changed.replace(context, operation, tree, target)
+                has_changed = await changed.replace(context, operation, tree, target)
                 patch = {"patch": response.patch, "patchType": "JSONPatch"}
                 _annotate(context, PATCH_ANNOTATION + place, hook, patch)
         except CallError as error:

@@ -8,20 +8,20 @@ thousands of series.
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from math import inf
 from typing import NamedTuple
 
 from setpoint import __version__
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response, Sink, Stream
-from setpoint.server.measure import Family
+from setpoint.server.measure import Family, Histogram
 from setpoint.server.plain.process import process_families
 from setpoint.server.readonly import check_method
 from setpoint.server.resource import ALL_VERBS, Resource
 
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_BOUNDS = (*(f"{bound:g}" for bound in _BUCKETS), "+Inf")
 _MOST_TALLIES = 5000
 _VERBS = {"create": "POST", "update": "PUT"}
 _METHODS = frozenset(("get", "head", "post", "put", "patch", "delete", "options"))
@@ -156,7 +156,11 @@ def _family_lines(families: Iterable[Family]) -> Iterator[str]:
     """What the parts of the server, and its process, say of themselves."""
     for name, kind, text, samples in families:
         yield from _family(name, kind, text)
-        yield from (_line(name, labels, value) for labels, value in samples)
+        for labels, value in samples:
+            if isinstance(value, Histogram):
+                yield from _histogram_lines(name, labels, value)
+            else:
+                yield _line(name, labels, value)
 
 
 async def _store_lines(context: Context) -> list[str]:
@@ -184,11 +188,18 @@ def _family(name: str, kind: str, text: str) -> Iterable[str]:
 
 
 def _histogram(name: str, labels: Mapping[str, str], tallies: Sequence[_Tally]) -> Iterator[str]:
+    together = Histogram(_BUCKETS)
+    together.buckets = [sum(found) for found in zip(*(tally.buckets for tally in tallies), strict=True)]
+    together.sum = sum(tally.seconds for tally in tallies)
+    return _histogram_lines(name, labels, together)
+
+
+def _histogram_lines(name: str, labels: Mapping[str, str], histogram: Histogram) -> Iterator[str]:
     count = 0
-    for bound, *found in zip(_BOUNDS, *(tally.buckets for tally in tallies), strict=True):
-        count += sum(found)
-        yield _line(f"{name}_bucket", {**labels, "le": bound}, count)
-    yield _line(f"{name}_sum", labels, sum(tally.seconds for tally in tallies))
+    for bound, found in zip((*histogram.bounds, inf), histogram.buckets, strict=True):
+        count += found
+        yield _line(f"{name}_bucket", {**labels, "le": "+Inf" if bound == inf else f"{bound:g}"}, count)
+    yield _line(f"{name}_sum", labels, histogram.sum)
     yield _line(f"{name}_count", labels, count)
 
 

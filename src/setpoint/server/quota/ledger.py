@@ -115,7 +115,7 @@ class Ledger:
         if await self._quotas.all(self._services, namespace):
             evaluator = evaluator_of(resource)
             if evaluator is not None and not (evaluator.is_plain and item is not None and new is not None):
-                old = None if item is None else resource.item(item)
+                old = None if item is None else await resource.decoded(item)
                 verb = CREATE if item is None else UPDATE
                 is_judged = new is not None and self._enforced and evaluator.is_judged(verb, subresource, new, old)
                 change = _Change(resource, evaluator, namespace, name, old, new, is_judged)

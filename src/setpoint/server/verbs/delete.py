@@ -43,14 +43,15 @@ async def delete_collection(context: Context, resource: Resource) -> Response:
     """Deletes what a list with the same parameters shows, and answers with that list."""
     options = delete_options(context)
     selected = await select(context, resource)
-    for tree in selected.trees:
+    trees = await resource.converting(lambda: selected.trees, selected.items)
+    for tree in trees:
         metadata = tree["metadata"]
         try:
             place = metadata.get("namespace", ""), metadata["name"]
             await delete_object(context, resource, *place, options, asked_for="")
         except NotFound:
             continue
-    return list_answer(context, resource, selected)
+    return await resource.converting(lambda: list_answer(context, resource, selected), selected.items)
 
 
 async def delete_object(
@@ -73,7 +74,7 @@ async def delete_object(
     while True:
         if item is None:
             raise NotFound.of(resource.group_resource, name)
-        tree = resource.item(item)
+        tree = await resource.decoded(item)
         _check_preconditions(resource, name, options, tree)
         if not admitted:
             operation.old = tree
@@ -98,7 +99,7 @@ def _check_preconditions(resource: Resource, name: str, options: DeleteOptions, 
 async def _delete_once(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
     """One attempt. Raises ExpectationFailed where somebody else has written since the item was read."""
     strategy = resource.strategy
-    tree = resource.item(item)
+    tree = await resource.decoded(item)
     begun = None if meta.is_being_deleted(tree) else strategy.begin_deletion(tree, context.services.clock)
     if begun is not None:
         return await _store(context, resource, item, begun, options)
@@ -183,7 +184,7 @@ def _grant_time(context: Context, resource: Resource, tree: Object, options: Del
 
 async def _store(context: Context, resource: Resource, item: Item, tree: Object, options: DeleteOptions) -> Deleted:
     """Stores the object on its way out."""
-    value = resource.encode(tree)
+    value = await resource.encoded(tree)
     revision = item.revision
     if not options.dry_run and value != item.value:
         write = Write(item.key, value, item.revision, resource.strategy.ttl(tree))
@@ -194,7 +195,7 @@ async def _store(context: Context, resource: Resource, item: Item, tree: Object,
 
 async def _remove(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
     """Takes an object out of the log. It is shown as it was last, at the revision of its deletion."""
-    tree = resource.item(item)
+    tree = await resource.decoded(item)
     revision = item.revision
     if not options.dry_run:
         write = Write(item.key, None, item.revision)

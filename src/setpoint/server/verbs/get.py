@@ -12,7 +12,11 @@ from setpoint.store.contract import Item, TooEarly, TooLate
 
 async def get(context: Context, resource: Resource) -> Response:
     item = await read(context, resource)
-    return object_answer(context, resource, resource.render(item.value, item.revision))
+    if resource.fetch is not None:
+        body = await resource.converting(lambda: resource.render(item.value, item.revision))
+    else:
+        body = resource.render(item.value, item.revision)
+    return object_answer(context, resource, body)
 
 
 async def read(context: Context, resource: Resource) -> Item:

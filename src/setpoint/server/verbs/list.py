@@ -8,4 +8,5 @@ from setpoint.server.selection import select
 
 
 async def list_objects(context: Context, resource: Resource) -> Response:
-    return list_answer(context, resource, await select(context, resource))
+    selected = await select(context, resource)
+    return await resource.converting(lambda: list_answer(context, resource, selected), selected.items)

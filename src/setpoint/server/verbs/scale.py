@@ -87,7 +87,8 @@ def _scales() -> Resource:
 
 async def get_scale(context: Context, resource: Resource) -> Response:
     item = await read(context, resource)
-    return _answer(context, scale_of(resource, resource.item(item)))
+    tree = await resource.decoded(item)
+    return _answer(context, scale_of(resource, tree))
 
 
 async def update_scale(context: Context, resource: Resource) -> Response:

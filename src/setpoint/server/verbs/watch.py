@@ -16,6 +16,7 @@ from setpoint.objects.tree import Object
 from setpoint.server import freshness
 from setpoint.server.changes import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, event_line, kind_of
 from setpoint.server.context import Context
+from setpoint.server.conversion.waiting import Held
 from setpoint.server.definitions import PREFIX as DEFINITIONS
 from setpoint.server.exchange import Frame, Response, Sink
 from setpoint.server.listoptions import ListOptions, list_options
@@ -24,7 +25,7 @@ from setpoint.server.relay import Relay
 from setpoint.server.resource import Resource
 from setpoint.server.selectors import NAME, ObjectSelector
 from setpoint.server.watchforms import form_of
-from setpoint.store.contract import Closed, Event, TooLate, Watch
+from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 # Seconds: between two bookmarks; from the last one to the end; the least that a watch lasts, unless it was told.
@@ -154,6 +155,7 @@ class WatchStream:
         page = await store.range(selector.prefix)
         lines: list[bytes] = []
         size = 0
+        held = await self._resource.prepare(page.items)
         for item in page.items:
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
@@ -164,6 +166,7 @@ class WatchStream:
                 if self._over:
                     return
                 lines, size = [], 0
+        del held
         if options.allow_bookmarks:
             lines.append(self._bookmark(page.revision, {INITIAL_EVENTS_END: "true"}))
         await self._write_lines(lines)
@@ -192,7 +195,10 @@ class WatchStream:
             else:
                 if self._cursor is None:
                     self._cursor = store.watch(prefix, self.reached)
-                self.tell(await self._cursor.next())
+                events = await self._cursor.next()
+                held = await self._prepare(events) if self._resource.fetch is not None else None
+                self.tell(events)
+                del held
             if not self._keep_up():
                 return
             if self._pending > _BURST:
@@ -200,11 +206,26 @@ class WatchStream:
 
     def _board(self, prefix: str) -> "asyncio.Future[None] | None":
         """Goes on with the others, if there are none ahead of it."""
-        relay = self._resource.relays.of(self._services.store, prefix, self.reached)
+        converts = self._resource.fetch is not None
+        if converts and self._selects:
+            # It needs more of each event than the others.
+            return None
+        prepare = self._prepare if converts else None
+        relay = self._resource.relays.of(self._services.store, prefix, self.reached, prepare)
         ride = relay.board(self)
         if ride is not None:
             self._relay, self._cursor = relay, None
         return ride
+
+    async def _prepare(self, events: Sequence[Event]) -> Held:
+        """Has the objects of events converted: as they are, and as they were where that is looked at."""
+        items: list[Item] = []
+        for entry, previous in events:
+            if entry.value is not None:
+                items.append(Item(entry.key, entry.value, entry.revision, 0))
+            if previous is not None and (entry.value is None or self._selects):
+                items.append(Item(entry.key, previous, entry.previous, 0))
+        return await self._resource.prepare(items)
 
     def tell(self, events: Sequence[Event]) -> bool:
         """Sends events. False: the client needs time to take them, or the watch has to look around."""

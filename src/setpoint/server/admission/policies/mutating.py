@@ -61,10 +61,10 @@ class _Mutating:
         key = _key(invocation)
         if rounds.skips(operation, key):
             return
-        has_changed = self._apply(invocation, subject)
+        has_changed = await self._apply(invocation, subject)
         rounds.answered(operation, key, changed=has_changed, again=policy.is_reinvocable)
 
-    def _apply(self, invocation: Invocation[MutatingPolicy], subject: Subject) -> bool:
+    async def _apply(self, invocation: Invocation[MutatingPolicy], subject: Subject) -> bool:
         """Makes the mutations of a policy, each of what the one before made; whether they changed anything."""
         policy, target, has_changed = invocation.policy, invocation.target, False
         kind = changed.shape_at(target, target.kind_at(self._operation.subresource)).type
@@ -79,9 +79,10 @@ class _Mutating:
                 continue
             if made is not tree:
                 # A configuration was held against the type already; a patch may put in whatever it likes.
-                has_changed |= changed.replace(
+                has_changed |= await changed.replace(
                     self._context, self._operation, copy(made), target, strict=not mutation.merges
                 )
+                await subject.convert()
         return has_changed
 
     def _failed(self, invocation: Invocation[MutatingPolicy], error: Exception) -> None:

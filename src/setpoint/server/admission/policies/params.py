@@ -54,7 +54,8 @@ async def _read(context: Context, resource: Resource, namespace: str, reference:
     store = context.services.store
     if name := reference.get("name"):
         item = await store.get(resource.storage.key(namespace, name))
-        return [] if item is None else [resource.item(item)]
+        return [] if item is None else [await resource.decoded(item)]
     selector = labels.from_object(reference.get("selector") or {})
     page = await store.range(resource.storage.scope(namespace))
-    return [tree for tree in map(resource.item, page.items) if selector.matches(meta.labels(tree))]
+    trees = await resource.converting(lambda: list(map(resource.item, page.items)), page.items)
+    return [tree for tree in trees if selector.matches(meta.labels(tree))]

@@ -11,10 +11,11 @@ from typing import Any
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.views import untyped
-from setpoint.server.admission.matching import in_version, namespace_of
+from setpoint.server.admission.matching import at_hand, in_version, namespace_of
 from setpoint.server.admission.operation import Operation
 from setpoint.server.authorization import checks
 from setpoint.server.context import Context
+from setpoint.server.conversion.waiting import Held
 from setpoint.server.resource import Resource
 
 AUTHORIZER, REQUEST_CHECK, NAMESPACE = "authorizer", "authorizer.requestResource", "namespaceObject"
@@ -35,6 +36,7 @@ class Subject:
         self._context = context
         self._namespace: Json = None
         self._asker: checks.Asker | None = None
+        self._held: Held = ()
         self._object: Any = None
         # The object that the value at hand was made of: a policy may have put another in its place.
         self._seen: Object | None = None
@@ -42,10 +44,16 @@ class Subject:
     async def prepare(self, names: Collection[str]) -> None:
         """Has at hand what must be waited for, of what expressions refer to. Raises NotFound for the namespace."""
         operation = self.operation
+        if self.target.fetch is not None:
+            await self.convert()
         if NAMESPACE in names and self._namespace is None and operation.namespace and not self._is_namespace:
             self._namespace = _shown(await namespace_of(self._context.services, operation))
         if self._asker is None and (AUTHORIZER in names or REQUEST_CHECK in names):
             self._asker = await checks.asker(self._context.services, self._context.user)
+
+    async def convert(self) -> None:
+        """Has the objects as they stand at hand in the version of the target. Raises InternalError."""
+        self._held = await at_hand(self.operation, self.target)
 
     def values(self, params: Json, *, namespace: bool = True) -> Callable[[str], Any]:
         """What each variable is. Match conditions do not see the namespace."""

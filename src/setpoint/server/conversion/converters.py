@@ -1,0 +1,60 @@
+"""Who converts the objects of a definition: a function in this process, its webhook, or nobody but the version."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from setpoint.merge.updater import same_version
+from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.server.conversion.waiting import Converter
+
+if TYPE_CHECKING:
+    from setpoint.server.context import Services
+    from setpoint.server.conversion.functions import ConversionFunction
+    from setpoint.server.conversion.webhook import Shared
+
+NOTHING_BUT_THE_VERSION = Converter(same_version)
+
+
+class Converters:
+    """The converters of one server. `functions` are those in this process, by the names of the definitions; they take
+    the place of whatever the definition says of conversion."""
+
+    def __init__(self, functions: "Mapping[str, ConversionFunction] | None" = None) -> None:
+        """Raises TypeError for what is no function to convert with."""
+        self._services: Services
+        self._functions = dict(functions or {})
+        for name, function in self._functions.items():
+            from setpoint.server.conversion.functions import check_function
+
+            check_function(name, function)
+
+    def attach(self, services: "Services") -> None:
+        """Tells whose converters these are."""
+        self._services = services
+
+    def of(self, crd: CustomResourceDefinition) -> Converter:
+        """The converter of a definition, as it stands."""
+        function = self._functions.get(crd.name)
+        if function is not None:
+            from setpoint.server.conversion.functions import FunctionConverter
+
+            return Converter(FunctionConverter(function).convert)
+        conversion = crd.spec.conversion
+        if conversion is None or conversion.strategy != "Webhook":
+            return NOTHING_BUT_THE_VERSION
+        from setpoint.server.conversion.webhook import WebhookConverter
+
+        converter = WebhookConverter(self._shared, crd)
+        return Converter(converter.convert, converter.fetch)
+
+    @cached_property
+    def _shared(self) -> "Shared":
+        """What all webhooks have together. Most servers have none."""
+        from setpoint.server.conversion.measures import Measures
+        from setpoint.server.conversion.memory import Memory
+        from setpoint.server.conversion.webhook import Shared
+
+        services, measures = self._services, Measures()
+        services.measured.append(measures)
+        return Shared(services, Memory(services.clock), measures)
