@@ -15,6 +15,7 @@ import httptools
 
 from setpoint.objects.errors import APIError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
 from setpoint.server.exchange import LISTED, Frame, Peer, Request, Response, Stream
+from setpoint.server.http import websocket
 from setpoint.server.http.head import METHODS, NAMES, Head, Read, may_repeat
 from setpoint.server.http.message import (
     CHUNKED,
@@ -57,6 +58,7 @@ class Connection(asyncio.Protocol):
         "_chunked",
         "_completed",
         "_deaf",
+        "_ear",
         "_ending",
         "_expecting",
         "_gone",
@@ -68,6 +70,7 @@ class Connection(asyncio.Protocol):
         "_listener",
         "_loop",
         "_lost",
+        "_offer",
         "_parser",
         "_peer",
         "_reading",
@@ -127,6 +130,9 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._unsent = 0
+        # A WebSocket that the client offers, and, once it is one, what hears the client's frames.
+        self._offer: websocket.Offer | None = None
+        self._ear: websocket.Ear | None = None
 
     # What the transport calls.
 
@@ -149,6 +155,8 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
+            if self._ear is not None:
+                self._hear(self._ear, data)
             return
         first, head = not self._reading, self._head
         if first and (found := head.repeated(data)) is not None:
@@ -160,9 +168,10 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nobody has to accept the offer of another protocol: the request is answered as it stands. But what follows
-            # it on the connection is not for this parser.
+            # Nobody has to accept the offer of another protocol: unless it is for a stream, the request is answered as
+            # it stands. What follows it on the connection is not for this parser.
             self._deaf = self._ending = True
+            self._ear = websocket.Ear() if self._offer is not None else None
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
             self._refuse(cause if isinstance(cause, APIError) else BadRequest("malformed HTTP request"))
@@ -257,6 +266,10 @@ class Connection(asyncio.Protocol):
     def _take_request(
         self, method: str, target: str, headers: dict[str, str], body: bytes, keep_alive: bool, modern: bool
     ) -> None:
+        if "upgrade" in headers:
+            offer = self._offer = websocket.offered(headers)
+            if offer is not None and offer.token and "authorization" not in headers:
+                headers["authorization"] = f"Bearer {offer.token}"
         path, _, query = (target if target.startswith("/") else _origin_form(target)).partition("?")
         had_turns = self._busy
         self._turns_bytes += len(body)
@@ -378,11 +391,15 @@ class Connection(asyncio.Protocol):
                 self._transport.writelines(body)
 
     async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:
-        framing = CHUNKED if modern else UNTIL_CLOSED
-        self._transport.write(head(response, self._listener.date_line(), framing, connection))
+        offer = self._offer if self._ear is not None else None
+        if offer is not None:
+            self._transport.write(websocket.accepted(offer, offer.protocols[0] if offer.protocols else ""))
+        else:
+            framing = CHUNKED if modern else UNTIL_CLOSED
+            self._transport.write(head(response, self._listener.date_line(), framing, connection))
         if method == "HEAD":
             return
-        self._streaming, self._chunked = True, modern
+        self._streaming, self._chunked = True, modern and offer is None
         if self._writable.is_set():
             self.deadline = _NEVER
         try:
@@ -393,7 +410,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._streaming = False
         if modern and not self._transport.is_closing():
-            self._transport.write(LAST_CHUNK)
+            self._transport.write(LAST_CHUNK if offer is None else websocket.closing(websocket.NORMAL))
 
     def _rest(self) -> None:
         """Waits for the next request, or the rest of it."""
@@ -408,7 +425,14 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport.is_closing():
             return False
-        transport.write(frame.chunk if self._chunked else frame.payload)
+        if self._chunked:
+            transport.write(frame.chunk)
+        elif self._ear is None:
+            transport.write(frame.payload)
+        else:
+            # Every line is an event, and every event a message.
+            lines = frame.payload.splitlines(keepends=True)
+            transport.write(b"".join([websocket.frame(websocket.TEXT, line) for line in lines]))
         if transport.get_write_buffer_size() > self._limits.stream_bytes:
             transport.abort()
             return False
@@ -425,6 +449,18 @@ class Connection(asyncio.Protocol):
 
     async def wait_closed(self) -> None:
         await self._gone.wait()
+
+    def _hear(self, ear: websocket.Ear, data: bytes) -> None:
+        """What the client of a WebSocket says: it may end it, or ask whether we are there."""
+        try:
+            for kind, payload in ear.hear(data):
+                if kind == websocket.PING and self._streaming:
+                    self._transport.write(websocket.frame(websocket.PONG, payload))
+                elif kind == websocket.CLOSE:
+                    self._gone.set()
+        except websocket.Refused as refused:
+            self._transport.write(websocket.closing(refused.code))
+            self._transport.close()
 
     # Ending.
 

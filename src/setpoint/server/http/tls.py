@@ -17,7 +17,7 @@ class Certificates(NamedTuple):
 
 
 def server_context(client_authorities: str = "") -> ssl.SSLContext:
-    """TLS as we speak it. Clients may, but need not, prove who they are by a certificate of one of these authorities."""
+    """TLS as we speak it. Clients may, but need not, prove who they are by a certificate of these authorities."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
