@@ -6,23 +6,24 @@ from typing import Any
 import msgspec
 
 from setpoint.client.kinds import KindRef
-from setpoint.objects.frozen import freeze
 from setpoint.objects.tree import Object
+from setpoint.schema.types.frozen import freeze
 
 _decode = msgspec.json.Decoder().decode
 
 
 def maker(kind: KindRef) -> Callable[[bytes], Any]:
     """What makes the objects of a kind."""
+    cls = kind.cls
+    if cls is not None and not kind.metadata_only:
+        decode = cls.decode
+        return lambda raw: freeze(decode(raw))
     api_version, name = kind.gvk.api_version, kind.gvk.kind
 
     def tree(raw: bytes) -> Object:
         found: Object = _decode(raw)
         if "kind" not in found:  # an item of a list of built-in objects
             found = {"apiVersion": api_version, "kind": name, **found}
-        return found
+        return freeze(found)
 
-    if kind.cls is None or kind.metadata_only:
-        return lambda raw: freeze(tree(raw))
-    cls = kind.cls
-    return lambda raw: cls.from_json(tree(raw))
+    return tree

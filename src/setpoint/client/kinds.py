@@ -6,8 +6,10 @@ A class gives typed objects, the others plain JSON trees; `metadata_only` gives 
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
+from setpoint.objects.frozen import is_frozen, thaw
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
+from setpoint.schema.types.frozen import plain_class
 from setpoint.schema.types.resource import Resource
 
 R = TypeVar("R", bound=Resource)
@@ -47,7 +49,8 @@ def kind_of(kind: Kind[Any]) -> KindRef:
 
 @lru_cache(maxsize=1024)
 def _of_class(cls: Any) -> KindRef:
-    """What a class means."""
+    """What a class means. That of frozen objects means the class they were made of: what is read is never frozen."""
+    cls = plain_class(cls)
     if not issubclass(cls, Resource):
         raise ValueError(f"{cls.__name__} is no kind: a kind is a class that derives from Resource")
     return KindRef(cls.gvk(), cls)
@@ -67,8 +70,10 @@ def metadata_only(kind: Kind[Any]) -> KindRef:
 
 
 def tree_of(obj: AnyObject) -> Object:
-    """An object as the tree that is sent; a tree is what it is."""
-    return obj.to_json() if isinstance(obj, Resource) else obj
+    """An object as the tree that is sent; a tree is what it is, if it is not frozen."""
+    if isinstance(obj, Resource):
+        return obj.to_json()
+    return cast(Object, thaw(obj)) if is_frozen(obj) else obj
 
 
 def ref_of(obj: AnyObject) -> KindRef:

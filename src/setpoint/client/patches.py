@@ -7,6 +7,7 @@ import msgspec
 
 from setpoint.client.kinds import AnyObject, tree_of
 from setpoint.merge import mergepatch
+from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
@@ -25,7 +26,8 @@ class Patch(NamedTuple):
 
 def merge_patch(before: AnyObject, after: AnyObject, *, optimistic_lock: bool = False) -> Patch:
     """What turns one object into the other. With the lock it is refused if somebody else wrote meanwhile."""
-    old, new = tree_of(before), tree_of(after)
+    # A tree may have been made of parts of frozen ones.
+    old, new = thaw(tree_of(before)), thaw(tree_of(after))
     patch = mergepatch.diff(old, new)
     is_empty = not patch
     if optimistic_lock:

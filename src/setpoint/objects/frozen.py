@@ -1,9 +1,10 @@
 """Objects that do not change: what many readers share must not be changed by one of them.
 
 A frozen tree reads like any other; whatever would change it raises a TypeError that says what to do instead. `thaw`
-makes a copy that is its owner's alone.
+makes a copy that is its owner's alone. Typed objects freeze by `schema.types.frozen`, which takes trees as well.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from setpoint.objects.tree import Json, Object
@@ -23,15 +24,18 @@ class FrozenDict(dict[str, Any]):
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
-    def copy(self) -> "dict[str, Any]":
+    def copy(self) -> Object:
         """A plain dictionary with the same, still frozen, values."""
         return dict(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return freeze, (thaw(self),)
+    def __copy__(self) -> Object:
+        return dict(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Object:
         return {name: thaw(value) for name, value in self.items()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenDict, (dict(self),)
 
 
 class FrozenList(list[Any]):
@@ -42,20 +46,42 @@ class FrozenList(list[Any]):
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return freeze, (thaw(self),)
+    def copy(self) -> list[Any]:
+        """A plain list of the same, still frozen, items."""
+        return list(self)
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
         return [thaw(value) for value in self]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenList, (list(self),)
+
+
+# Most lists and maps of an object are empty; these are all of them.
+_EMPTY_DICT = FrozenDict()
+_EMPTY_LIST = FrozenList()
+
+
+def frozen_dict(tree: Object, inner: Callable[[Any], Any]) -> FrozenDict:
+    """A frozen dictionary of what `inner` makes of the values."""
+    return FrozenDict({name: inner(value) for name, value in tree.items()}) if tree else _EMPTY_DICT
+
+
+def frozen_list(items: Iterable[Any]) -> FrozenList:
+    """A frozen list of these items."""
+    return FrozenList(items) or _EMPTY_LIST
 
 
 def freeze(tree: Json) -> Any:
     """The tree, frozen through and through. What is frozen already stays as it is."""
     kind = type(tree)
     if kind is dict:
-        return FrozenDict({name: freeze(value) for name, value in tree.items()})
+        return frozen_dict(tree, freeze)
     if kind is list:
-        return FrozenList([freeze(value) for value in tree])
+        return frozen_list(map(freeze, tree))
     return tree
 
 

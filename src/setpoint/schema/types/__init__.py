@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from setpoint.objects.quantity import Quantity
 from setpoint.schema.types.crd import crd_of
+from setpoint.schema.types.frozen import freeze, is_frozen, thaw
 from setpoint.schema.types.markers import (
     Default,
     Description,
@@ -51,6 +52,7 @@ from setpoint.schema.types.meta import ObjectMeta, OwnerReference
 from setpoint.schema.types.model import Model, ModelError
 from setpoint.schema.types.resource import Column, Resource, Scale, WebhookConversion
 from setpoint.schema.types.scalars import Duration, Float32, Float64, Int32, Int64, IntOrString
+from setpoint.schema.types.unknown import unknown_fields
 
 # A JSON object of any shape.
 Object: TypeAlias = dict[str, Any]
@@ -99,5 +101,9 @@ __all__ = [
     "Title",
     "WebhookConversion",
     "crd_of",
+    "freeze",
+    "is_frozen",
     "rule",
+    "thaw",
+    "unknown_fields",
 ]

@@ -1,17 +1,25 @@
 """`Model`: the base of the classes that describe parts of an object.
 
 A model is a msgspec struct: fast to read and write, snake_case in Python and camelCase on the wire, fields by keyword
-only, what has its default value left out. Fields the class does not know are dropped on reading; a client that must
-give an object back unharmed keeps the tree it came from and changes only what the model changed.
+only, what has its default value left out. Fields that the class does not know are kept beside the others and written
+back (`unknown`). What a cache hands out is frozen (`frozen`); `edit()` gives a copy to change.
 """
 
-from typing import Any, ClassVar, Self, dataclass_transform
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, ClassVar, Self, cast, dataclass_transform
 
 import msgspec
 
 from setpoint.objects.tree import Object
+from setpoint.schema.types import unknown
 from setpoint.schema.types.markers import MapType, Rule
 from setpoint.schema.types.scalars import decode_scalar, encode_scalar
+
+# What a struct does by itself, without what stood beside its fields.
+_copy: Callable[[Any], Any] = msgspec.Struct.__copy__  # type: ignore[attr-defined]
+_reduce: Callable[[Any], tuple[Any, ...]] = msgspec.Struct.__reduce__  # type: ignore[assignment]
+_decode_tree = msgspec.json.Decoder().decode
 
 
 class ModelError(TypeError):
@@ -46,12 +54,24 @@ class ModelMeta(msgspec.StructMeta):
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
-class Model(msgspec.Struct, metaclass=ModelMeta, rename="camel", omit_defaults=True):
+class Model(
+    msgspec.Struct,
+    metaclass=ModelMeta,
+    rename="camel",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    forbid_unknown_fields=True,
+    dict=True,
+):
     """A part of an object. `map_type` and `preserve_unknown_fields` may be given beside the base class."""
 
     __rules__: ClassVar[tuple[Rule, ...]] = ()
     __map_type__: ClassVar[MapType | None] = None
     __preserve_unknown_fields__: ClassVar[bool] = False
+    # What stood beside the fields when this was read; an object that has some keeps them in its own dictionary.
+    __unknown__: ClassVar[Object | None] = None
+    # Of a class whose objects are frozen, the class they had before.
+    __thawed__: ClassVar[Any] = None
 
     @classmethod
     def __configure__(cls, name: str, config: dict[str, Any]) -> dict[str, Any]:
@@ -60,10 +80,69 @@ class Model(msgspec.Struct, metaclass=ModelMeta, rename="camel", omit_defaults=T
 
     @classmethod
     def from_json(cls, tree: Object) -> Self:
-        """Reads a tree. Raises `msgspec.ValidationError` where a field has another type."""
-        return msgspec.convert(tree, cls, dec_hook=decode_scalar)
+        """Reads a tree, which stays as it is. Raises `msgspec.ValidationError` where a field has another type."""
+        cls = cls.__thawed__ or cls
+        try:
+            return msgspec.convert(tree, cls, dec_hook=decode_scalar)
+        except msgspec.ValidationError:
+            return cast(Self, _read_loosely(cls, tree))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Reads JSON, without a tree in between. Raises `msgspec.DecodeError`."""
+        cls = cls.__thawed__ or cls
+        try:
+            found: Self = _decoder(cls)(data)
+        except msgspec.ValidationError:
+            return cast(Self, _read_loosely(cls, _decode_tree(data)))
+        return found
 
     def to_json(self) -> Object:
         """The tree of this object."""
+        if self.__thawed__ is not None:
+            # Empty lists that are frozen are not left out by msgspec, which knows only its own.
+            return self.edit().to_json()
         tree: Object = msgspec.to_builtins(self, enc_hook=encode_scalar)
+        unknown.restore(self, tree)
         return tree
+
+    def edit(self) -> Self:
+        """A copy through and through, to be changed."""
+        from setpoint.schema.types.frozen import thaw
+
+        found: Self = thaw(self)
+        return found
+
+    def __copy__(self) -> Self:
+        made: Self = _copy(self)
+        if self.__unknown__ is not None:
+            made.__dict__["__unknown__"] = self.__unknown__
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.edit()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.__unknown__ is None:
+            return _reduce(self)
+        return _with_unknown, (*_reduce(self), self.__unknown__)
+
+
+def _with_unknown(rebuild: Callable[..., Any], arguments: tuple[Any, ...], rest: Object) -> Any:
+    """What unpickling calls for a model that has fields its class does not know."""
+    made = rebuild(*arguments)
+    made.__unknown__ = rest
+    return made
+
+
+@lru_cache(maxsize=4096)
+def _decoder(cls: type) -> Callable[[bytes], Any]:
+    return msgspec.json.Decoder(cls, dec_hook=decode_scalar).decode
+
+
+def _read_loosely(cls: Any, tree: Object) -> Any:
+    """Reads a tree with more in it than the class knows."""
+    known, rest = unknown.separate(tree, cls)
+    made = msgspec.convert(known, cls, dec_hook=decode_scalar)
+    unknown.attach(made, rest)
+    return made

@@ -8,7 +8,7 @@ A class that derives from it inherits what it does not say anew, which is how se
 kind is the name of the first class that has both a group and a version; before that it is only a base.
 """
 
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import msgspec
 
@@ -119,6 +119,11 @@ class Resource(Model):
 
     __resource__: ClassVar[ResourceConfig] = ResourceConfig()
 
+    if not TYPE_CHECKING:
+        # On the wire every object says its kind. That is checked when it is read, and then the class says it.
+        _api_version: str = msgspec.field(name="apiVersion", default="")
+        _kind: str = msgspec.field(name="kind", default="")
+
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
     @classmethod
@@ -142,19 +147,44 @@ class Resource(Model):
 
         return crd_of(cls)
 
+    @property
+    def api_version(self) -> str:
+        """The group and version of the object."""
+        return self.gvk().api_version
+
+    @property
+    def kind(self) -> str:
+        """The kind of the object."""
+        return self.gvk().kind
+
     @classmethod
     def from_json(cls, tree: Object) -> Self:
         """Reads an object. Raises `msgspec.ValidationError` where it is of another kind, or a field of another type."""
-        kind = cls.gvk()
-        if (tree.get("apiVersion"), tree.get("kind")) != (str(kind.group_version), kind.kind):
-            found = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
-            raise msgspec.ValidationError(f"Expected `{kind.group_version}, Kind={kind.kind}`, got `{found}`")
-        return super().from_json(tree)
+        cls._check_kind(tree.get("apiVersion"), tree.get("kind"))
+        return super().from_json({name: value for name, value in tree.items() if name not in ("apiVersion", "kind")})
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Reads an object from JSON. It need not say its kind, as the items of a list do not."""
+        found = super().decode(data)
+        if not TYPE_CHECKING:
+            if found._kind or found._api_version:
+                cls._check_kind(found._api_version, found._kind)
+            found._api_version = found._kind = ""
+        return found
+
+    @classmethod
+    def _check_kind(cls, api_version: Any, kind: Any) -> None:
+        wanted = cls.gvk()
+        if (api_version, kind) != (wanted.api_version, wanted.kind):
+            raise msgspec.ValidationError(
+                f"Expected `{wanted.api_version}, Kind={wanted.kind}`, got `{api_version}, Kind={kind}`"
+            )
 
     def to_json(self) -> Object:
         """The tree of this object, with its apiVersion and kind."""
         kind = self.gvk()
-        return {"apiVersion": str(kind.group_version), "kind": kind.kind} | super().to_json()
+        return {"apiVersion": kind.api_version, "kind": kind.kind} | super().to_json()
 
 
 _EXAMPLE = 'as in `class Widget(Resource, group="example.com", version="v1")`'

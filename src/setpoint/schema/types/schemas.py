@@ -86,6 +86,8 @@ def struct_schema(cls: type, above: tuple[type, ...] = ()) -> Object:
     except (NameError, TypeError) as error:
         raise ModelError(f"{cls.__name__}: an annotation cannot be understood: {error}") from None
     for field in fields:
+        if field.name.startswith("_"):
+            continue  # what the class keeps to itself
         where = Where(f"{cls.__name__}.{field.name}", (*above, cls))
         properties[field.encode_name] = _field_schema(field, where, texts.get(field.name, ""))
         if field.required:

@@ -1,0 +1,141 @@
+"""Typed objects that do not change: what many readers share must not be changed by one of them.
+
+`freeze` makes an object immutable where it stands: it and its parts become instances of twins of their classes, which
+refuse to change, and its lists and maps become frozen ones (`objects.frozen`). To everybody who only reads it stays
+what it was: an instance of its class, equal to its copy. `edit()` makes a copy that may be changed.
+"""
+
+import copy
+from functools import lru_cache
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from setpoint.objects import frozen
+from setpoint.objects.frozen import FrozenDict, FrozenList
+from setpoint.schema.types.model import Model
+from setpoint.schema.types.shape import fields_of
+
+T = TypeVar("T")
+
+
+def _refuse(self: Any, name: str, value: Any = None) -> NoReturn:
+    raise TypeError(
+        f"this {type(self).__name__} is shared and cannot be changed ({name} was to be): change a copy, obj.edit()"
+    )
+
+
+def _equals(self: Any, other: Any) -> Any:
+    if type(other) is type(self):
+        return msgspec.Struct.__eq__(self, other)
+    if type(other) is not self.__thawed__:
+        return NotImplemented
+    return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__)
+
+
+def _copy(self: Any) -> Any:
+    """A copy whose own fields may be changed; its parts are still the frozen ones."""
+    made = Model.__copy__(self)
+    msgspec.Struct.__setattr__(made, "__class__", self.__thawed__)
+    return made
+
+
+def _repr(self: Any) -> str:
+    return repr(self.edit())
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    return freeze, (self.edit(),)
+
+
+@lru_cache(maxsize=4096)
+def _twin(cls: Any) -> Any:
+    """The class of frozen objects of a class."""
+    return type(cls)(
+        cls.__name__,
+        (cls,),
+        {
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "__doc__": cls.__doc__,
+            "__rules__": cls.__rules__,
+            "__thawed__": cls,
+            "__setattr__": _refuse,
+            "__delattr__": _refuse,
+            "__eq__": _equals,
+            "__repr__": _repr,
+            "__copy__": _copy,
+            "__reduce__": _reduce,
+        },
+    )
+
+
+def freeze(value: T) -> T:
+    """Freezes an object through and through. A typed one is changed where it stands, of a tree a frozen one is made."""
+    return _frozen(value)  # type: ignore[no-any-return]
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Model):
+        return _freeze_model(value)
+    if isinstance(value, list):
+        return value if type(value) is FrozenList else frozen.frozen_list(map(_frozen, value))
+    if isinstance(value, dict):
+        return value if type(value) is FrozenDict else frozen.frozen_dict(value, _frozen)
+    if isinstance(value, tuple):
+        return tuple(map(_frozen, value))
+    return frozenset(value) if isinstance(value, set) else value
+
+
+def _freeze_model(model: Any) -> Any:
+    cls: Any = type(model)
+    if cls.__thawed__ is not None:
+        return model
+    for name in fields_of(cls).containers:
+        value = getattr(model, name)
+        if value is not None:
+            setattr(model, name, _frozen(value))
+    if model.__unknown__ is not None:
+        model.__unknown__ = frozen.freeze(model.__unknown__)
+    model.__class__ = _twin(cls)
+    return model
+
+
+def thaw(value: T) -> T:
+    """A copy that may be changed, down to the last list; of a typed object or of a tree."""
+    return _thawed(value)  # type: ignore[no-any-return]
+
+
+def _thawed(value: Any) -> Any:
+    if isinstance(value, Model):
+        return _thaw_model(value)
+    if isinstance(value, list):
+        return [_thawed(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _thawed(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_thawed, value))
+    return set(value) if isinstance(value, set | frozenset) else value
+
+
+def _thaw_model(model: Any) -> Any:
+    made = copy.copy(model)
+    cls: Any = type(made)
+    for name in fields_of(cls).containers:
+        value = getattr(made, name)
+        if value is not None:
+            setattr(made, name, _thawed(value))
+    if made.__unknown__ is not None:
+        made.__unknown__ = frozen.thaw(made.__unknown__)
+    return made
+
+
+def is_frozen(value: Any) -> bool:
+    """Whether an object, typed or a tree, refuses to change."""
+    return value.__thawed__ is not None if isinstance(value, Model) else frozen.is_frozen(value)
+
+
+def plain_class(cls: type[T]) -> type[T]:
+    """The class that a kind was written as, of that or of the class of its frozen objects."""
+    thawed: type[T] | None = getattr(cls, "__thawed__", None)
+    return thawed or cls

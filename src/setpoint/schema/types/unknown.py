@@ -1,0 +1,93 @@
+"""Fields that a class does not know: kept with the part of the object they stood in, and written back with it.
+
+A class rarely knows every field of its objects: the server may be newer, or the class names only what it needs. Each
+model keeps, apart from its fields, what else stood beside them. So that goes where the model goes: into a copy, another
+place in its list, another object. What replaces a model has only what it says itself.
+
+Classes refuse unknown fields when msgspec reads them, which costs nothing where there are none; only then is the tree
+walked here.
+"""
+
+from typing import Any, TypeAlias
+
+from setpoint.objects.tree import Json, Object
+from setpoint.schema.types.shape import Shape, fields_of, is_model
+
+# How to get from an object to a part of it: names of fields, places in lists, keys of maps.
+Path: TypeAlias = tuple[str | int, ...]
+Found: TypeAlias = list[tuple[Path, Object]]
+
+
+def unknown_fields(model: Any) -> Object:
+    """What stood beside the fields of this model, by the names on the wire. To be read, not changed."""
+    return model.__unknown__ or {}
+
+
+def separate(tree: Json, cls: type) -> tuple[Json, Found]:
+    """The tree with what the class knows, and the rest. A null where the class takes none counts as the rest."""
+    found: Found = []
+    return _known(tree, Shape(model=cls), (), found), found
+
+
+def _known(tree: Json, shape: Shape, path: Path, found: Found) -> Json:
+    if shape.model is not None and isinstance(tree, dict):
+        return _known_fields(tree, shape.model, path, found)
+    if shape.items is not None and isinstance(tree, list):
+        return [_known(item, shape.items, (*path, place), found) for place, item in enumerate(tree)]
+    if shape.values is not None and isinstance(tree, dict):
+        return {key: _known(value, shape.values, (*path, key), found) for key, value in tree.items()}
+    return tree
+
+
+def _known_fields(tree: Object, cls: type, path: Path, found: Found) -> Object:
+    by_wire = fields_of(cls).by_wire
+    known: Object = {}
+    rest: Object = {}
+    for name, value in tree.items():
+        field = by_wire.get(name)
+        if field is None or (value is None and not field.takes_null):
+            rest[name] = value
+        elif field.shape is not None:
+            known[name] = _known(value, field.shape, (*path, field.name), found)
+        else:
+            known[name] = value
+    if rest:
+        found.append((path, rest))
+    return known
+
+
+def attach(model: Any, found: Found) -> None:
+    """Gives each part of an object what stood beside its fields."""
+    for path, rest in found:
+        part = model
+        for step in path:
+            part = getattr(part, step) if isinstance(step, str) and is_model(type(part)) else part[step]
+        part.__unknown__ = rest
+
+
+def restore(model: Any, tree: Object) -> None:
+    """Puts what stood beside the fields back into the tree that was made of the object.
+
+    Empty parts that reading would make anyway are taken out of it: writing an object says no more than it has.
+    """
+    cls: Any = type(model)
+    for field in fields_of(cls).with_models:
+        value = getattr(model, field.name)
+        if value and field.wire in tree:
+            _restore_inside(value, tree[field.wire])
+            if field.is_made and not tree[field.wire]:
+                del tree[field.wire]
+    if model.__unknown__ is not None:
+        for name, value in model.__unknown__.items():
+            tree.setdefault(name, value)
+
+
+def _restore_inside(value: Any, tree: Json) -> None:
+    if is_model(type(value)):
+        restore(value, tree)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _restore_inside(item, tree[key])
+    elif isinstance(value, list | tuple):
+        for item, below in zip(value, tree, strict=True):
+            _restore_inside(item, below)
