@@ -1,0 +1,75 @@
+"""What the pages show is true: their Python runs, and their links lead somewhere."""
+
+import ast
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setpoint.objects.errors import APIError
+from setpoint.plane import ControlPlane
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")) if path.is_file()
+)
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\((?!https?:|#)([^)#\s]+)")
+
+
+def blocks(page: str) -> list[str]:
+    return _BLOCK.findall((ROOT / page).read_text())
+
+
+def all_blocks() -> Iterator[tuple[str, int]]:
+    for page in PAGES:
+        for number in range(len(blocks(page))):
+            yield page, number
+
+
+def run(source: str) -> dict[str, Any]:
+    """Runs a block, which may await at its top level, and returns its names."""
+    names: dict[str, Any] = {"__name__": "page"}
+    code = compile(source, "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    found = eval(code, names)
+    if found is not None:
+        asyncio.run(found)
+    return names
+
+
+@pytest.mark.parametrize(("page", "number"), list(all_blocks()))
+def test_the_python_of_every_page_runs(page: str, number: int) -> None:
+    run(blocks(page)[number])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_to_a_file(page: str) -> None:
+    place = (ROOT / page).parent
+    links = _LINK.findall((ROOT / page).read_text())
+    assert [link for link in links if not place.joinpath(link).exists()] == []
+
+
+def test_the_function_on_the_page_about_access_guards_pods() -> None:
+    names = run(blocks("docs/access.md")[0])
+
+    async def main() -> None:
+        rules = [names["rule"](["pods"], operations=["CREATE"])]
+        guard = names["ValidatingFunction"]("no-latest", names["no_latest"], rules)
+        async with ControlPlane(admission=[guard]) as plane, plane.client() as client:
+            with pytest.raises(APIError, match="name a version of the image"):
+                await client.create(pod("web:latest"))
+            await client.create(pod("web:1.2"))
+
+    asyncio.run(main())
+
+
+def pod(image: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"containers": [{"name": "c", "image": image}]},
+    }
