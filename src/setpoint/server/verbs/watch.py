@@ -7,15 +7,17 @@ made once for all that send it.
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
 from setpoint.objects import fields
-from setpoint.objects.errors import APIError, BadRequest
+from setpoint.objects.errors import APIError, BadRequest, InternalError
 from setpoint.objects.tree import Object
 from setpoint.server import freshness
 from setpoint.server.changes import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, event_line, kind_of
 from setpoint.server.context import Context
+from setpoint.server.conversion.review import ConversionFailed
 from setpoint.server.conversion.waiting import Held
 from setpoint.server.definitions import PREFIX as DEFINITIONS
 from setpoint.server.exchange import Frame, Response, Sink
@@ -53,6 +55,20 @@ def _named(selector: fields.Selector, name: str) -> fields.Selector:
     if not selector.is_everything and selector.exact(NAME) != name:
         raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     return fields.Selector((*selector.requirements, fields.Requirement(NAME, name)))
+
+
+async def _converted(resource: Resource, events: Sequence[Event], *, selects: bool) -> Held:
+    """Has the objects of events converted: as they are, and as they were where a selector, or their end, asks for it.
+    Raises ConversionFailed."""
+    if resource.fetch is None:
+        return ()
+    items: list[Item] = []
+    for entry, previous in events:
+        if entry.value is not None:
+            items.append(Item(entry.key, entry.value, entry.revision, 0))
+        if previous is not None and (entry.value is None or selects):
+            items.append(Item(entry.key, previous, entry.previous, 0))
+    return await resource.prepare(items)
 
 
 class WatchStream:
@@ -98,6 +114,8 @@ class WatchStream:
             else:
                 await self._check_begun()
             await self._send_changes()
+        except ConversionFailed as error:
+            self._fail(InternalError(error.message))
         except APIError as error:
             self._fail(error)
         except TooLate as late:
@@ -196,7 +214,7 @@ class WatchStream:
                 if self._cursor is None:
                     self._cursor = store.watch(prefix, self.reached)
                 events = await self._cursor.next()
-                held = await self._prepare(events) if self._resource.fetch is not None else None
+                held = await _converted(self._resource, events, selects=self._selects)
                 self.tell(events)
                 del held
             if not self._keep_up():
@@ -210,22 +228,12 @@ class WatchStream:
         if converts and self._selects:
             # It needs more of each event than the others.
             return None
-        prepare = self._prepare if converts else None
+        prepare = partial(_converted, self._resource, selects=False) if converts else None
         relay = self._resource.relays.of(self._services.store, prefix, self.reached, prepare)
         ride = relay.board(self)
         if ride is not None:
             self._relay, self._cursor = relay, None
         return ride
-
-    async def _prepare(self, events: Sequence[Event]) -> Held:
-        """Has the objects of events converted: as they are, and as they were where that is looked at."""
-        items: list[Item] = []
-        for entry, previous in events:
-            if entry.value is not None:
-                items.append(Item(entry.key, entry.value, entry.revision, 0))
-            if previous is not None and (entry.value is None or self._selects):
-                items.append(Item(entry.key, previous, entry.previous, 0))
-        return await self._resource.prepare(items)
 
     def tell(self, events: Sequence[Event]) -> bool:
         """Sends events. False: the client needs time to take them, or the watch has to look around."""
