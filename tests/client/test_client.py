@@ -58,7 +58,7 @@ async def local() -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def over_http() -> AsyncIterator[Client]:
-    async def token(refresh: bool) -> Mapping[str, str]:
+    async def token(refused: Mapping[str, str] | None) -> Mapping[str, str]:
         return {"authorization": "Bearer secret"}
 
     async with ControlPlane(token="secret") as plane:

@@ -55,7 +55,7 @@ async def transport(url: str, **options: object) -> AsyncIterator[HttpTransport]
         await found.close()
 
 
-async def token(refresh: bool) -> Mapping[str, str]:
+async def token(refused: Mapping[str, str] | None) -> Mapping[str, str]:
     return {"authorization": "Bearer secret"}
 
 
@@ -71,7 +71,7 @@ def test_requests_and_answers_go_over_one_kept_connection() -> None:
                 assert found.status == 200
                 assert b'"k":"v"' in found.body
                 assert found.headers["content-type"] == "application/json"
-                assert len(client._open) == 1
+                assert len(client._pool.open) == 1
 
     asyncio.run(main())
 
@@ -86,7 +86,7 @@ def test_a_stream_is_read_as_it_comes_and_ends_when_it_is_left() -> None:
                 async for piece in stream:
                     assert b'"type":"ADDED"' in piece
                     break
-            assert len(client._open) == 1
+            assert len(client._pool.open) == 1
 
     asyncio.run(main())
 
@@ -118,18 +118,19 @@ def test_the_servers_certificate_is_checked(tmp_path: Path) -> None:
 
 
 def test_credentials_that_the_server_does_not_know_are_asked_for_anew_once() -> None:
-    asked: list[bool] = []
+    asked: list[Mapping[str, str] | None] = []
+    stale = {"authorization": "Bearer stale"}
 
-    async def credentials(refresh: bool) -> Mapping[str, str]:
-        asked.append(refresh)
-        return {"authorization": "Bearer secret" if refresh else "Bearer stale"}
+    async def credentials(refused: Mapping[str, str] | None) -> Mapping[str, str]:
+        asked.append(refused)
+        return {"authorization": "Bearer secret"} if refused else stale
 
     async def main() -> None:
         async with served(credentials=credentials) as client:
             assert (await client.send(Call("GET", CONFIG_MAPS))).status == 200
 
     asyncio.run(main())
-    assert asked == [False, True]
+    assert asked == [None, stale]
 
 
 def test_a_kept_connection_that_the_server_closed_is_replaced_for_reads_and_reported_for_writes() -> None:
@@ -195,7 +196,7 @@ def test_a_server_that_does_not_answer_in_time_is_left() -> None:
         async with listening(talk) as url, transport(url) as client:
             with pytest.raises(TransportError, match=r"within 0\.05 s"):
                 await client.send(Call("GET", "/", timeout=0.05))
-            assert not client._open
+            assert not client._pool.open
 
     asyncio.run(main())
 

@@ -5,7 +5,7 @@ Everything of the client above this is the same for all of them.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 from urllib.parse import quote
 
 
@@ -15,6 +15,10 @@ class TransportError(Exception):
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)
         self.sent = sent
+
+
+class NoAnswerInTime(TransportError):  # noqa: N818 - it says what happened
+    """The time that the call had is over. It is not tried again: whoever gave it no more time wants to know."""
 
 
 class Call(NamedTuple):
@@ -54,6 +58,24 @@ class Stream(Protocol):
     def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces of the body as they come, cut anywhere; ends where the body ends. Raises TransportError."""
 
+    def cut(self, why: str) -> None:
+        """Ends it from this side: whoever reads gets what has come, and then a TransportError that says why."""
+
+
+class Socket(Protocol):
+    """A WebSocket: messages of bytes both ways. `protocol` is the one the server chose."""
+
+    protocol: str
+
+    async def send(self, message: bytes) -> None:
+        """Sends a message. Raises TransportError."""
+
+    async def receive(self) -> bytes | None:
+        """The next message; None when the other side has closed it. Raises TransportError."""
+
+    async def close(self) -> None:
+        """Says goodbye, and waits a moment for the other side to."""
+
 
 class Transport(Protocol):
     """The way to one API server."""
@@ -66,3 +88,19 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Ends what is under way and lets go of every connection."""
+
+
+@runtime_checkable
+class SocketTransport(Protocol):
+    """A transport that can open WebSockets too: where `exec` and its like go."""
+
+    def socket(self, call: Call, protocols: Sequence[str]) -> AbstractAsyncContextManager[Socket]:
+        """Opens one that speaks one of the protocols; leaving the context closes it. Raises TransportError, Refused."""
+
+
+class Refused(Exception):  # noqa: N818 - it says what happened
+    """The server answered a WebSocket's request with something else."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"the server answered with code {answer.status}")
+        self.answer = answer

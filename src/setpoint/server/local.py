@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
-from setpoint.client.transport import Answer, Call, Stream, TransportError
+from setpoint.client.transport import Answer, Call, NoAnswerInTime, Stream, TransportError
 from setpoint.server.exchange import LISTED, Frame, Handler, Peer, Request, Response
 from setpoint.server.exchange import Stream as ServedStream
 
@@ -71,7 +71,7 @@ class LocalTransport:
             async with asyncio.timeout(call.timeout):
                 return await self._handler(request)
         except TimeoutError:
-            raise TransportError(f"the server did not answer within {call.timeout:g} s", sent=True) from None
+            raise NoAnswerInTime(f"the server did not answer within {call.timeout:g} s", sent=True) from None
 
 
 def _joint(name: str) -> str:
@@ -97,6 +97,9 @@ class _Whole:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._body:
             yield self._body
+
+    def cut(self, why: str) -> None:
+        self._body = b""
 
 
 class _Pipe:
@@ -165,6 +168,11 @@ class _Pipe:
                 return
             self._more = asyncio.get_running_loop().create_future()
             await self._more
+
+    def cut(self, why: str) -> None:
+        if not self._ended and not self.closed:
+            self._failure = TransportError(why, sent=True)
+            self.close()
 
     def close(self) -> None:
         self._gone.set()

@@ -1,47 +1,81 @@
 """One connection to a server: a request at a time, its answer whole or as a stream.
 
-What a server may cost is bounded: the size of its head, and, while nobody takes what it streams, the bytes that wait.
+What a server may cost is bounded: the size of its head, of a whole body where a bound is given, and, while nobody takes
+what it streams, the bytes that wait. A connection that was given up, or on which more came than was asked for, is never
+used again.
 """
 
 import asyncio
+import select
 from collections import deque
 from collections.abc import AsyncIterator
+from enum import Enum
 from typing import cast
 
 import httptools
 
-from setpoint.client.transport import Answer, TransportError
+from setpoint.client.transport import Answer
 
 MAX_HEAD_BYTES = 64 << 10
 # How much of a stream may wait to be taken before the server is made to wait too.
 _MUCH, _LITTLE = 1 << 20, 256 << 10
+_SHOWN_BYTES = 80
+
+
+class Loss(Enum):
+    """What ended an exchange before its answer was whole."""
+
+    CLOSED = "the connection ended"
+    NOT_HTTP = "what came is no HTTP"
+    BAD_BODY = "the body is not coded as its head says"
+    LARGE_HEAD = "the head is too large"
+    LARGE_BODY = "the body is too large"
+    SWITCHED = "the server changed the protocol"
+    CUT = "whoever listened had enough"
+
+
+class Broken(Exception):  # noqa: N818 - it says what happened
+    """An exchange did not end well: what ended it, how far it had come, and what else is known of it."""
+
+    def __init__(
+        self, loss: Loss, *, has_begun: bool, has_head: bool, error: Exception | None = None, text: str = ""
+    ) -> None:
+        super().__init__(text or loss.value)
+        self.loss = loss
+        # Whether anything of the answer had come, and whether its head had.
+        self.has_begun = has_begun
+        self.has_head = has_head
+        # What the system said of a connection that ended; the beginning of what is no HTTP, or why somebody cut it.
+        self.error = error
+        self.text = text
 
 
 class Connection(asyncio.Protocol):
     """The client's side of one socket."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_body_bytes: int | None = None) -> None:
         self._transport: asyncio.Transport
         self._parser = httptools.HttpResponseParser(self)
         self._loop = asyncio.get_running_loop()
+        self._max_body_bytes = max_body_bytes
         # The answer under way: who waits for its head, or for all of it.
         self._waiting: asyncio.Future[Answer] | None = None
         self._streams = False
         self._headers: dict[str, str] = {}
-        self._head_bytes = 0
-        self._in_head = True
+        self._received = 0
         self._pieces: deque[bytes] = deque()
         self._size = 0
-        self._finished = False
-        self._failure: TransportError | None = None
+        self._finished = True
+        self._failure: Broken | None = None
         self._more: asyncio.Future[None] | None = None
         self._paused = False
-        self._writable = asyncio.Event()
-        self._writable.set()
         self.lost = False
-        # Whether the server has begun to answer the request under way, and whether it may be asked another.
-        self.answered = False
+        # Of the request under way: whether the head of its answer is there. And whether another may follow it.
+        self.has_head = False
         self.keeps = False
+        # Whether it has served before, and since when it waits for the next request.
+        self.used = False
+        self.idle_since = 0.0
 
     # What the transport calls.
 
@@ -51,59 +85,58 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
         self.keeps = False
-        self._writable.set()
         if self._finished:
             return
         if self._is_until_closed() and exc is None:
             self._complete()
             return
-        why = f"the connection broke: {exc}" if exc else "the server closed the connection"
-        self._fail(TransportError(why, sent=True))
+        self._fail(Loss.CLOSED, error=exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._waiting is None and not self._streams:
-            self._transport.abort()  # an answer that nobody asked for
+        if self._finished:
+            self.close()  # an answer that nobody asked for
             return
-        self.answered = True
-        if self._in_head:
-            self._head_bytes += len(data)
+        self._received += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._fail(TransportError("the server changed the protocol unasked", sent=True))
-        except httptools.HttpParserError as error:
-            self._fail(TransportError(f"the answer is no HTTP: {error}", sent=True))
-        if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
-            self._fail(TransportError(f"the head of the answer is larger than {MAX_HEAD_BYTES} bytes", sent=True))
-
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
+            self._fail(Loss.SWITCHED)
+        except httptools.HttpParserError:
+            if self.has_head:
+                self._fail(Loss.BAD_BODY)
+            else:
+                line = data[:_SHOWN_BYTES].split(b"\r\n")[0].decode("latin-1")
+                self._fail(Loss.NOT_HTTP, text=line)
+        if not self.has_head and self._received > MAX_HEAD_BYTES:
+            self._fail(Loss.LARGE_HEAD)
 
     # What the parser calls.
 
     def on_message_begin(self) -> None:
-        self._headers, self._in_head = {}, True
+        if self._finished:
+            self.close()  # a second answer to one request: what comes next on this connection cannot be trusted
+            return
+        self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._in_head:
-            return
+        if self.has_head:
+            return  # after the body
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._headers.get(key)
         self._headers[key] = text if known is None else f"{known}, {text}"
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if 100 <= status < 200:
+        if status < 200 or self._finished:
             return  # a word on the way: the answer is still to come
-        self._in_head = False
+        self.has_head = True
         if self._streams and status < 300 and self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(Answer(status, self._headers))
             self._waiting = None
 
     def on_body(self, body: bytes) -> None:
+        if self._finished:
+            return
         self._pieces.append(body)
         self._size += len(body)
         if self._waiting is None:
@@ -111,10 +144,12 @@ class Connection(asyncio.Protocol):
                 self._paused = True
                 self._transport.pause_reading()
             self._wake()
+        elif self._max_body_bytes is not None and self._size > self._max_body_bytes:
+            self._fail(Loss.LARGE_BODY)
 
     def on_message_complete(self) -> None:
-        if self._in_head:
-            return  # of an interim answer
+        if self._finished or not self.has_head:
+            return
         self.keeps = self._parser.should_keep_alive() and not self.lost
         self._complete()
 
@@ -122,20 +157,30 @@ class Connection(asyncio.Protocol):
 
     async def ask(self, request: bytes, *, stream: bool = False) -> Answer:
         """Sends a request (not a HEAD) and returns its answer; of a stream, only how it begins, unless it is an error
-        and so has an end."""
-        self._waiting = self._loop.create_future()
+        and so has an end. Raises Broken. Whoever stops waiting ends the connection."""
+        waiting: asyncio.Future[Answer] = self._loop.create_future()
+        self._waiting = waiting
         self._streams, self._finished, self._failure = stream, False, None
-        self._head_bytes, self._in_head, self.answered, self.keeps = 0, True, False, False
+        self._received, self.has_head, self.keeps = 0, False, False
         self._pieces.clear()
         self._size = 0
-        waiting = self._waiting
-        self._transport.write(request)
-        if not self._writable.is_set():
-            await self._writable.wait()
-        return await waiting
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        if self.lost:
+            self._fail(Loss.CLOSED)
+        else:
+            self._transport.write(request)
+        try:
+            answer = await waiting
+        except BaseException:
+            self.close()
+            raise
+        self.used = True
+        return answer
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body of a stream as it comes."""
+        """The body of a stream as it comes. Raises Broken."""
         while True:
             while self._pieces:
                 piece = self._pieces.popleft()
@@ -151,31 +196,52 @@ class Connection(asyncio.Protocol):
             self._more = self._loop.create_future()
             await self._more
 
+    def is_stale(self) -> bool:
+        """Whether something waits to be read while nothing was asked: usually the end of the connection, which the
+        event loop has not come to yet. One system call."""
+        socket = self._transport.get_extra_info("socket")
+        if socket is None or socket.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(socket.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
+    def cut(self, why: str) -> None:
+        """Ends a stream with an error, for whoever reads it."""
+        if not self._finished:
+            self._fail(Loss.CUT, text=why)
+
     def close(self) -> None:
         """Lets go of the connection, whatever is under way."""
         self.keeps = False
         self.lost = True
+        if not self._finished:
+            self._fail(Loss.CLOSED)
         self._transport.abort()
 
     def _is_until_closed(self) -> bool:
         """Whether the end of the connection is the end of the answer, as of one without a length."""
         known = self._headers
-        return not self._in_head and "content-length" not in known and "transfer-encoding" not in known
+        return self.has_head and "content-length" not in known and "transfer-encoding" not in known
 
     def _complete(self) -> None:
         self._finished = True
         if self._waiting is not None and not self._waiting.done():
             body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
             self._waiting.set_result(Answer(self._parser.get_status_code(), self._headers, body))
-            self._waiting = None
+        self._waiting = None
         self._wake()
 
-    def _fail(self, error: TransportError) -> None:
-        self._finished, self._failure = True, error
+    def _fail(self, loss: Loss, *, error: Exception | None = None, text: str = "") -> None:
+        if self._finished:
+            return
+        broken = Broken(loss, has_begun=self._received > 0, has_head=self.has_head, error=error, text=text)
+        self._finished, self._failure = True, broken
         self.keeps = False
+        self.lost = True
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(error)
-            self._waiting = None
+            self._waiting.set_exception(broken)
+        self._waiting = None
         self._wake()
         self._transport.abort()
 

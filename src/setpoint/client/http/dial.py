@@ -1,68 +1,108 @@
 """Connecting: directly, at a unix socket, or through a proxy; with TLS where the endpoint has it."""
 
 import asyncio
+import socket
 import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
 
-from setpoint.client.http.connection import Connection
 from setpoint.client.http.endpoint import Endpoint, Proxy
 from setpoint.client.transport import TransportError
 
 _MAX_REPLY_BYTES = 16 << 10
+# A peer that is gone without a word, as after a power cut, is found out after about a minute, even on a silent watch.
+_KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+_SOCKS_REFUSALS = {
+    1: "a failure of its own",
+    2: "its rules do not allow it",
+    3: "the network cannot be reached",
+    4: "the host cannot be reached",
+    5: "the connection was refused",
+    6: "it took too long",
+    7: "it cannot do that",
+    8: "it does not know such addresses",
+}
+
+P = TypeVar("P", bound=asyncio.Protocol)
 
 
-async def dial(endpoint: Endpoint) -> Connection:
-    """A new connection. Raises OSError, or TransportError where a proxy refuses."""
+async def dial(endpoint: Endpoint, factory: Callable[[], P]) -> P:
+    """A new connection, spoken on by what the factory makes. Raises OSError; TransportError where a proxy refuses."""
     loop = asyncio.get_running_loop()
     name = (endpoint.server_name or endpoint.host) if endpoint.tls is not None else None
     if endpoint.unix:
         _, connection = await loop.create_unix_connection(
-            Connection, endpoint.unix, ssl=endpoint.tls, server_hostname=name
+            factory, endpoint.unix, ssl=endpoint.tls, server_hostname=name
         )
         return connection
     if endpoint.proxy is not None:
-        return await _through(endpoint.proxy, endpoint, name)
-    _, connection = await loop.create_connection(
-        Connection, endpoint.host, endpoint.port, ssl=endpoint.tls, server_hostname=name
+        return await _through(endpoint.proxy, endpoint, name, factory)
+    transport, connection = await loop.create_connection(
+        factory, endpoint.host, endpoint.port, ssl=endpoint.tls, server_hostname=name
     )
+    _keep_alive(transport)
     return connection
 
 
+def _keep_alive(transport: asyncio.Transport) -> None:
+    found = transport.get_extra_info("socket")
+    with suppress(OSError):
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _KEEP_ALIVE:
+            if hasattr(socket, option):
+                found.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
 class _Tunnel(asyncio.Protocol):
-    """Hears what a proxy answers to CONNECT."""
+    """Hears what a proxy says before the tunnel is there."""
 
     def __init__(self) -> None:
-        self.reply: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._heard = b""
+        self._heard = bytearray()
+        self._ended = False
+        self._more: asyncio.Future[None] | None = None
 
     def data_received(self, data: bytes) -> None:
         self._heard += data
-        if b"\r\n\r\n" in self._heard or len(self._heard) > _MAX_REPLY_BYTES:
-            self._done()
+        self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._done()
+        self._ended = True
+        self._wake()
 
-    def _done(self) -> None:
-        if not self.reply.done():
-            self.reply.set_result(self._heard)
+    def _wake(self) -> None:
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
+
+    async def until(self, is_enough: Callable[[bytearray], int]) -> bytes:
+        """What is heard, as soon as it is enough; whatever there is where it ends before that."""
+        while True:
+            size = is_enough(self._heard)
+            if size or self._ended or len(self._heard) > _MAX_REPLY_BYTES:
+                found = bytes(self._heard[: size or None])
+                del self._heard[: len(found)]
+                return found
+            self._more = asyncio.get_running_loop().create_future()
+            await self._more
+
+    async def exactly(self, size: int) -> bytes:
+        """So many bytes, or fewer where it ends before that."""
+        return await self.until(lambda heard: size if len(heard) >= size else 0)
 
 
-async def _through(proxy: Proxy, endpoint: Endpoint, name: str | None) -> Connection:
+async def _through(proxy: Proxy, endpoint: Endpoint, name: str | None, factory: Callable[[], P]) -> P:
     """Asks the proxy for a tunnel, and goes on in it."""
     loop = asyncio.get_running_loop()
-    tls = ssl.create_default_context() if proxy.tls else None
+    tls = ssl.create_default_context() if proxy.scheme == "https" else None
     transport: asyncio.Transport
     transport, tunnel = await loop.create_connection(_Tunnel, proxy.host, proxy.port, ssl=tls)
+    _keep_alive(transport)
     try:
-        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-        lines = [f"CONNECT {host}:{endpoint.port} HTTP/1.1", f"Host: {host}:{endpoint.port}"]
-        if proxy.authorization:
-            lines.append(f"Proxy-Authorization: {proxy.authorization}")
-        transport.write("\r\n".join([*lines, "", ""]).encode())
-        said = (await tunnel.reply).split(b"\r\n", 1)[0].decode("latin-1")
-        if not said.startswith("HTTP/1.") or said.split(" ")[1:2] != ["200"]:
-            raise TransportError(f"the proxy {proxy.host}:{proxy.port} refused: {said or 'no answer'}", sent=False)
-        connection = Connection()
+        asks = _socks if proxy.scheme == "socks5" else _connect
+        refusal = await asks(proxy, endpoint, transport, tunnel)
+        if refusal:
+            raise TransportError(f"the proxy {proxy.host}:{proxy.port} refused: {refusal}", sent=False)
+        connection = factory()
         if endpoint.tls is not None:
             secured = await loop.start_tls(transport, connection, endpoint.tls, server_hostname=name)
             if secured is None:
@@ -75,3 +115,38 @@ async def _through(proxy: Proxy, endpoint: Endpoint, name: str | None) -> Connec
     except BaseException:
         transport.abort()
         raise
+
+
+async def _connect(proxy: Proxy, endpoint: Endpoint, transport: asyncio.Transport, tunnel: _Tunnel) -> str:
+    """Asks for a tunnel by CONNECT. Returns why not, or nothing."""
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    lines = [f"CONNECT {host}:{endpoint.port} HTTP/1.1", f"Host: {host}:{endpoint.port}"]
+    if proxy.authorization:
+        lines.append(f"Proxy-Authorization: {proxy.authorization}")
+    transport.write("\r\n".join([*lines, "", ""]).encode())
+    head = await tunnel.until(lambda heard: heard.find(b"\r\n\r\n") + 4 if b"\r\n\r\n" in heard else 0)
+    said = head.split(b"\r\n", 1)[0].decode("latin-1")
+    is_open = said.startswith("HTTP/1.") and said.split(" ")[1:2] == ["200"]
+    return "" if is_open else said or "no answer"
+
+
+async def _socks(proxy: Proxy, endpoint: Endpoint, transport: asyncio.Transport, tunnel: _Tunnel) -> str:
+    """Asks for a tunnel by SOCKS 5 (RFC 1928, 1929); the proxy looks up the name. Returns why not, or nothing."""
+    transport.write(b"\x05\x01\x02" if proxy.user else b"\x05\x01\x00")
+    chosen = await tunnel.exactly(2)
+    if chosen not in (b"\x05\x00", b"\x05\x02"):
+        return "it wants another way to log in" if chosen[:1] == b"\x05" else "it does not speak SOCKS 5"
+    if chosen[1]:
+        user, password = proxy.user.encode()[:255], proxy.password.encode()[:255]
+        transport.write(b"\x01" + bytes([len(user)]) + user + bytes([len(password)]) + password)
+        if await tunnel.exactly(2) != b"\x01\x00":
+            return "it does not know this user and password"
+    host = endpoint.host.encode("idna" if not endpoint.host.isascii() else "ascii")[:255]
+    transport.write(b"\x05\x01\x00\x03" + bytes([len(host)]) + host + endpoint.port.to_bytes(2))
+    head = await tunnel.exactly(5)
+    if len(head) < 5 or head[1]:
+        return _SOCKS_REFUSALS.get(head[1], "no reason given") if len(head) > 1 else "no answer"
+    # The address it connects from follows, four, sixteen or so many bytes long, and a port.
+    rest = {1: 4, 4: 16}.get(head[3], head[4] + 1) - 1 + 2
+    await tunnel.exactly(rest)
+    return ""

@@ -2,8 +2,10 @@
 
 import ssl
 from base64 import b64encode
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
+
+_PROXY_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 class EndpointError(ValueError):
@@ -11,12 +13,20 @@ class EndpointError(ValueError):
 
 
 class Proxy(NamedTuple):
-    """A proxy that tunnels to the server by CONNECT."""
+    """A proxy that tunnels to the server, by CONNECT or SOCKS 5."""
 
     host: str
     port: int
-    tls: bool = False
-    authorization: str = ""
+    scheme: Literal["http", "https", "socks5"] = "http"
+    user: str = ""
+    password: str = ""
+
+    @property
+    def authorization(self) -> str:
+        """What the Proxy-Authorization header says."""
+        if not self.user:
+            return ""
+        return "Basic " + b64encode(f"{self.user}:{self.password}".encode()).decode()
 
 
 class Endpoint(NamedTuple):
@@ -49,23 +59,37 @@ def endpoint(
     url: str, *, tls: ssl.SSLContext | None = None, server_name: str = "", proxy: str = "", unix: str = ""
 ) -> Endpoint:
     """The endpoint that a URL means. `tls` is for https; without one the system's roots judge the server."""
+    remedy = f"{url!r} is no address of a server: it should read https://HOST:PORT"
     parts = urlsplit(url if "://" in url else f"https://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise EndpointError(f"{url!r} is no address of a server: it should read https://HOST:PORT")
+        raise EndpointError(remedy)
+    try:
+        port = parts.port
+    except ValueError:
+        raise EndpointError(remedy) from None
     context = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
-    port = parts.port or (443 if context is not None else 80)
     return Endpoint(
-        parts.hostname, port, context, server_name, parts.path.rstrip("/"), _proxy(proxy) if proxy else None, unix
+        parts.hostname,
+        port or (443 if context is not None else 80),
+        context,
+        server_name,
+        parts.path.rstrip("/"),
+        proxy_at(proxy) if proxy else None,
+        unix,
     )
 
 
-def _proxy(url: str) -> Proxy:
+def proxy_at(url: str) -> Proxy:
+    """The proxy that a URL means. Raises EndpointError."""
+    remedy = f"{url!r} is no proxy that can be used: it should read http://HOST:PORT, https:// or socks5://"
     parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise EndpointError(f"{url!r} is no proxy that can be used: it should read http://HOST:PORT")
-    authorization = ""
-    if parts.username:
-        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        authorization = "Basic " + b64encode(pair.encode()).decode()
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return Proxy(parts.hostname, port, parts.scheme == "https", authorization)
+    if parts.scheme not in _PROXY_PORTS or not parts.hostname:
+        raise EndpointError(remedy)
+    try:
+        port = parts.port or _PROXY_PORTS[parts.scheme]
+    except ValueError:
+        raise EndpointError(remedy) from None
+    scheme: Literal["http", "https", "socks5"] = "socks5" if parts.scheme.startswith("socks5") else "http"
+    if parts.scheme == "https":
+        scheme = "https"
+    return Proxy(parts.hostname, port, scheme, unquote(parts.username or ""), unquote(parts.password or ""))

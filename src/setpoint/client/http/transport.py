@@ -1,26 +1,32 @@
 """The transport over HTTP: a pool of connections to one server.
 
 A connection that was kept may have been closed by the server the moment we use it: a request that met this fate before
-a byte of its answer came is sent once more on a new connection, as long as doing it twice does no harm.
+a byte of its answer came is sent once more on a new connection, as long as doing it twice does no harm. Before one that
+may harm is sent, the connection is looked at.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from setpoint.client.http.connection import Connection
-from setpoint.client.http.dial import dial
+from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, Connection, Loss
+from setpoint.client.http.dial import P, dial
 from setpoint.client.http.endpoint import Endpoint
-from setpoint.client.transport import Answer, Call, Stream, TransportError
+from setpoint.client.http.pool import Pool
+from setpoint.client.transport import Answer, Call, NoAnswerInTime, Socket, Stream, TransportError
 
-# How many idle connections are kept; how long connecting may take; how long one that is kept may have been idle.
+# How many idle connections are kept, how many requests are under way at once (streams do not count), and how long
+# connecting may take.
 MAX_IDLE = 32
+MAX_REQUESTS = 128
 CONNECT_SECONDS = 30.0
-IDLE_SECONDS = 90.0
 _HARMLESS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 T = TypeVar("T")
+# Gives the headers that say who asks. It is told which ones the server did not know, and gives others if it can.
+Credentials: TypeAlias = Callable[[Mapping[str, str] | None], Awaitable[Mapping[str, str]]]
 
 
 class Flow:
@@ -30,55 +36,70 @@ class Flow:
         self.answer = answer
         self._connection = connection
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._connection.pieces()
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._connection.pieces():
+                yield piece
+        except Broken as broken:
+            raise TransportError(_words(broken), sent=True) from None
+
+    def cut(self, why: str) -> None:
+        self._connection.cut(why)
 
 
 class HttpTransport:
-    """Carries requests to an endpoint. `credentials` gives the headers that say who asks, for every request anew; it is
-    told when the server did not know them."""
+    """Carries requests to an endpoint. `credentials` is asked for every request; `tls` gives the context of new
+    connections where that may change, as with certificates that are renewed: connections of an old one are left."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         *,
-        credentials: "Callable[[bool], Awaitable[Mapping[str, str]]] | None" = None,
+        credentials: Credentials | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
         user_agent: str = "setpoint",
+        max_requests: int = MAX_REQUESTS,
     ) -> None:
         self.endpoint = endpoint
+        self.user_agent = user_agent
         self._credentials = credentials
+        self._tls = tls
         self._fixed = f"Host: {endpoint.authority}\r\nUser-Agent: {user_agent}\r\n"
-        # The ones that wait for their next request, the last used first, each with when it began to.
-        self._idle: list[tuple[Connection, float]] = []
-        self._open: set[Connection] = set()
-        self._closed = False
+        self._turns = asyncio.Semaphore(max_requests)
+        self._pool: Pool[ssl.SSLContext | None] = Pool(_now, max_idle=MAX_IDLE)
 
     async def send(self, call: Call) -> Answer:
-        answer = await self._within(call.timeout, self._send(call, await self._who(refresh=False)))
-        if answer.status == 401 and self._credentials is not None:
-            answer = await self._within(call.timeout, self._send(call, await self._who(refresh=True)))
-        return answer
+        return await self._within(call.timeout, self._send(call))
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[Stream]:
-        connection, answer = await self._within(call.timeout, self._begin(call, await self._who(refresh=False)))
-        if answer.status == 401 and self._credentials is not None:
-            self._give_back(connection)
-            connection, answer = await self._within(call.timeout, self._begin(call, await self._who(refresh=True)))
+        key, connection, answer = await self._within(call.timeout, self._begin(call))
         try:
             yield Flow(answer, connection)
         finally:
-            self._give_back(connection)
+            self._pool.give_back(key, connection)
+
+    @asynccontextmanager
+    async def socket(self, call: Call, protocols: Sequence[str]) -> AsyncIterator[Socket]:
+        from setpoint.client.http.websocket import WebSocket
+
+        async def open_() -> WebSocket:
+            who = await self._who(None)
+            socket = await self._dial(WebSocket)
+            await socket.begin(lambda headers: self._request(call, {**who, **headers}), protocols)
+            return socket
+
+        socket = await self._within(call.timeout if call.timeout is not None else CONNECT_SECONDS, open_())
+        try:
+            yield socket
+        finally:
+            socket.abort()
 
     async def close(self) -> None:
-        self._closed = True
-        for connection in list(self._open):
-            connection.close()
-        self._open.clear()
-        self._idle.clear()
+        self._pool.close()
 
-    async def _who(self, *, refresh: bool) -> Mapping[str, str]:
-        return await self._credentials(refresh) if self._credentials is not None else {}
+    async def _who(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+        return await self._credentials(refused) if self._credentials is not None else {}
 
     async def _within(self, seconds: float | None, answer: Awaitable[T]) -> T:
         if seconds is None:
@@ -87,71 +108,108 @@ class HttpTransport:
             async with asyncio.timeout(seconds):
                 return await answer
         except TimeoutError:
-            raise TransportError(f"{self.endpoint} did not answer within {seconds:g} s", sent=True) from None
+            raise NoAnswerInTime(f"{self.endpoint} did not answer within {seconds:g} s", sent=True) from None
 
-    async def _send(self, call: Call, who: Mapping[str, str]) -> Answer:
-        connection, answer = await self._ask(call, who, stream=False)
-        self._give_back(connection)
-        return answer
+    async def _send(self, call: Call) -> Answer:
+        async with self._turns:
+            key, connection, answer = await self._as_somebody(call, stream=False)
+            self._pool.give_back(key, connection)
+            return answer
 
-    async def _begin(self, call: Call, who: Mapping[str, str]) -> tuple[Connection, Answer]:
-        return await self._ask(call, who, stream=True)
+    async def _begin(self, call: Call) -> tuple[ssl.SSLContext | None, Connection, Answer]:
+        return await self._as_somebody(call, stream=True)
 
-    async def _ask(self, call: Call, who: Mapping[str, str], *, stream: bool) -> tuple[Connection, Answer]:
+    async def _as_somebody(self, call: Call, *, stream: bool) -> tuple[ssl.SSLContext | None, Connection, Answer]:
+        """Asks, and once more where the server does not know who asks and there are other credentials."""
+        who = await self._who(None)
+        key, connection, answer = await self._ask(call, who, stream=stream)
+        if answer.status != 401 or self._credentials is None:
+            return key, connection, answer
+        try:
+            others = await self._who(who)
+        except BaseException:
+            self._pool.give_back(key, connection)
+            raise
+        if others == who and self._key() is key:
+            return key, connection, answer
+        self._pool.give_back(key, connection)
+        return await self._ask(call, others, stream=stream)
+
+    async def _ask(
+        self, call: Call, who: Mapping[str, str], *, stream: bool
+    ) -> tuple[ssl.SSLContext | None, Connection, Answer]:
         request = self._request(call, who)
+        is_harmless = call.method in _HARMLESS
         while True:
-            connection, kept = await self._connection()
+            key = self._key()
+            connection = self._pool.take(key, surely_open=not is_harmless)
+            if connection is None:
+                connection = await self._dial(Connection)
+                self._pool.add(connection)
+            was_used = connection.used
             try:
-                return connection, await connection.ask(request, stream=stream)
-            except TransportError:
-                self._give_back(connection)
-                if kept and not connection.answered and call.method in _HARMLESS:
+                return key, connection, await connection.ask(request, stream=stream)
+            except Broken as broken:
+                self._pool.drop(connection)
+                if was_used and not broken.has_begun and is_harmless and not self._pool.closed:
                     continue
-                raise
+                why = "the client is closed" if self._pool.closed else _words(broken)
+                raise TransportError(why, sent=True) from None
             except BaseException:
-                connection.close()
-                self._give_back(connection)
+                self._pool.drop(connection)
                 raise
 
     def _request(self, call: Call, who: Mapping[str, str]) -> bytes:
-        lines = [f"{call.method} {self.endpoint.prefix}{call.target} HTTP/1.1\r\n{self._fixed}"]
+        target = f"{self.endpoint.prefix}{call.target}"
+        lines = [f"{call.method} {target} HTTP/1.1\r\n{self._fixed}"]
         for headers in (who, call.headers):
             for name, value in headers.items():
                 lines += [f"{name}: {each}\r\n" for each in ((value,) if isinstance(value, str) else value)]
         if call.body or call.method in ("POST", "PUT", "PATCH"):
             lines.append(f"Content-Length: {len(call.body)}\r\n")
         lines.append("\r\n")
+        head = "".join(lines)
+        # The first one has three lines of its own.
+        if head.count("\n") != len(lines) + 2 or head.count("\r") != len(lines) + 2 or " " in target:
+            raise TransportError("a header or the path has a line break or a blank: that cannot be sent", sent=False)
         try:
-            return "".join(lines).encode("latin-1") + call.body
+            return head.encode() + call.body
         except UnicodeEncodeError as error:
             raise TransportError(f"a header cannot be sent: {error}", sent=False) from None
 
-    async def _connection(self) -> tuple[Connection, bool]:
-        """A connection to use, and whether it was used before."""
-        if self._closed:
+    def _key(self) -> ssl.SSLContext | None:
+        return self._tls() if self._tls is not None and self.endpoint.tls is not None else self.endpoint.tls
+
+    async def _dial(self, factory: Callable[[], P]) -> P:
+        """A new connection. Raises TransportError."""
+        if self._pool.closed:
             raise TransportError("the client is closed", sent=False)
-        oldest = asyncio.get_running_loop().time() - IDLE_SECONDS
-        while self._idle:
-            connection, since = self._idle.pop()
-            if not connection.lost and since > oldest:
-                return connection, True
-            connection.close()
-            self._open.discard(connection)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                connection = await dial(self.endpoint)
-        except (OSError, TimeoutError) as error:
-            why = f"no answer for {CONNECT_SECONDS:g} s" if isinstance(error, TimeoutError) else _reason(error)
+                return await dial(self.endpoint._replace(tls=self._key()), factory)
+        except (OSError, TimeoutError, UnicodeError) as error:
+            why = _reason(error) if isinstance(error, OSError) and error.args else str(error)
+            if isinstance(error, TimeoutError) and not error.args:
+                why = f"no answer for {CONNECT_SECONDS:g} s"
             raise TransportError(f"cannot connect to {self.endpoint}: {why}", sent=False) from error
-        self._open.add(connection)
-        return connection, False
 
-    def _give_back(self, connection: Connection) -> None:
-        if connection.keeps and not self._closed and len(self._idle) < MAX_IDLE:
-            self._idle.append((connection, asyncio.get_running_loop().time()))
-            return
-        connection.close()
-        self._open.discard(connection)
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _words(broken: Broken) -> str:
+    match broken.loss:
+        case Loss.CLOSED:
+            return f"the connection broke: {broken.error}" if broken.error else "the server closed the connection"
+        case Loss.NOT_HTTP:
+            return f"the answer is no HTTP: it begins with {broken.text!r}"
+        case Loss.LARGE_HEAD:
+            return f"the head of the answer is larger than {MAX_HEAD_BYTES} bytes"
+        case Loss.SWITCHED:
+            return "the server changed the protocol unasked"
+        case _:
+            return str(broken)
 
 
 def _reason(error: OSError) -> str:
