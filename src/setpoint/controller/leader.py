@@ -1,0 +1,381 @@
+"""Leader election on a Lease: of all replicas of a program, one at a time works.
+
+The rules and constants are client-go's. The clocks of other machines are never compared: a lease counts as held until
+it was seen unchanged here for as long as it lasts. What differs is the end of a term. A leader that cannot renew in
+time does not leave the process: its work is cancelled, all of its tasks are waited for, and then it stands by again.
+And what it may still have under way is fenced: a request that would write is refused here once the term may be over,
+so that a process that was paused for minutes does nothing when it wakes up but step down (`Fence`).
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from types import MappingProxyType
+from typing import NamedTuple
+
+from setpoint.client.client import Client
+from setpoint.client.transport import Answer, Call, Stream, Transport, TransportError
+from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.errors import APIError, NotFound
+from setpoint.objects.ids import Ids, SystemIds
+from setpoint.objects.times import format_micro_time
+from setpoint.objects.tree import Object
+
+LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, JITTER = 15.0, 10.0, 2.0, 1.2
+LEASE = "coordination.k8s.io/v1/Lease"
+_READS = frozenset(("GET", "HEAD", "OPTIONS"))
+
+_log = logging.getLogger(__name__)
+
+
+class LeaderElection(NamedTuple):
+    """Over which lease, and how patiently. Times are in seconds; the lease's own is whole ones in the API."""
+
+    name: str
+    # The namespace of the lease; empty: that of the pod, or `default` outside of any.
+    namespace: str = ""
+    # Who this replica is; empty: `<host>_<uuid>`.
+    identity: str = ""
+    lease_seconds: float = LEASE_SECONDS
+    renew_seconds: float = RENEW_SECONDS
+    retry_seconds: float = RETRY_SECONDS
+    # Gives the lease back at the end, so that another replica need not wait for it to run out.
+    release: bool = True
+    # Put on the lease by whoever holds it.
+    labels: Mapping[str, str] = MappingProxyType({})
+
+    def check(self) -> None:
+        """Raises ValueError for what cannot work."""
+        if not self.name:
+            raise ValueError("leader election needs the name of a lease")
+        if self.lease_seconds < 1 or self.lease_seconds != int(self.lease_seconds):
+            raise ValueError(f"lease_seconds is {self.lease_seconds:g}: a lease lasts a whole number of seconds")
+        if not self.lease_seconds > self.renew_seconds:
+            raise ValueError(
+                f"lease_seconds ({self.lease_seconds:g}) must be greater than renew_seconds ({self.renew_seconds:g})"
+            )
+        if not self.renew_seconds > self.retry_seconds * JITTER:
+            raise ValueError(
+                f"renew_seconds ({self.renew_seconds:g}) must be greater than retry_seconds * {JITTER:g} "
+                f"({self.retry_seconds * JITTER:g})"
+            )
+        if self.retry_seconds <= 0:
+            raise ValueError("retry_seconds must be greater than 0")
+
+
+class NotLeading(Exception):  # noqa: N818 - it says what is the matter
+    """A write that was not sent: this replica leads no more, or cannot be sure that it still does."""
+
+
+class Fence:
+    """Says up to which moment a replica is sure to be the only one that works."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._until = 0.0
+
+    def open(self, until: float) -> None:
+        self._until = until
+
+    def close(self) -> None:
+        self._until = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """For how much longer; 0 for who leads not, or may lead no more."""
+        return max(self._until - self._clock.monotonic(), 0.0)
+
+    def check(self) -> float:
+        """The seconds that are left; for work that writes elsewhere than to the API. Raises NotLeading."""
+        left = self.seconds
+        if not left:
+            raise NotLeading("this replica does not lead, or can no longer be sure that it does")
+        return left
+
+
+class FencedTransport:
+    """A transport on which only a leader writes. Reads pass."""
+
+    def __init__(self, transport: Transport, fence: Fence) -> None:
+        self._transport = transport
+        self._fence = fence
+
+    async def send(self, call: Call) -> Answer:
+        if call.method not in _READS:
+            left = self._fence.check()
+            # What waits longer for its answer than the term lasts has failed; it may have been done.
+            call = call._replace(timeout=left if call.timeout is None else min(left, call.timeout))
+        return await self._transport.send(call)
+
+    def stream(self, call: Call) -> AbstractAsyncContextManager[Stream]:
+        if call.method not in _READS:
+            self._fence.check()
+        return self._transport.stream(call)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+class Elector:
+    """One replica's part in an election."""
+
+    def __init__(
+        self,
+        client: Client,
+        config: LeaderElection,
+        *,
+        ids: Ids | None = None,
+        on_change: Callable[[bool], None] | None = None,
+    ) -> None:
+        """`on_change` is told at the beginning and the end of each term. Raises ValueError."""
+        config.check()
+        self._ids = ids or SystemIds()
+        self._clock = client.clock
+        self._client = client
+        self.config = config
+        self.identity = config.identity or f"{socket.gethostname()}_{self._ids.uid()}"
+        self.namespace = config.namespace or client.options.namespace or "default"
+        self.fence = Fence(self._clock)
+        self.slow_paths = 0
+        self._on_change = on_change
+        # The lease as it was last seen here, and when it was seen to change.
+        self._lease: Object | None = None
+        self._seen_at = 0.0
+        # When the request was sent by which the lease was last renewed.
+        self._renewed_at = 0.0
+        self._leading = False
+        # Since when work of a term that has ended is waited for.
+        self._clearing_since: float | None = None
+
+    @property
+    def is_leader(self) -> bool:
+        return self._leading
+
+    @property
+    def leader(self) -> str:
+        """Who leads, as far as was seen; empty if nobody does."""
+        return _text(self._spec, "holderIdentity")
+
+    def check(self) -> None:
+        """Whether all is well with this replica, leading or not. Raises RuntimeError."""
+        patience = self.config.lease_seconds
+        now = self._clock.monotonic()
+        if self._clearing_since is not None and now - self._clearing_since > patience:
+            raise RuntimeError("the term has ended, but work of it has not")
+        if self._leading and now - self._renewed_at > patience:
+            raise RuntimeError(f"the lease was not renewed for {now - self._renewed_at:.0f} s")
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Does the work whenever this replica leads, until the work itself ends, or fails: then that is raised.
+
+        If the term ends first, the work is cancelled and waited for, and its replica stands by again. The lease is
+        renewed until the work has ended, and given back then.
+        """
+        try:
+            while True:
+                await self._acquire()
+                if await self._term(work):
+                    return
+        finally:
+            if self._leading:
+                self._end_term()
+                await self._release()
+
+    async def _term(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Leads until the work has ended (True) or the lease is lost (False), and all work of the term with it."""
+        _log.info("%s leads (%s)", self.identity, self._place)
+        self._leading = True
+        self._open_fence()
+        self._tell(True)
+        working = asyncio.ensure_future(work())
+        renewing = asyncio.ensure_future(self._renew())
+        has_ended = False
+        try:
+            await asyncio.wait((working, renewing), return_when=asyncio.FIRST_COMPLETED)
+            has_ended = working.done()
+        finally:
+            if not has_ended:
+                if renewing.done():  # the lease is lost: nothing may be written from here on
+                    self._end_term()
+                working.cancel()
+                self._clearing_since = self._clock.monotonic()
+                # Otherwise it is renewed for as long as the work clears up.
+                await _ended(working)
+                self._clearing_since = None
+            renewing.cancel()
+            await _ended(renewing)
+            for task in (working, renewing):
+                if not task.cancelled() and (failure := task.exception()) is not None:
+                    raise failure
+        if not has_ended:
+            _log.warning("%s leads no more: it could not renew the lease (%s)", self.identity, self._place)
+        return has_ended
+
+    def _end_term(self) -> None:
+        self._leading = False
+        self.fence.close()
+        self._tell(False)
+
+    def _tell(self, leading: bool) -> None:
+        if self._on_change is not None:
+            self._on_change(leading)
+
+    # The lease
+
+    async def _acquire(self) -> None:
+        """Returns when this replica holds the lease."""
+        while not await self._try(self.config.renew_seconds):
+            retry = self.config.retry_seconds
+            await self._clock.sleep(retry + retry * JITTER * self._ids.random())
+
+    async def _renew(self) -> None:
+        """Returns when the lease could not be renewed in time, or is somebody else's."""
+        retry = self.config.retry_seconds
+        while True:
+            await self._clock.sleep(retry)
+            deadline = self._clock.monotonic() + self.config.renew_seconds
+            while True:
+                left = min(deadline - self._clock.monotonic(), self.fence.seconds)
+                if left <= 0:
+                    return
+                if await self._try(left):
+                    break
+                if self.leader != self.identity:
+                    return
+                await self._clock.sleep(min(retry, left))
+
+    def _open_fence(self) -> None:
+        # Others wait for the whole lease from when they saw it renewed, which was after our request was sent. Half of
+        # the time between our giving up and that is for what is under way to come to an end.
+        self.fence.open(self._renewed_at + (self.config.lease_seconds + self.config.renew_seconds) / 2)
+
+    async def _try(self, seconds: float) -> bool:
+        """One attempt to acquire or renew the lease, of at most so many seconds. True if we hold it."""
+        patience = min(max(1.0, self.config.renew_seconds / 2), seconds)
+        try:
+            async with timeout(self._clock, patience):
+                return await self._acquire_or_renew()
+        except (APIError, TransportError, TimeoutError) as error:
+            _log.log(
+                logging.WARNING if self._leading else logging.INFO,
+                "%s could not %s the lease %s: %s",
+                self.identity,
+                "renew" if self._leading else "acquire",
+                self._place,
+                error,
+            )
+            return False
+
+    async def _acquire_or_renew(self) -> bool:
+        sent_at = self._clock.monotonic()
+        if self._leading and self._lease is not None and self.leader == self.identity:
+            # Most renewals are a single request: nobody else should have written meanwhile.
+            with suppress(APIError):
+                return await self._hold(self._lease, sent_at)
+            self.slow_paths += 1
+            sent_at = self._clock.monotonic()
+        try:
+            found = await self._client.get(LEASE, self.config.name, self.namespace)
+        except NotFound:
+            metadata: Object = {"name": self.config.name, "namespace": self.namespace}
+            if self.config.labels:
+                metadata["labels"] = dict(self.config.labels)
+            api_version, _, kind = LEASE.rpartition("/")
+            lease = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": self._next_spec({})}
+            self._observe(await self._client.create(lease))
+            self._renewed(sent_at)
+            return True
+        if self._lease is None or found.get("spec") != self._lease.get("spec"):
+            self._observe(found)
+        self._lease = found
+        if self.leader not in ("", self.identity) and self._is_held:
+            return False
+        return await self._hold(found, sent_at)
+
+    async def _hold(self, lease: Object, sent_at: float) -> bool:
+        """Writes ourselves into the lease, if it is still the one that was seen."""
+        metadata = {**lease["metadata"]}
+        if self.config.labels:
+            metadata["labels"] = {**(metadata.get("labels") or {}), **self.config.labels}
+        mine = {**lease, "metadata": metadata, "spec": self._next_spec(lease.get("spec") or {})}
+        self._observe(await self._client.update(mine))
+        self._renewed(sent_at)
+        return True
+
+    def _next_spec(self, spec: Object) -> Object:
+        now = format_micro_time(self._clock.now())
+        acquired, transitions = now, int(spec.get("leaseTransitions") or 0)
+        if spec.get("holderIdentity") == self.identity:
+            acquired = spec.get("acquireTime") or now
+        elif spec:
+            transitions += 1
+        return {
+            **spec,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": int(self.config.lease_seconds),
+            "acquireTime": acquired,
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        }
+
+    async def _release(self) -> None:
+        """Gives the lease back, if it is still ours; who cannot lets it run out."""
+        if not self.config.release:
+            return
+        now = format_micro_time(self._clock.now())
+        try:
+            async with timeout(self._clock, self.config.renew_seconds):
+                lease = await self._client.get(LEASE, self.config.name, self.namespace)
+                self._observe(lease)
+                if self.leader != self.identity:
+                    return
+                given_back = {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now}
+                self._observe(await self._client.update({**lease, "spec": {**lease["spec"], **given_back}}))
+            _log.info("%s has given the lease back (%s)", self.identity, self._place)
+        except (APIError, TransportError, TimeoutError) as error:
+            _log.warning("%s could not give the lease %s back: %s", self.identity, self._place, error)
+
+    # What was seen of it
+
+    def _observe(self, lease: Object) -> None:
+        self._lease = lease
+        self._seen_at = self._clock.monotonic()
+
+    def _renewed(self, sent_at: float) -> None:
+        self._renewed_at = sent_at
+        if self._leading:
+            self._open_fence()
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether the lease was seen to change less than its own duration ago."""
+        seconds = self._spec.get("leaseDurationSeconds") or 0
+        return self._clock.monotonic() < self._seen_at + float(seconds)
+
+    @property
+    def _spec(self) -> Object:
+        spec = (self._lease or {}).get("spec")
+        return spec if isinstance(spec, dict) else {}
+
+    @property
+    def _place(self) -> str:
+        return f"{self.namespace}/{self.config.name}"
+
+
+def _text(tree: Object, name: str) -> str:
+    value = tree.get(name)
+    return value if isinstance(value, str) else ""
+
+
+async def _ended(task: "asyncio.Future[None]") -> None:
+    """Waits for a task, whatever it ends with, even if we are cancelled once more meanwhile."""
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
