@@ -4,7 +4,7 @@ A frozen tree reads like any other; whatever would change it raises a TypeError 
 makes a copy that is its owner's alone. Typed objects freeze by `schema.types.frozen`, which takes trees as well.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from setpoint.objects.tree import Json, Object
@@ -60,18 +60,19 @@ class FrozenList(list[Any]):
         return FrozenList, (list(self),)
 
 
+_CONTAINERS = (dict, list)
 # Most lists and maps of an object are empty; these are all of them.
 _EMPTY_DICT = FrozenDict()
 _EMPTY_LIST = FrozenList()
 
 
-def frozen_dict(tree: Object, inner: Callable[[Any], Any]) -> FrozenDict:
-    """A frozen dictionary of what `inner` makes of the values."""
-    return FrozenDict({name: inner(value) for name, value in tree.items()}) if tree else _EMPTY_DICT
+def frozen_dict(content: Object) -> FrozenDict:
+    """A frozen dictionary of what is frozen already."""
+    return FrozenDict(content) if content else _EMPTY_DICT
 
 
 def frozen_list(items: Iterable[Any]) -> FrozenList:
-    """A frozen list of these items."""
+    """A frozen list of what is frozen already."""
     return FrozenList(items) or _EMPTY_LIST
 
 
@@ -79,9 +80,11 @@ def freeze(tree: Json) -> Any:
     """The tree, frozen through and through. What is frozen already stays as it is."""
     kind = type(tree)
     if kind is dict:
-        return frozen_dict(tree, freeze)
+        return frozen_dict(
+            {name: freeze(value) if type(value) in _CONTAINERS else value for name, value in tree.items()}
+        )
     if kind is list:
-        return frozen_list(map(freeze, tree))
+        return frozen_list([freeze(value) if type(value) in _CONTAINERS else value for value in tree])
     return tree
 
 

@@ -33,6 +33,11 @@ def _equals(self: Any, other: Any) -> Any:
     return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__)
 
 
+def _differs(self: Any, other: Any) -> Any:
+    equal = _equals(self, other)
+    return equal if equal is NotImplemented else not equal
+
+
 def _copy(self: Any) -> Any:
     """A copy whose own fields may be changed; its parts are still the frozen ones."""
     made = Model.__copy__(self)
@@ -63,6 +68,7 @@ def _twin(cls: Any) -> Any:
             "__setattr__": _refuse,
             "__delattr__": _refuse,
             "__eq__": _equals,
+            "__ne__": _differs,
             "__repr__": _repr,
             "__copy__": _copy,
             "__reduce__": _reduce,
@@ -81,7 +87,7 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list):
         return value if type(value) is FrozenList else frozen.frozen_list(map(_frozen, value))
     if isinstance(value, dict):
-        return value if type(value) is FrozenDict else frozen.frozen_dict(value, _frozen)
+        return value if type(value) is FrozenDict else frozen.frozen_dict({k: _frozen(v) for k, v in value.items()})
     if isinstance(value, tuple):
         return tuple(map(_frozen, value))
     return frozenset(value) if isinstance(value, set) else value
@@ -91,10 +97,17 @@ def _freeze_model(model: Any) -> Any:
     cls: Any = type(model)
     if cls.__thawed__ is not None:
         return model
-    for name in fields_of(cls).containers:
+    for name, is_flat in fields_of(cls).containers:
         value = getattr(model, name)
-        if value is not None:
-            setattr(model, name, _frozen(value))
+        if value is None:
+            continue
+        if not is_flat:
+            value = _frozen(value)
+        elif type(value) is list:
+            value = frozen.frozen_list(value)
+        elif type(value) is dict:
+            value = frozen.frozen_dict(value)
+        setattr(model, name, value)
     if model.__unknown__ is not None:
         model.__unknown__ = frozen.freeze(model.__unknown__)
     model.__class__ = _twin(cls)
@@ -121,10 +134,17 @@ def _thawed(value: Any) -> Any:
 def _thaw_model(model: Any) -> Any:
     made = copy.copy(model)
     cls: Any = type(made)
-    for name in fields_of(cls).containers:
+    for name, is_flat in fields_of(cls).containers:
         value = getattr(made, name)
-        if value is not None:
-            setattr(made, name, _thawed(value))
+        if value is None:
+            continue
+        if not is_flat:
+            value = _thawed(value)
+        elif isinstance(value, list):
+            value = list(value)
+        else:
+            value = dict(value)
+        setattr(made, name, value)
     if made.__unknown__ is not None:
         made.__unknown__ = frozen.thaw(made.__unknown__)
     return made

@@ -99,9 +99,6 @@ class Model(
 
     def to_json(self) -> Object:
         """The tree of this object."""
-        if self.__thawed__ is not None:
-            # Empty lists that are frozen are not left out by msgspec, which knows only its own.
-            return self.edit().to_json()
         tree: Object = msgspec.to_builtins(self, enc_hook=encode_scalar)
         unknown.restore(self, tree)
         return tree

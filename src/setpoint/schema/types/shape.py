@@ -35,18 +35,26 @@ class Field(NamedTuple):
     takes_null: bool
     # None where no model is inside.
     shape: Shape | None
-    # Whether nobody can change the value: it is no list, no map and no model.
-    is_scalar: bool
     # Whether a part that is not there is made empty on reading, and so need not be written when it is empty.
     is_made: bool
 
 
+class Container(NamedTuple):
+    """A field whose value can be changed: a model, a list, a map."""
+
+    name: str
+    # Whether what is inside it cannot: a list of texts can be copied as one, a list of models cannot.
+    is_flat: bool
+
+
 class Fields(NamedTuple):
-    """The fields of a model: all by their names on the wire, those with models inside, and those that can change."""
+    """The fields of a model."""
 
     by_wire: dict[str, Field]
     with_models: tuple[Field, ...]
-    containers: tuple[str, ...]
+    containers: tuple[Container, ...]
+    # The names on the wire of lists and maps that are left out when they are empty.
+    left_out: tuple[str, ...]
 
 
 def is_model(cls: Any) -> bool:
@@ -57,22 +65,16 @@ def is_model(cls: Any) -> bool:
 @lru_cache(maxsize=4096)
 def fields_of(cls: Any) -> Fields:
     """The fields of a class."""
-    found = [_field(field) for field in msgspec.structs.fields(cls)]
+    infos = msgspec.structs.fields(cls)
+    found = [
+        Field(info.name, info.encode_name, _takes_null(info.type), _shape(info.type), is_model(info.default_factory))
+        for info in infos
+    ]
     return Fields(
         {field.wire: field for field in found},
         tuple(field for field in found if field.shape is not None),
-        tuple(field.name for field in found if not field.is_scalar),
-    )
-
-
-def _field(field: msgspec.structs.FieldInfo) -> Field:
-    return Field(
-        field.name,
-        field.encode_name,
-        _takes_null(field.type),
-        _shape(field.type),
-        _is_scalar(field.type),
-        is_model(field.default_factory),
+        tuple(Container(info.name, _is_flat(info.type)) for info in infos if not _is_scalar(info.type)),
+        tuple(info.encode_name for info in infos if info.default_factory in (list, dict, set)),
     )
 
 
@@ -116,5 +118,13 @@ def _shape(annotation: Any) -> Shape | None:
 def _is_scalar(annotation: Any) -> bool:
     return all(
         typing.get_origin(member) is Literal or (isinstance(member, type) and issubclass(member, _NEVER_CHANGE))
+        for member in _members(annotation)
+    )
+
+
+def _is_flat(annotation: Any) -> bool:
+    return all(
+        member is type(None)
+        or (typing.get_origin(member) in (list, dict) and all(map(_is_scalar, typing.get_args(member))))
         for member in _members(annotation)
     )

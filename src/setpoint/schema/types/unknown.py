@@ -10,6 +10,7 @@ walked here.
 
 from typing import Any, TypeAlias
 
+from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.types.shape import Shape, fields_of, is_model
 
@@ -71,23 +72,29 @@ def restore(model: Any, tree: Object) -> None:
     Empty parts that reading would make anyway are taken out of it: writing an object says no more than it has.
     """
     cls: Any = type(model)
-    for field in fields_of(cls).with_models:
-        value = getattr(model, field.name)
-        if value and field.wire in tree:
-            _restore_inside(value, tree[field.wire])
-            if field.is_made and not tree[field.wire]:
-                del tree[field.wire]
+    fields = fields_of(cls)
+    for name, wire, _, _, is_made in fields.with_models:
+        value = getattr(model, name)
+        if value and wire in tree:
+            _restore_inside(value, tree[wire])
+            if is_made and not tree[wire]:
+                del tree[wire]
+    if cls.__thawed__ is not None:
+        # msgspec leaves out empty lists and maps of its own types, and frozen ones are not.
+        for wire in fields.left_out:
+            if not tree.get(wire, True):
+                del tree[wire]
     if model.__unknown__ is not None:
         for name, value in model.__unknown__.items():
-            tree.setdefault(name, value)
+            tree.setdefault(name, thaw(value))
 
 
 def _restore_inside(value: Any, tree: Json) -> None:
-    if is_model(type(value)):
-        restore(value, tree)
+    if isinstance(value, list | tuple):
+        for item, below in zip(value, tree, strict=True):
+            _restore_inside(item, below)
     elif isinstance(value, dict):
         for key, item in value.items():
             _restore_inside(item, tree[key])
-    elif isinstance(value, list | tuple):
-        for item, below in zip(value, tree, strict=True):
-            _restore_inside(item, below)
+    elif hasattr(value, "__unknown__"):
+        restore(value, tree)
