@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 from setpoint.client.selecting import FieldsArgument, LabelsArgument
-from setpoint.objects.provenance import Cause
-
-# Tells our server which reconcile a write comes from; any other one passes over it.
-CAUSE_HEADER = "setpoint-cause"
+from setpoint.objects.provenance import CAUSE_HEADER, Cause
 
 
 class Impersonation(NamedTuple):
@@ -44,7 +41,7 @@ class Options(NamedTuple):
         """The headers that every request has."""
         found = self.impersonate.headers() if self.impersonate is not None else {}
         if self.cause is not None:
-            found[CAUSE_HEADER] = f"{self.cause.controller}/{self.cause.id}/{self.cause.key}"
+            found[CAUSE_HEADER] = self.cause.to_header()
         return found
 
     def write_query(

@@ -5,9 +5,13 @@ a field may be added at the end with a default, so that what an older version wr
 """
 
 from typing import Self
+from urllib.parse import quote, unquote
 
 import msgspec
 
+# Tells our server which reconcile a write comes from; any other one passes over it.
+CAUSE_HEADER = "setpoint-cause"
+_MAX_HEADER_LENGTH = 1024
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -44,6 +48,23 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def reconcile(cls, controller: str, key: str, id: str) -> Self:  # noqa: A002 - the field's own name
         return cls(id, controller, key)
+
+    def to_header(self) -> str:
+        """A reconcile as a header tells it: `controller/id/key`, what is not plain percent-encoded."""
+        return f"{quote(self.controller, safe='')}/{quote(self.id, safe='')}/{quote(self.key)}"
+
+    @classmethod
+    def from_header(cls, text: str) -> Self:
+        """The way back. Raises ValueError for what no client of ours would send: it goes into the log."""
+        if len(text) > _MAX_HEADER_LENGTH:
+            raise ValueError(f"it is longer than {_MAX_HEADER_LENGTH} characters")
+        parts = [unquote(part) for part in text.split("/", 2)]
+        if len(parts) < 3 or not all(parts):
+            raise ValueError("it should read CONTROLLER/RECONCILE-ID/KEY")
+        if not all(part.isprintable() for part in parts):
+            raise ValueError("it has characters that cannot be shown")
+        controller, id_, key = parts
+        return cls.reconcile(controller, key, id_)
 
     @property
     def is_reconcile(self) -> bool:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
-from setpoint.objects.provenance import Actor, Cause
+from setpoint.objects.provenance import CAUSE_HEADER, Actor, Cause
 from setpoint.objects.tree import Object
 from setpoint.server.admission.service_resolver import ServiceResolver
 from setpoint.server.allocations import Allocations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from setpoint.server.resource import Resource
 
 _NO_QUERY: Mapping[str, Sequence[str]] = {}
+_ANONYMOUS = "system:anonymous"
 
 
 class User(NamedTuple):
@@ -249,5 +250,12 @@ class Context:
 
     @property
     def cause(self) -> Cause:
-        """What the log says it came from."""
+        """What the log says it came from: the reconcile that the client says it was, or the request itself. Whoever is
+        known may say so: it is information, and gives no right."""
+        told = self.request.headers.get(CAUSE_HEADER)
+        if told is not None and self.user.name != _ANONYMOUS:
+            try:
+                return Cause.from_header(told)
+            except ValueError as error:
+                self.warn(f"the header Setpoint-Cause was passed over: {error}")
         return Cause.request(self.audit_id)
