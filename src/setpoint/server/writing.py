@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from setpoint.merge.fieldmanager import restore_times
+from setpoint.merge.updater import same_version
 from setpoint.objects import meta, metavalidation, owners
 from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
 from setpoint.objects.field import FieldError, invalid
@@ -136,12 +137,14 @@ async def _store_new(
 
 
 async def _encoded(resource: Resource, tree: Object) -> tuple[bytes, Held]:
-    """What is to be stored of an object, and what keeps it at hand in the version of the request. Where a webhook
+    """What is to be stored of an object, and what keeps it at hand in the version of the request. Where somebody else
     converts, it is made sure beforehand that the object comes back: nothing is stored that cannot be shown."""
-    if resource.fetch is None:
+    if resource.convert is same_version or not resource.is_custom:
         return resource.encode(tree), ()
     value = await resource.encoded(tree)
-    return value, await resource.prepare([Item("", value, resource.since, 0)])
+    held = await resource.prepare([Item("", value, resource.since, 0)])
+    resource.decode(value, resource.since)
+    return value, held
 
 
 async def _rendered(resource: Resource, value: bytes, revision: int) -> bytes:

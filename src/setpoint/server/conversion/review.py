@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from setpoint.objects.errors import APIError, join_errors
-from setpoint.objects.goformat import type_name
+from setpoint.objects.goformat import json_type, type_name
 from setpoint.objects.gotext import compact_json, quote
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.metavalidation import validate_annotations, validate_labels
@@ -80,7 +80,8 @@ def read_answer(body: bytes, uid: str, version: str, limit: int) -> list[Json]:
     _check_kind(tree, version)
     response = tree.get("response")
     if type(response) is not dict and response is not None:
-        raise UnreadableAnswer("json: the response of a ConversionReview must be an object")
+        field = f"{KIND}.response of type {version}.ConversionResponse"
+        raise UnreadableAnswer(f"json: cannot unmarshal {json_type(response)} into Go struct field {field}")
     if version == "v1" and (tree.get("apiVersion"), tree.get("kind")) != (f"{GROUP}/v1", KIND):
         found = GroupVersion.parse(tree.get("apiVersion") or "").with_kind(tree.get("kind") or "")
         raise BadAnswer(f"expected webhook response of {GROUP}/v1, Kind={KIND}, got {found}")

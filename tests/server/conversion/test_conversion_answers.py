@@ -1,0 +1,150 @@
+"""Converters that give back what they must not: each is told so, in the real server's words, and nothing comes of it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.server.conversion.widgets import (
+    FUNCTION,
+    WEBHOOK,
+    Widgets,
+    at,
+    convert,
+    created,
+    reviewing,
+    run,
+    widget,
+)
+from tests.server.outbound.peer import Answer as Behaviour
+from tests.server.outbound.peer import Asked, response
+
+from setpoint.merge import mergepatch
+from setpoint.objects.tree import Json, Object
+
+CASES = yaml.safe_load((Path(__file__).parent / "cases" / "answers.yaml").read_text())
+
+
+def _merged(tree: Json, change: Json) -> Json:
+    return mergepatch.apply(tree, change or {}, strict=False)
+
+
+def _lying(case: Object, *, version: str = "v1") -> Behaviour:
+    """A webhook that does everything right but for what the case says."""
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        review = json.loads(asked.body)
+        request = review["request"]
+        objects = [
+            _merged(convert(tree, tree["apiVersion"], request["desiredAPIVersion"]), case.get("object"))
+            for tree in request["objects"]
+        ]
+        told = {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": objects}
+        body = {"kind": review["kind"], "apiVersion": review["apiVersion"], "response": told}
+        body = _merged(_merged(body, {"response": case.get("response") or {}}), case.get("review"))
+        raw = case.get("raw")
+        writer.write(response(json.dumps(body).encode() if raw is None else raw.encode()))
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("by", "case"),
+    [
+        pytest.param(by, case, id=f"{case['name']} {by}")
+        for case in CASES
+        for by in (WEBHOOK, FUNCTION)
+        if by == WEBHOOK or "object" in case
+    ],
+)
+def test_a_wrong_answer_is_an_error_that_says_why(by: str, case: Object) -> None:
+    async def scenario(widgets: Widgets) -> None:
+        body = (await created(widgets, "v2", replicas=3)).body
+        revision = body["metadata"]["resourceVersion"]
+        for _ in range(2):
+            answer = await widgets("GET", at("v1", "w"))
+            assert answer.status == 500
+            assert "reason" not in answer.body
+            said = case["said"].replace("{uid}", body["metadata"]["uid"])
+            if by == WEBHOOK:
+                said = said.replace("{request}", widgets.calls[-1]["uid"])
+            assert answer.body["message"] == f"conversion {by} for example.com/v2, Kind=Widget {said}"
+        listed = await widgets("GET", at("v1"))
+        assert (listed.status, listed.body["kind"]) == (500, "Status")
+        refused = await widgets("POST", at("v1"), widget("v1", "new", size=1))
+        assert refused.status == 500
+        assert await widgets.store.get("/example.com/widgets/default/new") is None
+        assert (await widgets("GET", at("v2", "w"))).version == revision
+
+    def lying(tree: Object, from_version: str, to_version: str) -> Any:
+        return _merged(convert(tree, from_version, to_version), case["object"])
+
+    run(scenario, by, function=lying, behaviour=_lying(case))
+
+
+def test_an_older_review_is_spoken_where_that_is_all_a_webhook_knows() -> None:
+    async def scenario(widgets: Widgets) -> None:
+        await created(widgets, "v1", size=2)
+        assert widgets.peer is not None
+        assert {json.loads(asked.body)["apiVersion"] for asked in widgets.peer.asked} == {
+            "apiextensions.k8s.io/v1beta1"
+        }
+
+    # Of which neither the kind nor the uid is looked at.
+    case = {"response": {"uid": "x"}, "review": {"kind": None, "apiVersion": None}}
+    run(scenario, behaviour=_lying(case), webhook={"conversionReviewVersions": ["v0", "v1beta1", "v1"]})
+
+
+def test_many_wrong_objects_are_told_apart_by_their_place() -> None:
+    def second_wrong(tree: Object, from_version: str, to_version: str) -> Object:
+        made = convert(tree, from_version, to_version)
+        return _merged(made, {"metadata": {"name": "x"}}) if tree["metadata"]["name"] == "b" else made
+
+    async def scenario(widgets: Widgets) -> None:
+        for name in ("a", "b", "c"):
+            await created(widgets, "v2", name, replicas=1)
+        answer = await widgets("GET", at("v1"))
+        assert answer.status == 500
+        assert answer.body["message"] == (
+            "conversion webhook for example.com/v2, Kind=Widget returned invalid converted object at index 1: "
+            "must have the same name: b != x"
+        )
+        assert (await widgets("GET", at("v1", "c"))).status == 200, "a wrong neighbour does not hide what is right"
+
+    run(scenario, behaviour=reviewing(second_wrong))
+
+
+@pytest.mark.parametrize("by", [WEBHOOK, FUNCTION])
+def test_a_converter_that_refuses_is_quoted(by: str) -> None:
+    def refusing(tree: Object, from_version: str, to_version: str) -> Object:
+        raise ValueError("out of paint")
+
+    async def scenario(widgets: Widgets) -> None:
+        await created(widgets, "v2", replicas=3)
+        answer = await widgets("GET", at("v1", "w"))
+        assert answer.status == 500
+        wanted = f"conversion {by} for example.com/v2, Kind=Widget failed: ValueError: out of paint"
+        assert answer.body["message"] == wanted
+
+    run(scenario, by, function=refusing)
+
+
+@pytest.mark.parametrize("given", [None, "text", [1], {1: 2}, {"kind": object()}])
+def test_a_function_that_gives_no_object_is_told_so(given: Any) -> None:
+    async def scenario(widgets: Widgets) -> None:
+        await created(widgets, "v2", replicas=3)
+        answer = await widgets("GET", at("v1", "w"))
+        assert answer.status == 500
+        assert answer.body["message"].startswith("conversion function for example.com/v2, Kind=Widget ")
+
+    run(scenario, FUNCTION, function=lambda *_: given)
+
+
+def test_a_function_that_has_to_be_waited_for_is_refused_at_the_start() -> None:
+    async def later(tree: Object, from_version: str, to_version: str) -> Object:
+        return tree
+
+    with pytest.raises(TypeError, match=r"the conversion of widgets\.example\.com must be a plain function"):
+        run(lambda _: asyncio.sleep(0), FUNCTION, function=later)  # type: ignore[arg-type]
