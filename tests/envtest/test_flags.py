@@ -6,7 +6,8 @@ from setpoint.envtest.flags import FlagError, Flags, help_text
 
 
 def test_flags_are_written_with_an_equals_sign_or_without() -> None:
-    flags = Flags.parse(["--secure-port=1234", "--bind-address", "::1", "--cert-dir=/c=d"])
+    flags = Flags.parse(["--secure-port=1234", "--bind-address", "::1", "--cert-dir=/c=d", "--audit_log_path", "-"])
+    assert flags.text("audit-log-path") == "-"
     assert flags.port("secure-port", 6443) == 1234
     assert flags.text("bind-address") == "::1"
     assert flags.text("cert-dir") == "/c=d"

@@ -190,10 +190,11 @@ def test_certificates_are_made_where_there_are_none(written: Path, tmp_path: Pat
     with apiserver(written, tmp_path, "http://127.0.0.1:1") as url:
         (tmp_path / "serving-ca.crt").write_bytes((tmp_path / "apiserver.crt").read_bytes())
         assert Client.certified(url, tmp_path, users, "admin", "system:masters").ask("GET", CONFIG_MAPS)[0] == 200
+    assert "no etcd answers at http://127.0.0.1:1" in (tmp_path / "log").read_text()
 
 
-def test_etcd_says_where_it_cannot_listen(written: Path) -> None:
-    done = _run(written / "etcd", "--listen-client-urls=https://127.0.0.1:1")
+def test_etcd_says_where_it_cannot_listen(written: Path, tmp_path: Path) -> None:
+    done = _run(written / "etcd", "--listen-client-urls=https://127.0.0.1:1", f"--data-dir={tmp_path}")
     assert done.returncode == 1
     assert done.stderr == "etcd: cannot listen at https://127.0.0.1:1: it should read http://HOST:PORT\n"
 

@@ -13,16 +13,15 @@ import sys
 _BASE = b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b"
 _HEALTH = b'{"health":"true","reason":""}'
 _RELEASE = "3.6.0"
-_PATIENCE_SECONDS = 5.0
+_PATIENCE_SECONDS = 1.0
 
 
 def main(arguments: list[str]) -> int:
     """Serves until SIGTERM or SIGINT comes. Returns the exit code."""
     flags = _flags(arguments)
     urls = flags.get("listen-client-urls") or "http://localhost:2379"
-    directory = flags.get("data-dir", "")
-    if directory:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+    directory = os.path.abspath(flags.get("data-dir") or "default.etcd")
+    os.makedirs(directory, mode=0o700, exist_ok=True)
     told, tell = socket.socketpair()
     tell.setblocking(False)
     signal.set_wakeup_fd(tell.fileno())
@@ -66,11 +65,15 @@ def _listen(url: str) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(where)
     listener.listen()
+    listener.setblocking(False)
     return listener
 
 
 def _answer(listener: socket.socket, directory: str) -> None:
-    connection, _ = listener.accept()
+    try:
+        connection, _ = listener.accept()
+    except OSError:
+        return  # who asked has gone again
     with connection:
         connection.settimeout(_PATIENCE_SECONDS)
         try:
@@ -91,8 +94,7 @@ def _answer(listener: socket.socket, directory: str) -> None:
 def _version(directory: str) -> bytes:
     import json  # who only wants to know whether we are well should not wait for it
 
-    kept = os.path.abspath(directory) if directory else ""
-    return json.dumps({"etcdserver": _RELEASE, "etcdcluster": _RELEASE, "setpoint": kept}).encode()
+    return json.dumps({"etcdserver": _RELEASE, "etcdcluster": _RELEASE, "setpoint": directory}).encode()
 
 
 if __name__ == "__main__":

@@ -98,10 +98,12 @@ class Flags:
             if not argument.startswith("-") or not argument.strip("-"):
                 raise FlagError(f"unexpected argument {argument!r}: kube-apiserver takes flags only")
             name, equals, value = argument.lstrip("-").partition("=")
+            name = name.replace("_", "-")
             if not equals:
                 is_switch = name in HONOURED and HONOURED[name].kind == "bool"
-                value = rest.pop() if rest and not is_switch and not rest[-1].startswith("-") else "true"
-            given.setdefault(name.replace("_", "-"), []).append(value)
+                follows = rest and (rest[-1] == "-" or not rest[-1].startswith("-"))
+                value = rest.pop() if follows and not is_switch else "true"
+            given.setdefault(name, []).append(value)
         return cls(given)
 
     def text(self, name: str, default: str = "") -> str:

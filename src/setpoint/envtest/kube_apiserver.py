@@ -39,8 +39,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _serve(flags: Flags, stop: asyncio.Event) -> None:
+    servers = flags.many("etcd-servers")
+    store = await store_of(servers)
+    if servers and store == "memory":
+        _say(f"no etcd answers at {', '.join(servers)}: what is written will be gone with this process")
     plane = ControlPlane(
-        await store_of(flags.many("etcd-servers")),
+        store,
         config=Config(audit=_audit(flags), overload=_overload(flags)),
         token=secrets.token_urlsafe(32),
         authentication=authentication(flags),
@@ -105,7 +109,7 @@ def _without_admission(flags: Flags) -> list[str]:
 
 
 def _service_cidr(flags: Flags) -> str:
-    first, *others = flags.many("service-cluster-ip-range", ["10.0.0.0/24"])
+    first, *others = flags.many("service-cluster-ip-range") or ["10.0.0.0/24"]
     if others:
         _say(f"Services have addresses of one family here, of {first}")
     return first

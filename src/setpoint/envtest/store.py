@@ -26,7 +26,7 @@ async def store_of(servers: list[str]) -> str:
             continue
         if "setpoint" not in found:
             return f"etcd:{server}"
-        return f"memory:{found['setpoint']}/{_FILE}" if found["setpoint"] else "memory"
+        return f"memory:{found['setpoint']}/{_FILE}"
     return "memory"
 
 
