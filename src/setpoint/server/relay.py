@@ -6,7 +6,8 @@ until it has caught up, and boards again. So no rider ever waits for another, an
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from itertools import groupby
 from typing import Protocol, TypeAlias
 
 from setpoint.objects.errors import APIError
@@ -16,6 +17,23 @@ Prepare: TypeAlias = Callable[[Sequence[Event]], Awaitable[object]]
 
 # How many riders are told before others may run.
 _TURN = 250
+
+
+async def prepared(prepare: Prepare, events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:
+    """The events, all at once where `prepare` returns for all of them, and what that gives is held meanwhile. Where it
+    fails they come revision by revision up to the one that it fails for."""
+    try:
+        held = await prepare(events)
+    except APIError:
+        parts = [list(part) for _, part in groupby(events, key=lambda event: event.entry.revision)]
+        if len(parts) == 1:
+            raise
+        for part in parts:
+            held = await prepare(part)
+            yield part
+    else:
+        yield events
+    del held
 
 
 class Rider(Protocol):
@@ -81,10 +99,11 @@ class Relay:
                 self._waits = True
                 events = await self._watch.next()
                 self._waits = False
-                held = None if self._prepare is None else await self._prepare(events)
-                self._last = events[-1].entry.revision
-                await self._tell(events)
-                del held
+                if self._prepare is None:
+                    await self._tell(events)
+                    continue
+                async for part in prepared(self._prepare, events):
+                    await self._tell(part)
         except (StoreError, APIError) as error:
             for rider in tuple(self._riders):
                 self.leave(rider, error)
@@ -93,6 +112,7 @@ class Relay:
 
     async def _tell(self, events: Sequence[Event]) -> None:
         # Who boards from here on has been told of them already, or it would have had to catch up.
+        self._last = events[-1].entry.revision
         for place, rider in enumerate(tuple(self._riders)):
             if place and place % _TURN == 0:
                 await asyncio.sleep(0)
@@ -114,8 +134,8 @@ class Relays:
         self._relays: dict[str, Relay] = {}
 
     def of(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> Relay:
-        """The relay of a prefix; where there is none, one that begins after a revision. It lets `prepare` return, and
-        holds on to what that gives, before it tells of events."""
+        """The relay of a prefix; where there is none, one that begins after a revision, and lets `prepare` return
+        before it tells of events."""
         found = self._relays.get(prefix)
         if found is None or found.is_over:
             for over in [place for place, relay in self._relays.items() if relay.is_over]:

@@ -1,4 +1,4 @@
-"""Converters that give back what they must not: each is told so, in the real server's words, and nothing comes of it."""
+"""Converters that give back what they must not: told in the real server's words, and nothing comes of it."""
 
 import asyncio
 import json

@@ -7,7 +7,7 @@ seconds, and whoever stops waiting for one stops nobody else.
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -31,7 +31,18 @@ BATCH_OBJECTS, BATCH_BYTES = 500, 4 << 20
 _AT_ONCE = 4
 _ANSWER_BYTES = 16 << 20
 
-_Batch = Mapping[bytes, Wanted]
+# What is asked for in one call, by what it is remembered by.
+_Batch: TypeAlias = Mapping[bytes, Wanted]
+
+
+class _Call:
+    """A call that is under way: what it asks for, and what comes of it."""
+
+    __slots__ = ("batch", "task")
+
+    def __init__(self, batch: _Batch, task: "asyncio.Task[list[Converted] | ConversionFailed]") -> None:
+        self.batch = batch
+        self.task = task
 
 
 class Shared(NamedTuple):
@@ -57,7 +68,7 @@ class WebhookConverter:
         self._review_version = review.review_version(webhook.conversion_review_versions if webhook else ())
         # A definition that has changed may mean another webhook: what the one before said does not count any more.
         self._scope = f"{crd.name}\0{crd.metadata.get('uid')}\0{crd.metadata.get('generation')}\0".encode()
-        self._under_way: dict[bytes, asyncio.Task[list[Converted] | ConversionFailed]] = {}
+        self._under_way: dict[bytes, _Call] = {}
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
         """The object in another version. Raises NotConverted, or APIError for a version that there is not."""
@@ -72,18 +83,38 @@ class WebhookConverter:
 
     async def fetch(self, wanted: Sequence[Wanted]) -> list[Converted]:
         """Has objects converted; while what comes back is held, `convert` has them at hand. Raises ConversionFailed."""
-        held, missing = self._split({key: each for each in wanted for key in (self._key(each),)})
-        others = {self._under_way[key.digest] for key in missing if key.digest in self._under_way}
-        if others:
-            await asyncio.wait(others)
-            more, missing = self._split(missing)
-            held += more
+        held, missing = self._split({self._key(each): each for each in wanted})
+        others = {key: each for key, each in missing.items() if key.digest in self._under_way}
+        calls = {self._under_way[key.digest] for key in others}
+        held += await self._ask_all({key: each for key, each in missing.items() if key not in others})
+        if calls:
+            held += await self._take_part(calls, {key.digest for key in missing})
+            more, left = self._split(others)
+            held += [*more, *await self._ask_all(left)]
+        return held
+
+    async def _take_part(self, calls: set[_Call], wanted: set[bytes]) -> list[Converted]:
+        """Waits for what others have asked for, as far as that comes to anything. What is known now is held."""
+        await asyncio.wait([call.task for call in calls])
+        held: list[Converted] = []
+        for call in calls:
+            made = call.task.result()
+            if not isinstance(made, ConversionFailed):
+                held += made
+            elif call.batch.keys() <= wanted:
+                # It was about nothing else, so it would fail again.
+                raise made
+        return held
+
+    async def _ask_all(self, missing: Mapping[Key, Wanted]) -> list[Converted]:
+        """Asks for everything, a few calls at a time."""
+        held: list[Converted] = []
         batches = list(_batches(missing))
         for start in range(0, len(batches), _AT_ONCE):
             calls = [self._begin(batch) for batch in batches[start : start + _AT_ONCE]]
-            await asyncio.wait(calls)
+            await asyncio.wait([call.task for call in calls])
             for call in calls:
-                made = call.result()
+                made = call.task.result()
                 if isinstance(made, ConversionFailed):
                     raise made
                 held += made
@@ -110,15 +141,15 @@ class WebhookConverter:
                 known.append(found)
         return known, missing
 
-    def _begin(self, batch: _Batch) -> "asyncio.Task[list[Converted] | ConversionFailed]":
+    def _begin(self, batch: _Batch) -> _Call:
         """A call, which goes on even if nobody waits for it any more."""
-        call = asyncio.ensure_future(self._ask(batch))
+        call = _Call(batch, asyncio.ensure_future(self._ask(batch)))
         self._under_way.update(dict.fromkeys(batch, call))
-        call.add_done_callback(lambda _: self._ended(batch, call))
+        call.task.add_done_callback(lambda _: self._ended(call))
         return call
 
-    def _ended(self, batch: _Batch, call: "asyncio.Task[list[Converted] | ConversionFailed]") -> None:
-        for digest in batch:
+    def _ended(self, call: _Call) -> None:
+        for digest in call.batch:
             if self._under_way.get(digest) is call:
                 del self._under_way[digest]
 

@@ -23,7 +23,7 @@ from setpoint.server.definitions import PREFIX as DEFINITIONS
 from setpoint.server.exchange import Frame, Response, Sink
 from setpoint.server.listoptions import ListOptions, list_options
 from setpoint.server.negotiate import JSON, negotiate_stream
-from setpoint.server.relay import Relay
+from setpoint.server.relay import Relay, prepared
 from setpoint.server.resource import Resource
 from setpoint.server.selectors import NAME, ObjectSelector
 from setpoint.server.watchforms import form_of
@@ -60,8 +60,6 @@ def _named(selector: fields.Selector, name: str) -> fields.Selector:
 async def _converted(resource: Resource, events: Sequence[Event], *, selects: bool) -> Held:
     """Has the objects of events converted: as they are, and as they were where a selector, or their end, asks for it.
     Raises ConversionFailed."""
-    if resource.fetch is None:
-        return ()
     items: list[Item] = []
     for entry, previous in events:
         if entry.value is not None:
@@ -214,9 +212,12 @@ class WatchStream:
                 if self._cursor is None:
                     self._cursor = store.watch(prefix, self.reached)
                 events = await self._cursor.next()
-                held = await _converted(self._resource, events, selects=self._selects)
-                self.tell(events)
-                del held
+                if self._resource.fetch is None:
+                    self.tell(events)
+                else:
+                    prepare = partial(_converted, self._resource, selects=self._selects)
+                    async for part in prepared(prepare, events):
+                        self.tell(part)
             if not self._keep_up():
                 return
             if self._pending > _BURST:
