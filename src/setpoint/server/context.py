@@ -20,6 +20,7 @@ from setpoint.server.views import View, Views
 from setpoint.store.contract import Expect, Item, Store, Write
 
 if TYPE_CHECKING:
+    from setpoint.objects.measure import Measured
     from setpoint.server.admission.operation import Admission
     from setpoint.server.admission.webhook_client import WebhookClient
     from setpoint.server.audit.record import Record
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from setpoint.server.authentication.tokens import Issuer
     from setpoint.server.authorization.authorizer import Authorizer
     from setpoint.server.definitions import Definitions
-    from setpoint.server.measure import Measured
     from setpoint.server.quota.ledger import Ledger
     from setpoint.server.resource import Resource
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from setpoint.objects.errors import InternalError
+from setpoint.objects.measure import Family
 from setpoint.objects.tree import Object
 from setpoint.server.audit.policy import Decision, Policy, Stage
 from setpoint.server.audit.record import Record
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response, Sink, Stream
-from setpoint.server.measure import Family
 from setpoint.server.timeouts import is_long_running
 
 _WHOLE = (bytes, list)

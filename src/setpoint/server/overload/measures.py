@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from setpoint.server.measure import Family
+from setpoint.objects.measure import Family
 from setpoint.server.overload.gate import Gate
 
 _FLOW_CONTROL = "apiserver_flowcontrol"

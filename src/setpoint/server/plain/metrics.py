@@ -6,27 +6,24 @@ thousands of series.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from math import inf
 from typing import NamedTuple
 
 from setpoint import __version__
+from setpoint.objects.measure import CONTENT_TYPE, Family, Histogram, exposition
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response, Sink, Stream
-from setpoint.server.measure import Family, Histogram
 from setpoint.server.plain.process import process_families
 from setpoint.server.readonly import check_method
 from setpoint.server.resource import ALL_VERBS, Resource
 
-_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _MOST_TALLIES = 5000
 _VERBS = {"create": "POST", "update": "PUT"}
 _METHODS = frozenset(("get", "head", "post", "put", "patch", "delete", "options"))
 _FINISHED = (bytes, list)
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class _Series(NamedTuple):
@@ -100,27 +97,33 @@ class Metrics:
         if context.request.path.rstrip("/") != "/metrics":
             return None
         check_method(context)
-        parts = chain(*(part.families() for part in context.services.measured), process_families())
-        lines = [*self._request_lines(), *_family_lines(parts), *await _store_lines(context)]
-        return Response(200, _CONTENT_TYPE, "".join(f"{line}\n" for line in lines).encode())
+        parts = chain(
+            self._families(),
+            *(part.families() for part in context.services.measured),
+            process_families(),
+            await _store_families(context),
+        )
+        return Response(200, CONTENT_TYPE, "".join(f"{line}\n" for line in exposition(parts)).encode())
 
-    def _request_lines(self) -> Iterator[str]:
-        name = "apiserver_request_total"
-        yield from _family(name, "counter", "Requests by verb, resource and code.")
-        for tally in self._tallies.values():
-            labels = {**tally.series._asdict(), "code": str(tally.code)}
-            yield _line(name, labels, sum(tally.buckets) + tally.streams)
-        name = "apiserver_request_duration_seconds"
-        yield from _family(name, "histogram", "How long requests took that are not streams.")
+    def _families(self) -> Iterator[Family]:
+        """How the requests went."""
+        tallies = list(self._tallies.values())
+        totals = [
+            ({**tally.series._asdict(), "code": str(tally.code)}, sum(tally.buckets) + tally.streams)
+            for tally in tallies
+        ]
+        yield Family("apiserver_request_total", "counter", "Requests by verb, resource and code.", totals)
         by_series: dict[_Series, list[_Tally]] = {}
-        for tally in self._tallies.values():
+        for tally in tallies:
             by_series.setdefault(tally.series, []).append(tally)
-        for series, tallies in by_series.items():
-            yield from _histogram(name, series._asdict(), tallies)
-        name = "apiserver_longrunning_requests"
-        yield from _family(name, "gauge", "Streams that are open, such as watches.")
-        for series, count in self._open_streams.items():
-            yield _line(name, series._asdict(), count)
+        yield Family(
+            "apiserver_request_duration_seconds",
+            "histogram",
+            "How long requests took that are not streams.",
+            [(series._asdict(), _together(found)) for series, found in by_series.items()],
+        )
+        running = [(series._asdict(), count) for series, count in self._open_streams.items()]
+        yield Family("apiserver_longrunning_requests", "gauge", "Streams that are open, such as watches.", running)
 
 
 class _Counted:
@@ -152,57 +155,31 @@ def _series(context: Context) -> _Series:
     return _Series(verb, info.group, info.version, info.resource, subresource, scope)
 
 
-def _family_lines(families: Iterable[Family]) -> Iterator[str]:
-    """What the parts of the server, and its process, say of themselves."""
-    for name, kind, text, samples in families:
-        yield from _family(name, kind, text)
-        for labels, value in samples:
-            if isinstance(value, Histogram):
-                yield from _histogram_lines(name, labels, value)
-            else:
-                yield _line(name, labels, value)
-
-
-async def _store_lines(context: Context) -> list[str]:
+async def _store_families(context: Context) -> list[Family]:
     """What the store says of itself."""
     store = context.services.store
     stored: dict[str, Resource] = {}
     for resource in context.registry:
         if "watch" in resource.verbs:
             stored.setdefault(resource.storage.prefix, resource)
-    lines = list(_family("apiserver_storage_objects", "gauge", "Stored objects by resource."))
-    for prefix, resource in stored.items():
-        labels = {"group": resource.group, "resource": resource.resource}
-        lines.append(_line("apiserver_storage_objects", labels, await store.count(prefix)))
-    lines += _family("setpoint_store_revision", "gauge", "The revision of the last change.")
-    lines.append(_line("setpoint_store_revision", {}, await store.revision()))
-    lines += _family("setpoint_store_oldest_revision", "gauge", "The oldest revision that can still be read.")
-    lines.append(_line("setpoint_store_oldest_revision", {}, await store.oldest()))
-    lines += _family("kubernetes_build_info", "gauge", "Which Kubernetes this server behaves like.")
+    objects = [
+        ({"group": resource.group, "resource": resource.resource}, await store.count(prefix))
+        for prefix, resource in stored.items()
+    ]
+    revision, oldest = await store.revision(), await store.oldest()
     version = {"git_version": RELEASE, "setpoint_version": __version__}
-    return [*lines, _line("kubernetes_build_info", version, 1)]
+    return [
+        Family("apiserver_storage_objects", "gauge", "Stored objects by resource.", objects),
+        Family("setpoint_store_revision", "gauge", "The revision of the last change.", [({}, revision)]),
+        Family(
+            "setpoint_store_oldest_revision", "gauge", "The oldest revision that can still be read.", [({}, oldest)]
+        ),
+        Family("kubernetes_build_info", "gauge", "Which Kubernetes this server behaves like.", [(version, 1)]),
+    ]
 
 
-def _family(name: str, kind: str, text: str) -> Iterable[str]:
-    return (f"# HELP {name} {text}", f"# TYPE {name} {kind}")
-
-
-def _histogram(name: str, labels: Mapping[str, str], tallies: Sequence[_Tally]) -> Iterator[str]:
+def _together(tallies: Sequence[_Tally]) -> Histogram:
     together = Histogram(_BUCKETS)
     together.buckets = [sum(found) for found in zip(*(tally.buckets for tally in tallies), strict=True)]
     together.sum = sum(tally.seconds for tally in tallies)
-    return _histogram_lines(name, labels, together)
-
-
-def _histogram_lines(name: str, labels: Mapping[str, str], histogram: Histogram) -> Iterator[str]:
-    count = 0
-    for bound, found in zip((*histogram.bounds, inf), histogram.buckets, strict=True):
-        count += found
-        yield _line(f"{name}_bucket", {**labels, "le": "+Inf" if bound == inf else f"{bound:g}"}, count)
-    yield _line(f"{name}_sum", labels, histogram.sum)
-    yield _line(f"{name}_count", labels, count)
-
-
-def _line(name: str, labels: Mapping[str, str], value: float) -> str:
-    shown = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
-    return f"{name}{{{shown}}} {value}" if shown else f"{name} {value}"
+    return together

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from setpoint.server.measure import Family
+from setpoint.objects.measure import Family
 
 _PROC = Path("/proc")
 
