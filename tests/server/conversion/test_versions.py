@@ -4,10 +4,12 @@ import pytest
 from tests.server.conversion.widgets import FUNCTION, V1, V2, WEBHOOK, Widgets, at, created, run, widget
 from tests.server.read.reader import PARTIAL_LIST, TABLE
 
+from setpoint.objects.tree import Object
+
 EITHER = pytest.mark.parametrize("by", [WEBHOOK, FUNCTION])
 BOTH_STORED = pytest.mark.parametrize("storage", ["v1", "v2"])
 INITIAL = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
-BOTH = {"v1": {"size": 3, "colour": "red"}, "v2": {"replicas": 3, "look": {"colour": "red"}}}
+BOTH: dict[str, Object] = {"v1": {"size": 3, "colour": "red"}, "v2": {"replicas": 3, "look": {"colour": "red"}}}
 
 
 @EITHER
@@ -29,7 +31,7 @@ def test_what_is_created_in_one_version_is_read_in_both_and_stored_in_one(by: st
 
 @EITHER
 def test_a_converter_may_change_annotations_and_nothing_else_of_the_metadata(by: str) -> None:
-    def meddling(tree: dict, from_version: str, to_version: str) -> dict:  # type: ignore[type-arg]
+    def meddling(tree: Object, from_version: str, to_version: str) -> Object:
         metadata = {**tree["metadata"], "generation": 77, "finalizers": ["a/b"], "labels": {"to": to_version[-2:]}}
         return {**tree, "apiVersion": to_version, "metadata": metadata}
 
