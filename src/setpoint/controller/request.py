@@ -1,7 +1,10 @@
 """What a reconcile is asked, why, and what it answers."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from setpoint.cache.informer import Change
+from setpoint.client.kinds import tree_of
+from setpoint.controller.difference import changed_paths
 from setpoint.objects.gvk import GroupVersionKind
 
 
@@ -23,18 +26,63 @@ class Request(NamedTuple):
         return self.key
 
 
-class Trigger(NamedTuple):
-    """One reason to reconcile: what happened to which object. A request gathers them until its turn comes."""
+class Trigger:
+    """One reason to reconcile: what happened to which object. A request gathers them until its turn comes.
 
-    event: str  # created, updated, deleted, resync, initial, timer, retry, requeue, requested
-    source: str = ""  # the name of the source that told of it
-    kind: GroupVersionKind | None = None
-    object: str = ""  # `namespace/name` of the object that changed; empty for what is no object
-    resource_version: str = ""
-    # The paths that differ, for an update: the first few of them.
-    fields: tuple[str, ...] = ()
-    # What the write of that version says it came from, where the server tells.
-    cause: str = ""
+    `fields` are the paths that an update changed, the first few of them. They are found when somebody asks: most never
+    do.
+    """
+
+    __slots__ = ("_change", "_fields", "event", "kind", "object", "resource_version", "source")
+
+    def __init__(
+        self,
+        event: str,
+        source: str = "",
+        kind: GroupVersionKind | None = None,
+        object: str = "",  # noqa: A002 - what it is
+        resource_version: str = "",
+        change: Change[Any] | None = None,
+    ) -> None:
+        # created, updated, deleted, resync, initial, tracked, timer, retry, requeue, requested
+        self.event = event
+        # The name of the source that told of it.
+        self.source = source
+        self.kind = kind
+        # `namespace/name` of the object that changed; empty for what is no object.
+        self.object = object
+        self.resource_version = resource_version
+        self._change = change
+        self._fields: tuple[str, ...] | None = None
+
+    @property
+    def previous_version(self) -> str:
+        """The version before that change, where there was one that we saw."""
+        change = self._change
+        return change.old.meta.resource_version if change is not None and change.old is not None else ""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The paths that differ, for an update."""
+        if self._fields is None:
+            change = self._change
+            if change is None or change.old is None or change.new is None or change.old is change.new:
+                self._fields = ()
+            else:
+                self._fields = changed_paths(tree_of(change.old.object), tree_of(change.new.object))
+        return self._fields
+
+    def _key(self) -> tuple[object, ...]:
+        return self.event, self.source, self.kind, self.object, self.resource_version
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trigger) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.event, self.object, self.resource_version))
+
+    def __repr__(self) -> str:
+        return f"Trigger({self})"
 
     def __str__(self) -> str:
         what = f"{self.kind.kind} {self.object} {self.event}" if self.kind else f"{self.event} {self.object}".strip()

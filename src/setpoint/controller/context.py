@@ -1,0 +1,189 @@
+"""What a reconcile is given: its client, its logger, its time, and why it runs."""
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import KindRef, tree_of
+from setpoint.client.patches import Patch, merge
+from setpoint.controller.reading import ReconcileClient
+from setpoint.controller.request import Request, Trigger
+from setpoint.controller.run import Run, Write
+from setpoint.controller.status import Status
+from setpoint.controller.tracking import Look
+from setpoint.objects import meta
+from setpoint.objects.clock import Clock
+from setpoint.objects.errors import NotFound
+from setpoint.objects.provenance import Cause
+from setpoint.objects.tree import Object
+
+if TYPE_CHECKING:
+    from setpoint.controller.controller import Controller
+
+
+class Context:
+    """One reconcile."""
+
+    def __init__(self, controller: "Controller", run: Run, deadline: float | None) -> None:
+        self._controller = controller
+        self.run = run
+        self.request: Request = run.request
+        # When it has to be over, in the clock's monotonic seconds; None: never.
+        self.deadline = deadline
+        self.looks: set[Look] = set()
+        self._clients: dict[str, ReconcileClient] = {}
+
+    @property
+    def id(self) -> str:
+        """The id of this reconcile, as logs and the causes of its writes have it."""
+        return self.run.id
+
+    @property
+    def why(self) -> tuple[Trigger, ...]:
+        """The reasons why it runs."""
+        return self.run.why
+
+    @property
+    def attempt(self) -> int:
+        """How often it was tried since it last succeeded; 0 the first time."""
+        return self.run.attempt
+
+    @property
+    def clock(self) -> Clock:
+        return self._controller.clock
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it may still take."""
+        return None if self.deadline is None else max(self.deadline - self.clock.monotonic(), 0.0)
+
+    @cached_property
+    def cause(self) -> Cause:
+        """What every write of this reconcile says that it comes from."""
+        return Cause.reconcile(self._controller.name, self.request.key, self.run.id)
+
+    @cached_property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger that says with each line which controller, request and reconcile it is about."""
+        about = {"controller": self._controller.name, "key": self.request.key, "reconcile_id": self.run.id}
+        return _Log(logging.getLogger(f"setpoint.controller.{self._controller.name}"), about)
+
+    @property
+    def recorder(self) -> Any:
+        """Records events, where the manager has something that does; else None."""
+        return self._controller.recorder
+
+    # Reading and writing
+
+    @cached_property
+    def client(self) -> ReconcileClient:
+        """Reads from the cache, writes to the server; on the cluster that the request is for."""
+        return self.cluster(self.request.cluster)
+
+    @cached_property
+    def api(self) -> Client:
+        """Reads and writes at the server, without the cache."""
+        return self._controller.cache(self.request.cluster).client.with_options(cause=self.cause)
+
+    def cluster(self, name: str) -> ReconcileClient:
+        """The same as `client`, for another cluster of the controller. Raises LookupError."""
+        found = self._clients.get(name)
+        if found is None:
+            found = self._clients[name] = self._controller.client_for(self, name)
+        return found
+
+    async def object(self) -> Any:
+        """The object to reconcile, as the cache has it; None if it is gone. It cannot be changed: `obj.edit()`."""
+        try:
+            return await self.client.get(self._primary, self.request.name, self.request.namespace)
+        except NotFound:
+            return None
+
+    @property
+    def _primary(self) -> KindRef:
+        if self._controller.primary is None:
+            raise LookupError(f"{self._controller.name} is for no kind: read what it needs with ctx.client")
+        return self._controller.primary
+
+    # Status and finalizers
+
+    async def load_status(self) -> Status:
+        """Has `status` at hand. Raises NotFound where the object is gone."""
+        if "status" not in self.__dict__:
+            found = await self.client.get(self._primary, self.request.name, self.request.namespace)
+            self.__dict__["status"] = Status(tree_of(found), self.clock)
+        status: Status = self.__dict__["status"]
+        return status
+
+    @cached_property
+    def status(self) -> Status:
+        """The status to report, which is written once when the reconcile has ended, if it changed."""
+        held = self._controller.primary_object(self.request)
+        if held is None:
+            raise LookupError(f"{self.request} is gone, or not in the cache yet: use `await ctx.load_status()`")
+        return Status(tree_of(held), self.clock)
+
+    async def finalize(self, finalizer: str, clean_up: Callable[[], Awaitable[None]]) -> bool:
+        """Keeps the object from going before it was cleaned up after.
+
+        While the object lives it is given the finalizer, and False is returned. Once it is to be deleted, `clean_up`
+        runs, the finalizer is taken away, and True is returned: there is nothing left to do. What `clean_up` raises
+        leaves the finalizer where it is, and the reconcile is tried again.
+        """
+        found = await self.object()
+        if found is None:
+            return True
+        tree = tree_of(found)
+        present = finalizer in meta.finalizers(tree)
+        if not meta.is_being_deleted(tree):
+            if not present:
+                await self._put_finalizers(tree, [*meta.finalizers(tree), finalizer])
+            return False
+        if present:
+            await clean_up()
+            await self._put_finalizers(tree, [item for item in meta.finalizers(tree) if item != finalizer])
+        return True
+
+    async def _put_finalizers(self, tree: Object, finalizers: list[str]) -> None:
+        """Writes the list of finalizers, if the object is still the one that was read."""
+        change = {"metadata": {"resourceVersion": meta.resource_version(tree), "finalizers": finalizers or None}}
+        try:
+            await self.client.patch(self._primary, merge(change), self.request.name, self.request.namespace)
+        except NotFound:
+            if finalizers:
+                raise
+
+    # What the status is written with.
+
+    async def patch_status(self, patch: Patch) -> Object:
+        found = await self.client.patch(
+            self._primary, patch, self.request.name, self.request.namespace, subresource="status"
+        )
+        return tree_of(found)
+
+    async def live(self) -> Object:
+        return tree_of(await self.api.get(self._primary, self.request.name, self.request.namespace))
+
+    # What the client tells.
+
+    def looked(self, look: Look) -> None:
+        if look not in self.looks:
+            self.looks.add(look)
+            self._controller.lookups.add(self.request, look)
+
+    def wrote(self, write: Write) -> None:
+        self.run.writes.append(write)
+
+    def undeclared(self, kind: KindRef) -> None:
+        self._controller.undeclared(kind)
+
+
+class _Log(logging.LoggerAdapter[logging.Logger]):
+    """Puts the controller, the key and the id before each line, and beside it for handlers that write fields."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        about = dict(self.extra or {})
+        kwargs["extra"] = {**about, **(kwargs.get("extra") or {})}
+        return f"{about['controller']} {about['key']} [{str(about['reconcile_id'])[:8]}] {msg}", kwargs

@@ -1,0 +1,489 @@
+"""The controller: hears of changes, and has each object that they concern reconciled until that ends well.
+
+    controller = Controller("website", reconcile, kind=Website, owns=["v1/ConfigMap"])
+    await controller.run(cache)
+
+Sources tell of changes, a queue gathers what they mean, workers take one request after the other and call `reconcile`
+with a `Context`. What it raises is contained: the request is tried again, ever more slowly. A request is never
+reconciled twice at once.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from setpoint.cache.cache import Cache, NotCached
+from setpoint.cache.informer import Change
+from setpoint.client.kinds import KindRef, kind_of
+from setpoint.controller.context import Context
+from setpoint.controller.expectations import Expectations
+from setpoint.controller.options import PAUSED, Observer, Options, Reconcile, Settings
+from setpoint.controller.pace import HotLoop, Pace
+from setpoint.controller.predicate import annotations_of
+from setpoint.controller.queue import Item, Queue, ShutDown
+from setpoint.controller.queue import Observer as QueueObserver
+from setpoint.controller.ratelimit import Exponential
+from setpoint.controller.reading import Applied, ReconcileClient
+from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
+from setpoint.controller.run import (
+    CANCELLED,
+    CONFLICT,
+    ERROR,
+    REQUEUE,
+    REQUEUE_AFTER,
+    SUCCESS,
+    TERMINAL,
+    TIMEOUT,
+    Run,
+)
+from setpoint.controller.source import Attached, Source
+from setpoint.controller.tracking import Lookups
+from setpoint.controller.watch import Owned, Watch, for_nobody
+from setpoint.controller.watchdog import Watchdog, Watched
+from setpoint.objects.clock import Clock, SystemClock, timeout
+from setpoint.objects.errors import Conflict
+from setpoint.objects.ids import Ids, SystemIds
+
+# How long the end of a controller waits for its reconciles, as in controller-runtime.
+GRACEFUL_SECONDS = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class NotSynced(TimeoutError):  # noqa: N818 - says what is
+    """The sources of a controller have not told everything in time. The text says which, and why."""
+
+
+class Controller:
+    """Reconciles. `run` does all of it; `start`, `work` and `stop` are for who wants to choose the moments."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        observer: Observer | None = None,
+        queue_observer: QueueObserver | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        if not name:
+            raise ValueError("a controller needs a name")
+        self.name = name
+        self.options = Options(**settings)
+        self.reconcile = reconcile
+        self.observer = observer
+        self.queue_observer = queue_observer
+        self.recorder: Any = None
+        self._given_clock = clock
+        self.clock: Clock = clock or SystemClock()
+        self.ids: Ids = ids or SystemIds()
+        self.initial_priority = self.options.initial_priority
+        watch = self._primary_watch()
+        self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
+        # The last reconciles, the newest at the end.
+        self.runs: deque[Run] = deque(maxlen=self.options.keep_runs)
+        self._caches: dict[str, Cache] = {}
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        """What a controller knows when it begins: nothing."""
+        options = self.options
+        limiter = options.limiter() if options.limiter is not None else Exponential()
+        self.queue: Queue[Request] = Queue(clock=self.clock, limiter=limiter, observer=self.queue_observer)
+        self.lookups = Lookups()
+        self._expectations: dict[str, Expectations] = {}
+        self._applied = Applied()
+        self._pace = Pace(self.clock, options.min_interval)
+        self._watchdog = Watchdog(self.clock, options.timeout)
+        self._attached: dict[Source, Attached] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._paused: asyncio.Event | None = None
+        self._left_alone: set[Request] = set()
+        self._warned: set[KindRef] = set()
+        # The kind drops `observedGeneration`: it is not sent again.
+        self._observes = True
+
+    def _primary_watch(self) -> Watch | None:
+        kind = self.options.kind
+        if kind is None or isinstance(kind, Watch):
+            return kind
+        return Watch(kind, predicates=tuple(self.options.predicates), namespaces=tuple(self.options.namespaces))
+
+    @property
+    def sources(self) -> list[Source]:
+        """What it hears from by its options."""
+        found: list[Source] = []
+        namespaces = tuple(self.options.namespaces)
+        primary = self._primary_watch()
+        if primary is not None:
+            found.append(primary)
+        found += [each if isinstance(each, Watch) else Owned(each, namespaces=namespaces) for each in self.options.owns]
+        found += self.options.watches
+        known = {kind_of(source.kind) for source in found if isinstance(source, Watch)}
+        for each in self.options.reads:
+            watch = each if isinstance(each, Watch) else Watch(each, namespaces=namespaces)
+            if kind_of(watch.kind) not in known:
+                found.append(Watch(**{**watch.__dict__, "handler": for_nobody}))
+        if not found:
+            raise ValueError(f"{self.name} hears of nothing: give it a kind, or something to watch")
+        return found
+
+    # Running
+
+    async def run(self, cache: Cache, **clusters: Cache) -> None:
+        """Works until it is cancelled, and ends what is under way before it returns."""
+        await self.start(cache, clusters)
+        try:
+            self.work()
+            await asyncio.gather(*self._tasks)
+        finally:
+            await self.stop()
+
+    async def start(self, cache: Cache, clusters: Mapping[str, Cache] | None = None) -> None:
+        """Attaches its sources and waits until they have told everything; nothing is reconciled yet.
+
+        Raises NotSynced where that takes longer than `sync_timeout`.
+        """
+        if self._given_clock is None:
+            self.clock = cache.client.clock
+        self._forget_all()
+        self._caches = {"": cache, **(clusters or {})}
+        try:
+            for source in self.sources:
+                await self.watch(source)
+            await self._wait_synced()
+        except BaseException:
+            await self.stop(0)
+            raise
+
+    async def _wait_synced(self) -> None:
+        seconds = self.options.sync_timeout
+        if self.synced:
+            return
+        waiting = asyncio.gather(*(attached.wait_synced() for attached in self._attached.values()))
+        try:
+            if seconds is None:
+                await waiting
+            else:
+                async with timeout(self.clock, seconds):
+                    await waiting
+        except TimeoutError:
+            raise NotSynced(f"{self.name} cannot begin after {seconds:g} s: {'; '.join(self.troubles)}") from None
+
+    def work(self) -> None:
+        """Starts the workers."""
+        if self._tasks:
+            return
+        self._tasks = [asyncio.ensure_future(self._work()) for _ in range(self.options.concurrency)]
+        self._tasks.append(asyncio.ensure_future(self._watchdog.watch()))
+
+    async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
+        """Takes no more, waits for the reconciles that run (None: for ever), then ends them; and lets go of all."""
+        self.queue.shut_down()
+        self.queue.clear()
+        tasks, self._tasks = self._tasks, []
+        if tasks and self.queue.working() and graceful != 0:
+            try:
+                if graceful is None:
+                    await self.queue.drained()
+                else:
+                    async with timeout(self.clock, graceful):
+                        await self.queue.drained()
+            except TimeoutError:
+                _log.warning("%s: reconciles that still run after %g s are ended", self.name, graceful)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        attached, self._attached = list(self._attached.values()), {}
+        for each in attached:
+            await each.detach()
+
+    @property
+    def working(self) -> bool:
+        """Whether its workers run."""
+        return bool(self._tasks)
+
+    # Sources
+
+    async def watch(self, source: Source) -> None:
+        """Attaches a source, now or while it works."""
+        if source not in self._attached:
+            self._attached[source] = await source.attach(self)
+
+    async def unwatch(self, source: Source) -> None:
+        """Lets go of a source. What it has told is still worked on."""
+        attached = self._attached.pop(source, None)
+        if attached is not None:
+            await attached.detach()
+
+    @property
+    def synced(self) -> bool:
+        """Whether all sources have told everything."""
+        return all(attached.synced for attached in self._attached.values())
+
+    @property
+    def troubles(self) -> list[str]:
+        """What keeps its sources from telling, one text each."""
+        return [trouble for attached in self._attached.values() if (trouble := attached.trouble)]
+
+    def stuck(self) -> list[Watched]:
+        """Reconciles that do not end although they were told to: whoever looks after the process should know."""
+        return self._watchdog.stuck()
+
+    def hot_loops(self) -> list[HotLoop]:
+        """Requests that run in circles, and what keeps changing."""
+        return self._pace.hot_loops()
+
+    # What sources call.
+
+    def cache(self, cluster: str = "") -> Cache:
+        """The cache of a cluster. Raises LookupError."""
+        found = self._caches.get(cluster)
+        if found is None:
+            raise LookupError(f"{self.name} knows no cluster {cluster!r}; give its cache when it is started")
+        return found
+
+    def enqueue(self, request: Request, trigger: Trigger | None = None, priority: int = 0) -> None:
+        """Has a request reconciled, soon."""
+        if trigger is None:
+            trigger = Trigger("requested")
+        elif self._is_own_report(request, trigger):
+            return
+        self.queue.add_after(request, self.options.debounce, trigger, priority=priority)
+
+    def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
+        """Has every request reconciled that looked at what has changed."""
+        for request in self.lookups.who(cluster, kind.gvk, change):
+            self.enqueue(request, trigger, self.initial_priority if change.initial or change.resync else 0)
+
+    # Pausing
+
+    def pause(self, request: Request | None = None) -> None:
+        """Reconciles nothing more, or no more of one request, until `resume`. What runs is not ended."""
+        if request is not None:
+            self._left_alone.add(request)
+        elif self._paused is None:
+            self._paused = asyncio.Event()
+
+    def resume(self, request: Request | None = None) -> None:
+        """Goes on."""
+        if request is not None:
+            if request in self._left_alone:
+                self._left_alone.discard(request)
+                self.enqueue(request, Trigger("resumed"))
+        elif self._paused is not None:
+            self._paused.set()
+            self._paused = None
+
+    @property
+    def paused(self) -> bool:
+        return self._paused is not None
+
+    def _is_left_alone(self, request: Request) -> bool:
+        if request in self._left_alone:
+            return True
+        held = self._held(request)
+        return held is not None and annotations_of(held).get(PAUSED) == "true"
+
+    # Working
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                item = await self.queue.get()
+            except ShutDown:
+                return
+            while self._paused is not None:
+                await self._paused.wait()
+            await self._process(item)
+
+    async def _process(self, item: Item[Request]) -> None:
+        """Takes one request through: whatever happens, the queue gets it back."""
+        request = item.key
+        try:
+            if self._is_left_alone(request) or self._is_only_reports(item):
+                return
+            wait = self._pace.wait(request)
+            if wait > 0:
+                for reason in item.reasons or (None,):
+                    self.queue.add_after(request, wait, reason, priority=item.priority)
+                return
+            await self._reconcile(item)
+        finally:
+            self.queue.done(request)
+
+    async def _reconcile(self, item: Item[Request]) -> None:
+        clock = self.clock
+        task = asyncio.current_task()
+        assert task is not None
+        run = Run(
+            id=self.ids.uid(),
+            controller=self.name,
+            request=item.key,
+            why=tuple(reason for reason in item.reasons if isinstance(reason, Trigger)),
+            more=item.more,
+            priority=item.priority,
+            attempt=self.queue.retries(item.key),
+            waited=item.waited,
+            began=clock.now(),
+            started=clock.monotonic(),
+        )
+        ctx = Context(self, run, self._watchdog.begin(run, task))
+        if self.observer is not None:
+            self.observer.started(run)
+        result: Result | None = None
+        try:
+            result = await self.reconcile(ctx, run.request)
+            await self._report(ctx)
+            run.result = SUCCESS
+        except asyncio.CancelledError as error:
+            if not self._watchdog.end(run):
+                run.result, run.error = CANCELLED, error
+                raise
+            task.uncancel()
+            run.result, run.error = TIMEOUT, TimeoutError(f"it took more than {self.options.timeout:g} s")
+        except Exception as error:
+            run.error = error
+        finally:
+            self._watchdog.end(run)
+            run.seconds = clock.monotonic() - run.started
+            self._finish(ctx, run, result)
+
+    async def _report(self, ctx: Context) -> None:
+        """Writes the status that a reconcile has gathered."""
+        status = ctx.__dict__.get("status")
+        if status is None:
+            return
+        if self._observes:
+            status.observe()
+        self._observes = await status.write(ctx) and self._observes
+
+    def _finish(self, ctx: Context, run: Run, result: Result | None) -> None:
+        """Decides when a request runs next, and remembers what was."""
+        request, queue = run.request, self.queue
+        self._conclude(run, result)
+        ok = run.error is None
+        self.lookups.settle(request, ctx.looks, complete=ok)
+        held = self._held(request)
+        hot = self._pace.ran(run, held.meta.generation if held is not None else 0)
+        if hot is not None:
+            self._warn_of(hot)
+        if ok and held is None and self.primary is not None and request not in queue:
+            self._forget(request)
+        self.runs.append(run)
+        if self.observer is not None:
+            self.observer.finished(run)
+
+    def _conclude(self, run: Run, result: Result | None) -> None:
+        request, queue, error, priority = run.request, self.queue, run.error, run.priority
+        if isinstance(error, Requeue):
+            run.error, run.result = None, REQUEUE
+            if error.after is None:
+                queue.add_rate_limited(request, Trigger("retry", object=str(error)), priority=priority)
+                return
+            result = Result(requeue_after=error.after)
+        if run.error is None:
+            queue.forget(request)
+            if result is not None and result.requeue_after is not None:
+                run.result, run.requeue_after = REQUEUE_AFTER, result.requeue_after
+                chosen = priority if result.priority is None else result.priority
+                queue.add_after(request, result.requeue_after, Trigger("requeue"), priority=chosen)
+        elif run.result == CANCELLED:
+            return
+        elif isinstance(error, TerminalError):
+            run.result = TERMINAL
+            queue.forget(request)
+            _log.error("%s %s: %s; it waits for the next change", self.name, request, error, exc_info=error)
+        else:
+            self._retry(run, error)
+
+    def _retry(self, run: Run, error: BaseException | None) -> None:
+        seconds = self.queue.add_rate_limited(run.request, Trigger("retry"), priority=run.priority)
+        if isinstance(error, Conflict):
+            # Somebody else was faster: nothing is wrong, the next attempt sees what they wrote.
+            run.result = CONFLICT
+            _log.debug("%s %s: %s; again in %.3g s", self.name, run.request, error, seconds)
+            return
+        run.result = run.result or ERROR
+        trace = error if run.result == ERROR else None
+        _log.error("%s %s: %s; again in %.3g s", self.name, run.request, _text(error), seconds, exc_info=trace)
+
+    def _warn_of(self, hot: HotLoop) -> None:
+        _log.warning("%s: %s; it is slowed down", self.name, hot)
+
+    def _forget(self, request: Request) -> None:
+        """The object is gone, and its reconcile has seen that."""
+        self._pace.forget(request)
+        self.lookups.forget(request)
+        self._left_alone.discard(request)
+        for expectations in self._expectations.values():
+            expectations.forget(request)
+
+    # What contexts call.
+
+    def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
+        """The client of a reconcile for a cluster."""
+        cache = self.cache(cluster)
+        manager = self.options.field_manager or cache.client.options.field_manager or self.name
+        return ReconcileClient(
+            cache.client,
+            cache.client.options._replace(cause=ctx.cause, field_manager=manager),
+            cache=cache,
+            expectations=self._expectations.setdefault(cluster, Expectations()),
+            applied=self._applied,
+            reader=ctx,
+            primary=self.primary.gvk if self.primary is not None and cluster == ctx.request.cluster else None,
+            cluster=cluster,
+        )
+
+    def primary_object(self, request: Request) -> Any:
+        """The object of a request, as the cache has it; None where it has none."""
+        held = self._held(request)
+        return None if held is None else held.object
+
+    def undeclared(self, kind: KindRef) -> None:
+        """Says once that a kind is read from the server each time."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            _log.info(
+                "%s reads %s from the server each time, and does not hear of its changes: add it to `reads`",
+                self.name,
+                kind,
+            )
+
+    # Inside
+
+    def _held(self, request: Request) -> Any:
+        """The object of a request as the cache holds it."""
+        cache = self._caches.get(request.cluster)
+        if self.primary is None or cache is None:
+            return None
+        try:
+            informer = cache.informer(self.primary, request.namespace)
+        except NotCached:
+            found = [each for each in cache.informers if each.scope.kind == self.primary]
+            if not found:
+                return None
+            informer = found[0]
+        return informer.store.get(f"{request.namespace}/{request.name}" if request.namespace else request.name)
+
+    def _is_own_report(self, request: Request, trigger: Trigger) -> bool:
+        """Whether all that happened is that we wrote the status of the object."""
+        if self.options.own_status_triggers or self.primary is None or trigger.kind != self.primary.gvk:
+            return False
+        expectations = self._expectations.get(request.cluster)
+        return expectations is not None and expectations.take_report(trigger)
+
+    def _is_only_reports(self, item: Item[Request]) -> bool:
+        """The same for what was queued before we knew that the write was ours."""
+        if not item.reasons or item.more:
+            return False
+        return all(isinstance(why, Trigger) and self._is_own_report(item.key, why) for why in item.reasons)
+
+
+def _text(error: BaseException | None) -> str:
+    return f"{type(error).__name__}: {error}" if error is not None else "it failed"

@@ -1,0 +1,109 @@
+"""The pace of a controller: not too soon after the last time, and slower for what runs in circles.
+
+A reconcile that writes, and is brought back by what it wrote, and writes again, runs for ever: a hot loop. When a
+request was reconciled many times within some seconds, each time wrote something, and its spec was the same, the field
+that kept changing is named, and the request has to wait before each further reconcile, longer each time, until it has
+been quiet for a while.
+"""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from setpoint.controller.request import Request, Trigger
+from setpoint.controller.run import Run
+from setpoint.objects.clock import Clock
+
+# So many reconciles that wrote, in so many seconds, are a hot loop.
+HOT_RUNS, HOT_SECONDS = 10, 10.0
+# How long a hot request waits first, at most, and after how long without writing it is forgiven.
+FIRST_SECONDS, LIMIT_SECONDS, QUIET_SECONDS = 1.0, 60.0, 120.0
+
+
+@dataclass(slots=True)
+class HotLoop:
+    """A request that runs in circles."""
+
+    request: Request
+    # The paths that kept changing, the most frequent first, and how many reconciles there were.
+    fields: tuple[str, ...]
+    runs: int
+    # How long it has to wait between two reconciles by now.
+    seconds: float = FIRST_SECONDS
+
+    def __str__(self) -> str:
+        what = f"it keeps changing {', '.join(self.fields)}" if self.fields else "nothing of the object changed"
+        return f"{self.request} is reconciled in circles ({self.runs} times in {HOT_SECONDS:g} s): {what}"
+
+
+@dataclass(slots=True)
+class _Recent:
+    started: float = 0.0
+    not_before: float = 0.0
+    generation: int = 0
+    # When reconciles that wrote began, and why. Of the first nothing is kept: most stay alone.
+    writing: deque[tuple[float, tuple[Trigger, ...]]] = field(default_factory=lambda: deque(maxlen=HOT_RUNS))
+    hot: HotLoop | None = None
+
+
+class Pace:
+    """When each request may run next."""
+
+    def __init__(self, clock: Clock, min_interval: float) -> None:
+        self._clock = clock
+        self._min_interval = min_interval
+        self._recent: dict[Request, _Recent] = {}
+
+    def wait(self, request: Request) -> float:
+        """The seconds that a request should still wait; 0: it may run."""
+        recent = self._recent.get(request)
+        if recent is None:
+            return 0.0
+        return max(recent.not_before - self._clock.monotonic(), 0.0)
+
+    def ran(self, run: Run, generation: int) -> HotLoop | None:
+        """A reconcile has ended. Returns the hot loop that it turns out to be in, when it is noticed."""
+        if not run.wrote and not self._min_interval:
+            if run.request in self._recent:
+                self._calm(run.request)
+            return None
+        recent = self._recent.setdefault(run.request, _Recent())
+        recent.not_before = run.started + self._min_interval
+        if not run.wrote:
+            return None
+        if recent.generation != generation:
+            recent.generation, recent.hot = generation, None
+            recent.writing.clear()
+        writing = recent.writing
+        if writing and run.started - writing[-1][0] > HOT_SECONDS:
+            writing.clear()
+        writing.append((run.started, run.why if writing else ()))
+        return self._look(run, recent)
+
+    def hot_loops(self) -> list[HotLoop]:
+        """The requests that run in circles."""
+        return [recent.hot for recent in self._recent.values() if recent.hot is not None]
+
+    def forget(self, request: Request) -> None:
+        """The object of a request is gone."""
+        self._recent.pop(request, None)
+
+    def _look(self, run: Run, recent: _Recent) -> HotLoop | None:
+        hot = recent.hot
+        if hot is not None:
+            hot.seconds = min(hot.seconds * 2, LIMIT_SECONDS)
+            recent.not_before = max(recent.not_before, run.started + hot.seconds)
+            return None
+        writing = recent.writing
+        if len(writing) < HOT_RUNS or run.started - writing[0][0] > HOT_SECONDS:
+            return None
+        updates = (trigger for _, why in writing for trigger in why if trigger.event == "updated")
+        counted = Counter(path for trigger in updates for path in trigger.fields)
+        recent.hot = HotLoop(run.request, tuple(path for path, _ in counted.most_common(3)), len(writing))
+        recent.not_before = max(recent.not_before, run.started + recent.hot.seconds)
+        return recent.hot
+
+    def _calm(self, request: Request) -> None:
+        """A reconcile wrote nothing: what ran in circles has stopped, or rests."""
+        recent = self._recent[request]
+        if recent.hot is None or self._clock.monotonic() - recent.writing[-1][0] > QUIET_SECONDS:
+            del self._recent[request]

@@ -1,0 +1,64 @@
+"""What is kept of each reconcile: why it ran, what it wrote, how it ended and how long it took. A controller keeps the
+last few hundred; `why`, the debug page and the hot-loop detector read them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from setpoint.controller.request import Request, Trigger
+from setpoint.objects.gvk import GroupVersionKind
+
+# How a reconcile ends; the first four are the words of controller-runtime's metrics.
+SUCCESS, ERROR, REQUEUE, REQUEUE_AFTER = "success", "error", "requeue", "requeue_after"
+TERMINAL, TIMEOUT, CONFLICT, CANCELLED = "terminal", "timeout", "conflict", "cancelled"
+
+
+class Write(NamedTuple):
+    """One request that changes something."""
+
+    verb: str  # create, update, patch, apply, delete, deletecollection
+    kind: GroupVersionKind
+    object: str
+    subresource: str = ""
+    resource_version: str = ""
+    # It would have changed nothing, and was not sent.
+    skipped: bool = False
+
+    def __str__(self) -> str:
+        below = f"/{self.subresource}" if self.subresource else ""
+        return f"{self.verb} {self.kind.kind}{below} {self.object}{' (skipped: no change)' if self.skipped else ''}"
+
+
+@dataclass(slots=True)
+class Run:
+    """One reconcile."""
+
+    id: str
+    controller: str
+    request: Request
+    why: tuple[Trigger, ...]
+    # How many more reasons there were.
+    more: int
+    priority: int
+    # Which attempt this is since the last success: 0 is the first.
+    attempt: int
+    # Seconds it waited in the queue after it was due.
+    waited: float
+    began: datetime
+    started: float
+    seconds: float = 0.0
+    result: str = ""
+    error: BaseException | None = None
+    requeue_after: float | None = None
+    writes: list[Write] = field(default_factory=list)
+
+    @property
+    def wrote(self) -> bool:
+        """Whether it changed something."""
+        return any(not write.skipped for write in self.writes)
+
+    def __str__(self) -> str:
+        why = "; ".join(map(str, self.why)) or "no reason given"
+        did = "; ".join(map(str, self.writes)) or "wrote nothing"
+        how = f"{self.result}: {self.error}" if self.error is not None else self.result
+        return f"{self.controller} {self.request} [{self.id[:8]}] because {why} - {did} - {how} ({self.seconds:.3f} s)"

@@ -1,0 +1,317 @@
+"""The source that most controllers live on: the objects of a kind, as a cache has them.
+
+    Watch("v1/ConfigMap", mapped(who_uses_it), labels="app", predicates=[changed("data")])
+
+A kind that the server may not have (yet) is `optional`: the watch attaches when the kind appears and lets go when it
+disappears; nobody waits for it.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from setpoint.cache.held import Held
+from setpoint.cache.informer import Change, Informer, Registration
+from setpoint.cache.reflector import FAILING
+from setpoint.client.client import Client
+from setpoint.client.kinds import Kind, KindRef, kind_of
+from setpoint.client.mapper import NoMatch
+from setpoint.client.selecting import FieldsArgument, LabelsArgument
+from setpoint.client.transport import TransportError
+from setpoint.controller.handler import Handler, Owners, for_object
+from setpoint.controller.predicate import Predicate, passes
+from setpoint.controller.ratelimit import Exponential
+from setpoint.controller.request import Request, Trigger
+from setpoint.controller.source import Attached, Host
+from setpoint.objects.errors import APIError, Forbidden
+
+# How often it is asked whether a kind has appeared, as in controller-runtime.
+KIND_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+def for_nobody(held: Held[Any]) -> tuple[Request, ...]:
+    """The handler of what is only looked up: who looked is told, and nobody else."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The objects of a kind, and what a change of one means. Without a handler it means the object itself."""
+
+    kind: Kind[Any]
+    handler: Handler = for_object
+    predicates: Sequence[Predicate] = ()
+    # In which namespaces; none: in all.
+    namespaces: Sequence[str] = ()
+    labels: LabelsArgument = None
+    fields: FieldsArgument = None
+    optional: bool = False
+    cluster: str = ""
+
+    @property
+    def name(self) -> str:
+        where = ",".join(self.namespaces)
+        text = f"{kind_of(self.kind)}{' in ' + where if where else ''}"
+        return f"{self.cluster}:{text}" if self.cluster else text
+
+    async def attach(self, host: Host) -> Attached:
+        watching = _Optional(self, host) if self.optional else _Watching(self, host)
+        await watching.start()
+        return watching
+
+
+@dataclass(frozen=True)
+class Owned(Watch):
+    """The objects of a kind that belong to what the controller is for; what changes means their owner.
+
+    The owner is the one that controls the object; with `every_owner`, each of the kind.
+    """
+
+    every_owner: bool = False
+
+    async def attach(self, host: Host) -> Attached:
+        owner = host.primary
+        if owner is None:
+            raise ValueError(f"{self.name} is owned by what? Only a controller for one kind can own objects")
+        namespaced = await _is_namespaced(host.cache("").client, owner)
+        handler = Owners(owner.gvk.group_kind, namespaced, controller_only=not self.every_owner)
+        watch = Watch(
+            self.kind, handler, self.predicates, self.namespaces, self.labels, self.fields, self.optional, self.cluster
+        )
+        return await watch.attach(host)
+
+
+async def _is_namespaced(client: Client, kind: KindRef) -> bool:
+    if kind.cls is not None and kind.cls.__resource__.kind:
+        return kind.cls.__resource__.scope == "Namespaced"
+    try:
+        return (await client.resource(kind)).namespaced
+    except NoMatch:
+        return True
+
+
+class _Watching:
+    """A watch that is alive."""
+
+    def __init__(self, watch: Watch, host: Host) -> None:
+        self._watch = watch
+        self._kind = kind_of(watch.kind)
+        self._host = host
+        self._predicates = tuple(watch.predicates)
+        self._cache = host.cache(watch.cluster)
+        self._informers: list[tuple[Informer[Any], Registration]] = []
+        self._retries = _Retries(self)
+
+    @property
+    def name(self) -> str:
+        return self._watch.name
+
+    async def start(self) -> None:
+        self._acquire()
+
+    def _acquire(self) -> None:
+        watch = self._watch
+        for namespace in watch.namespaces or ("",):
+            informer = self._cache.acquire(watch.kind, namespace, labels=watch.labels, fields=watch.fields)
+            self._informers.append((informer, informer.add_handler(self._hear)))
+
+    async def _release(self) -> None:
+        informers, self._informers = self._informers, []
+        for informer, registration in informers:
+            registration.remove()
+            await self._cache.release(informer)
+
+    @property
+    def synced(self) -> bool:
+        return all(informer.synced for informer, _ in self._informers)
+
+    @property
+    def trouble(self) -> str:
+        for informer, _ in self._informers:
+            if not informer.synced or informer.state == FAILING:
+                return _trouble(informer)
+        return ""
+
+    async def wait_synced(self) -> None:
+        for informer, _ in list(self._informers):
+            await informer.wait_synced()
+
+    async def detach(self) -> None:
+        await self._retries.stop()
+        await self._release()
+
+    # Hearing
+
+    def _hear(self, change: Change[Any]) -> None:
+        if passes(self._predicates, change):
+            self._retries.deliver(change)
+
+    def requests(self, held: Held[Any]) -> Iterable[Request] | Awaitable[Iterable[Request]]:
+        return self._watch.handler(held)
+
+    def tell(self, change: Change[Any], requests: Iterable[Request]) -> None:
+        """Hands on what a change means."""
+        meta, host, cluster = change.held.meta, self._host, self._watch.cluster
+        event, priority = _event(change), 0
+        if change.initial or change.resync:
+            priority = host.initial_priority
+        trigger = Trigger(event, self.name, self._kind.gvk, meta.key, meta.resource_version, change)
+        for request in dict.fromkeys(requests):
+            host.enqueue(request._replace(cluster=cluster) if cluster else request, trigger, priority)
+        host.looked_up(self._kind, change, trigger)
+
+
+class _Optional(_Watching):
+    """A watch of a kind that comes and goes."""
+
+    def __init__(self, watch: Watch, host: Host) -> None:
+        super().__init__(watch, host)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.ensure_future(self._follow())
+
+    async def _follow(self) -> None:
+        clock = self._host.clock
+        while True:
+            present = await self._is_present()
+            if present and not self._informers:
+                _log.info("%s has appeared and is watched", self.name)
+                self._acquire()
+            elif not present and self._informers:
+                _log.info("%s has disappeared", self.name)
+                await self._release()
+            await clock.sleep(KIND_SECONDS)
+
+    async def _is_present(self) -> bool:
+        client = self._cache.client
+        for informer, _ in self._informers:
+            if informer.state == FAILING:
+                client.mapper.forget(self._kind.gvk)  # what failed may be gone: ask again
+        try:
+            await client.mapper.resource(self._kind.gvk)
+        except NoMatch:
+            return False
+        except (APIError, TransportError):
+            return bool(self._informers)  # nobody knows: leave it as it is
+        return True
+
+    @property
+    def synced(self) -> bool:
+        return True
+
+    @property
+    def trouble(self) -> str:
+        return super().trouble if self._informers else f"{self.name}: the server does not have this kind (yet)"
+
+    async def wait_synced(self) -> None:
+        """Nobody waits for it."""
+
+    async def detach(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await super().detach()
+
+
+class _Retries:
+    """Finds out what changes mean. What fails, or has to wait for something, is brought to an end on the side: an event
+    is never lost because a function failed. Of an object that changes meanwhile, the states between may be passed over.
+    """
+
+    def __init__(self, watching: _Watching) -> None:
+        self._watching = watching
+        self._limiter = Exponential()
+        self._pending: dict[str, Change[Any]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def deliver(self, change: Change[Any]) -> None:
+        key = change.held.meta.key
+        if key in self._pending:
+            self._pending[key] = Change(self._pending[key].old, change.new or change.old)
+            return
+        try:
+            found = [self._watching.requests(held) for held in _states(change)]
+        except Exception as error:
+            self._later(key, change, error)
+            return
+        if any(inspect.isawaitable(each) for each in found):
+            for each in found:
+                if inspect.iscoroutine(each):
+                    each.close()
+            self._later(key, change, None)
+            return
+        ready = cast("list[Iterable[Request]]", found)
+        self._watching.tell(change, [request for requests in ready for request in requests])
+
+    def _later(self, key: str, change: Change[Any], error: Exception | None) -> None:
+        self._pending[key] = change
+        self._tasks[key] = asyncio.ensure_future(self._try(key, error))
+
+    async def _try(self, key: str, error: Exception | None) -> None:
+        while True:
+            if error is not None:
+                seconds = self._limiter.delay(key)
+                _log.error(
+                    "what a change of %s in %s means could not be found; again in %.3g s",
+                    key,
+                    self._watching.name,
+                    seconds,
+                    exc_info=error,
+                )
+                await self._watching._host.clock.sleep(seconds)
+            change = self._pending[key]
+            try:
+                found: list[Request] = []
+                for held in _states(change):
+                    requests = self._watching.requests(held)
+                    found += await requests if inspect.isawaitable(requests) else requests
+            except Exception as failure:
+                error = failure
+                continue
+            error = None
+            self._watching.tell(change, found)
+            if self._pending[key] is change:
+                break
+        del self._pending[key], self._tasks[key]
+        self._limiter.forget(key)
+
+    async def stop(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._pending.clear()
+        self._tasks.clear()
+
+
+def _states(change: Change[Any]) -> list[Held[Any]]:
+    """What an object was and is."""
+    old, new = change.old, change.new
+    return [held for held in ((old, new) if old is not new else (new,)) if held is not None]
+
+
+def _event(change: Change[Any]) -> str:
+    if change.resync:
+        return "resync"
+    if change.old is None:
+        return "initial" if change.initial else "created"
+    return "deleted" if change.new is None else "updated"
+
+
+def _trouble(informer: Informer[Any]) -> str:
+    """Why an informer does not get on, and what would help."""
+    error, kind = informer.last_error, informer.scope.kind
+    if error is None:
+        return f"{kind}: {informer.state}"
+    if isinstance(error, Forbidden):
+        return f"{kind}: {error} - grant the verbs list and watch on it"
+    if isinstance(error, NoMatch):
+        return f"{kind}: {error}"
+    return f"{kind}: {type(error).__name__}: {error}"
