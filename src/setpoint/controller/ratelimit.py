@@ -80,10 +80,22 @@ class Bucket:
         self._time = clock.monotonic()
 
     def delay(self, key: Hashable) -> float:
-        now = self._clock.monotonic()
-        self._tokens = min(self._tokens + (now - self._time) * self._rate, self._burst) - 1
-        self._time = now
+        self._flow_in()
+        self._tokens -= 1
         return max(-self._tokens / self._rate, 0.0)
+
+    def take(self) -> bool:
+        """Takes a token if there is a whole one, for what is not to wait."""
+        self._flow_in()
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def _flow_in(self) -> None:
+        now = self._clock.monotonic()
+        self._tokens = min(self._tokens + (now - self._time) * self._rate, self._burst)
+        self._time = now
 
     def forget(self, key: Hashable) -> None:
         """A token that was taken stays taken."""
