@@ -93,7 +93,7 @@ def _count(specs: list[Any], state: str) -> int:
 
 def _end_servers(scratch: Path) -> None:
     """Ends what a suite left running: some start servers in the middle of a spec and never stop them."""
-    listed = subprocess.run(["ps", "-axo", "pid=,args="], check=True, stdout=subprocess.PIPE, text=True).stdout
+    listed = subprocess.run(["ps", "-axww", "-o", "pid=,args="], check=True, stdout=subprocess.PIPE, text=True).stdout
     for line in listed.splitlines():
         number, _, arguments = line.strip().partition(" ")
         if str(scratch) in arguments:
