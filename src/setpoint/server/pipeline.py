@@ -46,6 +46,7 @@ from setpoint.server.overload import objects as flow_control
 from setpoint.server.overload.gate import Gate
 from setpoint.server.overload.measures import GateMeasures
 from setpoint.server.overload.settings import Overload
+from setpoint.server.ownership import is_ownership, ownership
 from setpoint.server.quota.ledger import Ledger
 from setpoint.server.registry import Registry
 from setpoint.server.repeats import AtHand, Repeat
@@ -304,6 +305,8 @@ class Server:
             return _NO_PAGE
         if is_history(info):
             return await history(context)
+        if is_ownership(info):
+            return await ownership(context)
         found = _route(context.registry, info)
         if found is None:
             return _NO_PAGE
