@@ -85,7 +85,7 @@ class Context:
     @cached_property
     def api(self) -> Client:
         """Reads and writes at the server, without the cache."""
-        return self._controller.cache(self.request.cluster).client.with_options(cause=self.cause)
+        return self._controller.client(self.request.cluster).with_options(cause=self.cause)
 
     def cluster(self, name: str) -> ReconcileClient:
         """The same as `client`, for another cluster of the controller. Raises LookupError."""

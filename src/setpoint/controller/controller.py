@@ -16,12 +16,14 @@ from typing import Any, Unpack
 
 from setpoint.cache.cache import Cache, NotCached
 from setpoint.cache.informer import Change
-from setpoint.client.kinds import KindRef, kind_of
+from setpoint.client.client import Client
+from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
+from setpoint.controller.leader import Fence, fenced
 from setpoint.controller.options import PAUSED, Observer, Options, Reconcile, Settings
 from setpoint.controller.pace import HotLoop, Pace
-from setpoint.controller.predicate import annotations_of
+from setpoint.controller.predicate import Predicate, annotations_of
 from setpoint.controller.queue import Item, Queue, ShutDown
 from setpoint.controller.queue import Observer as QueueObserver
 from setpoint.controller.ratelimit import Exponential
@@ -52,6 +54,14 @@ GRACEFUL_SECONDS = 30.0
 _log = logging.getLogger(__name__)
 
 
+def _pause_changed(change: Change[Any]) -> bool:
+    states = [annotations_of(held).get(PAUSED) if held is not None else None for held in (change.old, change.new)]
+    return states[0] != states[1]
+
+
+_PAUSE_CHANGED = Predicate(_pause_changed, "paused")
+
+
 class NotSynced(TimeoutError):  # noqa: N818 - says what is
     """The sources of a controller have not told everything in time. The text says which, and why."""
 
@@ -64,6 +74,7 @@ class Controller:
         name: str,
         reconcile: Reconcile,
         *,
+        kind: Kind[Any] | Watch | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
         observer: Observer | None = None,
@@ -73,17 +84,21 @@ class Controller:
         if not name:
             raise ValueError("a controller needs a name")
         self.name = name
-        self.options = Options(**settings)
+        self.options = Options(kind=kind, **settings)
         self.reconcile = reconcile
         self.observer = observer
         self.queue_observer = queue_observer
         self.recorder: Any = None
+        # What its writes have to pass, where it works only while its manager leads.
+        self.fence: Fence | None = None
         self._given_clock = clock
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self.initial_priority = self.options.initial_priority
         watch = self._primary_watch()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
+        # What it hears from by its options; `watch` and `unwatch` add to that, and take from it, while it works.
+        self.sources = self._declared(watch)
         # The last reconciles, the newest at the end.
         self.runs: deque[Run] = deque(maxlen=self.options.keep_runs)
         self._caches: dict[str, Cache] = {}
@@ -108,26 +123,28 @@ class Controller:
         self._observes = True
 
     def _primary_watch(self) -> Watch | None:
-        kind = self.options.kind
-        if kind is None or isinstance(kind, Watch):
-            return kind
-        return Watch(kind, predicates=tuple(self.options.predicates), namespaces=tuple(self.options.namespaces))
+        kind, options = self.options.kind, self.options
+        if kind is None:
+            return None
+        watch = kind if isinstance(kind, Watch) else Watch(kind, namespaces=tuple(options.namespaces))
+        predicates = (*watch.predicates, *options.predicates)
+        if not predicates:
+            return watch
+        # Whatever counts otherwise, who is let go on must be looked at again.
+        counts = Predicate(lambda change: all(each(change) for each in predicates), "predicates")
+        return watch.with_handler(watch.handler, [counts | _PAUSE_CHANGED])
 
-    @property
-    def sources(self) -> list[Source]:
-        """What it hears from by its options."""
-        found: list[Source] = []
-        namespaces = tuple(self.options.namespaces)
-        primary = self._primary_watch()
-        if primary is not None:
-            found.append(primary)
-        found += [each if isinstance(each, Watch) else Owned(each, namespaces=namespaces) for each in self.options.owns]
-        found += self.options.watches
-        known = {kind_of(source.kind) for source in found if isinstance(source, Watch)}
-        for each in self.options.reads:
+    def _declared(self, primary: Watch | None) -> list[Source]:
+        """The sources that the options name."""
+        options, namespaces = self.options, tuple(self.options.namespaces)
+        found: list[Source] = [primary] if primary is not None else []
+        found += [each if isinstance(each, Watch) else Owned(each, namespaces=namespaces) for each in options.owns]
+        found += options.watches
+        known = {(source.cluster, kind_of(source.kind)) for source in found if isinstance(source, Watch)}
+        for each in options.reads:
             watch = each if isinstance(each, Watch) else Watch(each, namespaces=namespaces)
-            if kind_of(watch.kind) not in known:
-                found.append(Watch(**{**watch.__dict__, "handler": for_nobody}))
+            if (watch.cluster, kind_of(watch.kind)) not in known:
+                found.append(watch.with_handler(for_nobody))
         if not found:
             raise ValueError(f"{self.name} hears of nothing: give it a kind, or something to watch")
         return found
@@ -139,7 +156,7 @@ class Controller:
         await self.start(cache, clusters)
         try:
             self.work()
-            await asyncio.gather(*self._tasks)
+            await self.wait()
         finally:
             await self.stop()
 
@@ -180,6 +197,13 @@ class Controller:
             return
         self._tasks = [asyncio.ensure_future(self._work()) for _ in range(self.options.concurrency)]
         self._tasks.append(asyncio.ensure_future(self._watchdog.watch()))
+
+    async def wait(self) -> None:
+        """Returns when its workers have ended, and raises what ended one of them. Who stops waiting ends nothing."""
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            if not task.cancelled():
+                task.result()
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
         """Takes no more, waits for the reconciles that run (None: for ever), then ends them; and lets go of all."""
@@ -247,6 +271,11 @@ class Controller:
             raise LookupError(f"{self.name} knows no cluster {cluster!r}; give its cache when it is started")
         return found
 
+    def client(self, cluster: str = "") -> Client:
+        """The client of a cluster, which writes only while this controller may. Raises LookupError."""
+        client = self.cache(cluster).client
+        return client if self.fence is None else fenced(client, self.fence)
+
     def enqueue(self, request: Request, trigger: Trigger | None = None, priority: int = 0) -> None:
         """Has a request reconciled, soon."""
         if trigger is None:
@@ -293,13 +322,22 @@ class Controller:
 
     async def _work(self) -> None:
         while True:
+            while self._paused is not None:
+                await self._paused.wait()
             try:
                 item = await self.queue.get()
             except ShutDown:
                 return
-            while self._paused is not None:
-                await self._paused.wait()
-            await self._process(item)
+            if self._paused is None:
+                await self._process(item)
+            else:
+                self._give_back(item, 0.0)
+                self.queue.done(item.key)
+
+    def _give_back(self, item: Item[Request], seconds: float) -> None:
+        """Has a request come again, with all its reasons, as if it had not come."""
+        for reason in item.reasons or (None,):
+            self.queue.add_after(item.key, seconds, reason, priority=item.priority)
 
     async def _process(self, item: Item[Request]) -> None:
         """Takes one request through: whatever happens, the queue gets it back."""
@@ -309,8 +347,7 @@ class Controller:
                 return
             wait = self._pace.wait(request)
             if wait > 0:
-                for reason in item.reasons or (None,):
-                    self.queue.add_after(request, wait, reason, priority=item.priority)
+                self._give_back(item, wait)
                 return
             await self._reconcile(item)
         finally:
@@ -337,15 +374,17 @@ class Controller:
             self.observer.started(run)
         result: Result | None = None
         try:
-            result = await self.reconcile(ctx, run.request)
-            await self._report(ctx)
+            result = await self._attempt(ctx)
             run.result = SUCCESS
         except asyncio.CancelledError as error:
-            if not self._watchdog.end(run):
+            if self._watchdog.end(run):
+                task.uncancel()
+                run.result, run.error = TIMEOUT, TimeoutError(f"it took more than {self.options.timeout:g} s")
+            elif task.cancelling():
                 run.result, run.error = CANCELLED, error
                 raise
-            task.uncancel()
-            run.result, run.error = TIMEOUT, TimeoutError(f"it took more than {self.options.timeout:g} s")
+            else:  # it waited for something that was cancelled: a failure like any other
+                run.error = error
         except Exception as error:
             run.error = error
         finally:
@@ -353,12 +392,30 @@ class Controller:
             run.seconds = clock.monotonic() - run.started
             self._finish(ctx, run, result)
 
-    async def _report(self, ctx: Context) -> None:
-        """Writes the status that a reconcile has gathered."""
+    async def _attempt(self, ctx: Context) -> Result | None:
+        """Reconciles, and writes the status that was gathered, however it ended."""
+        try:
+            result = await self.reconcile(ctx, ctx.request)
+        except Requeue:
+            await self._report(ctx, final=False)
+            raise
+        except Exception:
+            try:
+                await self._report(ctx, final=False)
+            except Exception as error:
+                _log.warning("%s %s: the status of a failure was not written: %s", self.name, ctx.request, error)
+            raise
+        if result is not None and not isinstance(result, Result):
+            raise TerminalError(f"a reconcile returns a Result or None, and no {type(result).__name__}")
+        await self._report(ctx, final=True)
+        return result
+
+    async def _report(self, ctx: Context, *, final: bool) -> None:
+        """Writes the status that a reconcile has gathered. Only one that ended well has observed the object."""
         status = ctx.__dict__.get("status")
         if status is None:
             return
-        if self._observes:
+        if final and self._observes:
             status.observe()
         self._observes = await status.write(ctx) and self._observes
 
@@ -427,11 +484,11 @@ class Controller:
 
     def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
         """The client of a reconcile for a cluster."""
-        cache = self.cache(cluster)
-        manager = self.options.field_manager or cache.client.options.field_manager or self.name
+        cache, client = self.cache(cluster), self.client(cluster)
+        manager = self.options.field_manager or client.options.field_manager or self.name
         return ReconcileClient(
-            cache.client,
-            cache.client.options._replace(cause=ctx.cause, field_manager=manager),
+            client,
+            client.options._replace(cause=ctx.cause, field_manager=manager),
             cache=cache,
             expectations=self._expectations.setdefault(cluster, Expectations()),
             applied=self._applied,

@@ -12,6 +12,7 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
+from copy import copy
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -116,6 +117,13 @@ class FencedTransport:
 
     async def close(self) -> None:
         await self._transport.close()
+
+
+def fenced(client: Client, fence: Fence) -> Client:
+    """The same client, but one that writes only while its replica leads."""
+    made = copy(client)
+    made.transport = FencedTransport(client.transport, fence)
+    return made
 
 
 class Elector:
