@@ -83,4 +83,8 @@ def ref_of(obj: AnyObject) -> KindRef:
     gvk = GroupVersionKind.of(obj)
     if not gvk.kind or not gvk.version:
         raise ValueError("the object does not say its apiVersion and kind")
+    if gvk.kind == "PartialObjectMetadata":
+        raise ValueError(
+            "the object is metadata alone, and that cannot be written: patch or delete it by its kind and name"
+        )
     return KindRef(gvk)

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypedDict
+from urllib.parse import quote
 
 from setpoint.client.selecting import FieldsArgument, LabelsArgument
 from setpoint.objects.provenance import CAUSE_HEADER, Cause
+
+# What may stand in the name of a header, beside letters and digits.
+_TOKEN = "!#$&'*+-.^_`|~"
 
 
 class Impersonation(NamedTuple):
@@ -22,7 +26,7 @@ class Impersonation(NamedTuple):
         if self.uid:
             found["impersonate-uid"] = self.uid
         for name, values in self.extra.items():
-            found[f"impersonate-extra-{name}"] = tuple(values)
+            found[f"impersonate-extra-{quote(name.lower(), safe=_TOKEN)}"] = tuple(values)
         return found
 
 
@@ -36,6 +40,8 @@ class Options(NamedTuple):
     dry_run: bool = False
     impersonate: Impersonation | None = None
     cause: Cause | None = None
+    # Seconds for the whole answer of a request, and for the beginning of a stream; None: as long as it takes.
+    timeout: float | None = None
 
     def headers(self) -> dict[str, str | Sequence[str]]:
         """The headers that every request has."""
@@ -44,20 +50,27 @@ class Options(NamedTuple):
             found[CAUSE_HEADER] = self.cause.to_header()
         return found
 
-    def write_query(
-        self, *, dry_run: bool | None, field_manager: str, field_validation: str, force: bool = False
-    ) -> list[tuple[str, str]]:
+    def write_query(self, how: "WriteOptions") -> list[tuple[str, str]]:
         """The parameters of a write."""
         found = []
+        dry_run = how.get("dry_run")
         if self.dry_run if dry_run is None else dry_run:
             found.append(("dryRun", "All"))
-        if manager := field_manager or self.field_manager:
+        if manager := how.get("field_manager") or self.field_manager:
             found.append(("fieldManager", manager))
-        if validation := field_validation or self.field_validation:
+        if validation := how.get("field_validation") or self.field_validation:
             found.append(("fieldValidation", validation))
-        if force:
-            found.append(("force", "true"))
         return found
+
+
+class WriteOptions(TypedDict, total=False):
+    """How to write; what is not said here is as the client's options say."""
+
+    # The server does everything but keep it.
+    dry_run: bool | None
+    field_manager: str
+    # Of fields that the kind does not have: Ignore, Warn or Strict.
+    field_validation: str
 
 
 class ListOptions(TypedDict, total=False):
@@ -85,3 +98,6 @@ class WatchOptions(TypedDict, total=False):
     initial_events: bool
     # After how many seconds the server ends the watch by itself.
     timeout: float | None
+    # How many seconds of silence mean that nobody is there any more: the watch ends with an error. Unless told
+    # otherwise, half a minute more than `timeout`; without a timeout there is no such bound.
+    stall: float | None

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from setpoint.client.transport import Answer, Call, Transport, TransportError
+from setpoint.client.transport import Answer, TransportError
 from setpoint.objects.clock import Clock
 
 # How often a server that asks for patience is asked again, as in client-go.
@@ -12,41 +12,43 @@ _HARMLESS = frozenset(("GET", "HEAD"))
 _UNREACHABLE_SECONDS = (0.05, 0.2, 1.0)
 
 
-async def send(transport: Transport, call: Call, clock: Clock, *, retries: int = MAX_RETRIES) -> Answer:
-    """The answer to a request, after as many tries as it takes. Raises TransportError."""
-    return await with_retries(lambda: transport.send(call), call.method, clock, retries)
-
-
 async def with_retries(
-    attempt: Callable[[], Awaitable[Answer]], method: str, clock: Clock, retries: int = MAX_RETRIES
+    attempt: Callable[[], Awaitable[Answer]],
+    method: str,
+    clock: Clock,
+    *,
+    retries: int = MAX_RETRIES,
+    on_retry: Callable[[Answer | None], None] | None = None,
 ) -> Answer:
-    """The same for whatever makes an attempt.
+    """The answer to a request, after as many tries as it takes. Raises TransportError.
 
     429 says that nothing was done, and 5xx with Retry-After asks for another try: both are heeded, for every request. A
-    server that cannot be reached has done nothing either; one that may have is only asked again for a read.
+    server that cannot be reached has done nothing either; one that may have is only asked again for a read. A request
+    whose time was over is not sent again.
     """
     unreachable = iter(_UNREACHABLE_SECONDS)
+    answer: Answer | None
     while True:
         try:
             answer = await attempt()
         except TransportError as error:
-            wait = next(unreachable, None) if not error.sent or method in _HARMLESS else None
-            if wait is None:
+            may = error.passes and (not error.sent or method in _HARMLESS)
+            answer, seconds = None, next(unreachable, None) if may else None
+            if seconds is None:
                 raise
-            await clock.sleep(wait)
-            continue
-        seconds = _retry_after(answer)
-        if seconds is None or retries <= 0:
-            return answer
-        retries -= 1
+        else:
+            seconds = retry_after(answer)
+            if seconds is None or retries <= 0:
+                return answer
+            retries -= 1
+        if on_retry is not None:
+            on_retry(answer)
         await clock.sleep(seconds)
 
 
-def _retry_after(answer: Answer) -> float | None:
+def retry_after(answer: Answer) -> float | None:
     """The seconds that a server asks to wait before another try; None where it does not ask for one."""
     if answer.status != 429 and answer.status < 500:
         return None
-    try:
-        return float(answer.headers["retry-after"])
-    except (KeyError, ValueError):
-        return None
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -12,6 +12,9 @@ from urllib.parse import quote
 class TransportError(Exception):
     """There was no answer. `sent` says whether the server may have got the request, and so may have done it."""
 
+    # Whether the same request may have an answer a moment later.
+    passes = True
+
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)
         self.sent = sent
@@ -19,6 +22,17 @@ class TransportError(Exception):
 
 class NoAnswerInTime(TransportError):  # noqa: N818 - it says what happened
     """The time that the call had is over. It is not tried again: whoever gave it no more time wants to know."""
+
+    passes = False
+
+
+class CredentialsError(TransportError):
+    """There is nothing to say who asks, and so the server was not asked."""
+
+    passes = False
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, sent=False)
 
 
 class Call(NamedTuple):

@@ -39,8 +39,8 @@ _decode_event = msgspec.json.Decoder(RawEvent).decode
 _decode = msgspec.json.Decoder().decode
 
 
-async def lines(stream: Stream) -> AsyncIterator[bytes]:
-    """The lines of a stream. What follows the last line break was cut off and is no line."""
+async def lines(stream: Stream, *, with_rest: bool = False) -> AsyncIterator[bytes]:
+    """The lines of a stream. What follows the last line break was cut off and is no line, unless it is wanted too."""
     rest: list[bytes] = []
     size = 0
     async for piece in stream:
@@ -54,18 +54,20 @@ async def lines(stream: Stream) -> AsyncIterator[bytes]:
         if rest:
             rest.append(first)
             first = b"".join(rest)
-        if first.strip():
-            yield first
+        yield first
         for line in more[:-1]:
-            if line.strip():
-                yield line
+            yield line
         rest = [more[-1]] if more[-1] else []
         size = len(more[-1])
+    if rest and with_rest:
+        yield b"".join(rest)
 
 
 async def raw_events(stream: Stream) -> AsyncIterator[RawEvent]:
     """The events of a watch. An ERROR is raised as the error of the API that it is."""
     async for line in lines(stream):
+        if not line.strip():
+            continue
         try:
             event = _decode_event(line)
         except msgspec.DecodeError as error:

@@ -1,0 +1,189 @@
+"""Who asks: what a client says about itself in every request, and the certificates that it shows.
+
+Each sort is called for the headers of a request, and told which ones the server did not know (`None` the first time).
+"""
+
+import asyncio
+import os
+import ssl
+import tempfile
+from base64 import b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from setpoint.client.transport import CredentialsError
+
+# How often it is looked whether files have changed.
+_LOOK_SECONDS = 1.0
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class Fixed:
+    """Credentials that stay as they are."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
+
+    async def __call__(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+        return self._headers
+
+
+def bearer(token: str) -> Fixed:
+    """A token."""
+    return Fixed({"authorization": f"Bearer {token}"})
+
+
+def basic(user: str, password: str) -> Fixed:
+    """A user and a password."""
+    return Fixed({"authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()})
+
+
+class TokenFile:
+    """A token in a file, read anew when the file changes, as those of pods do."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: Stamp | None = None
+        self._headers: Mapping[str, str] = {}
+        self._next_look = float("-inf")
+
+    async def __call__(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+        now = asyncio.get_running_loop().time()
+        if refused is not None or now >= self._next_look:
+            self._next_look = now + _LOOK_SECONDS
+            self._look()
+        return self._headers
+
+    def _look(self) -> None:
+        stamp = _stamp(self._path)
+        if stamp == self._stamp:
+            return
+        try:
+            token = self._path.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            if self._headers:
+                return  # it is being replaced: what was there is good for a while yet
+            raise CredentialsError(f"the token cannot be read: {error}") from None
+        if not token:
+            raise CredentialsError(f"the file {self._path} holds no token")
+        self._stamp, self._headers = stamp, {"authorization": f"Bearer {token}"}
+
+
+class Pem(NamedTuple):
+    """Certificates or a key: the text itself, or the file it is in."""
+
+    text: str = ""
+    path: Path | None = None
+
+    def read(self) -> str:
+        """The text. Raises OSError."""
+        return self.text if self.path is None else self.path.read_text("ascii")
+
+    def __bool__(self) -> bool:
+        return bool(self.text) or self.path is not None
+
+
+NOTHING = Pem()
+
+
+class Trust:
+    """Which servers are trusted, and the certificate that a client shows them: makes the context of new connections.
+
+    Where they come from files, a new context is made when those change. `show` replaces the certificate.
+    """
+
+    def __init__(
+        self, *, authority: Pem = NOTHING, certificate: Pem = NOTHING, key: Pem = NOTHING, insecure: bool = False
+    ) -> None:
+        self._authority = authority
+        self._certificate = certificate
+        self._key = key
+        self._insecure = insecure
+        self._files = [pem.path for pem in (authority, certificate, key) if pem.path is not None]
+        self._stamp: Stamp = ()
+        self._context: ssl.SSLContext | None = None
+        self._next_look = float("-inf")
+
+    def __call__(self) -> ssl.SSLContext:
+        """The context that is right now. Raises CredentialsError where there is none yet, and cannot be."""
+        if self._context is None:
+            self._stamp = _stamp(*self._files)
+            try:
+                self._context = self.build()
+            except (OSError, ValueError) as error:
+                raise CredentialsError(str(error)) from None
+            return self._context
+        if self._files:
+            now = asyncio.get_running_loop().time()
+            if now >= self._next_look:
+                self._next_look = now + _LOOK_SECONDS
+                self._look()
+        return self._context
+
+    def _look(self) -> None:
+        stamp = _stamp(*self._files)
+        if stamp != self._stamp:
+            # Half of them may be replaced yet: then the next look finds them whole.
+            with suppress(OSError, ValueError):
+                self._context = self.build()
+                self._stamp = stamp
+
+    def show(self, certificate: str, key: str) -> None:
+        """Shows another certificate on connections from now on. Raises ValueError."""
+        if (certificate, key) != (self._certificate.text, self._key.text):
+            self._certificate, self._key = Pem(certificate), Pem(key)
+            self._context = self.build()
+
+    def build(self) -> ssl.SSLContext:
+        """A new context. Raises OSError for files that cannot be read, ValueError for what is no certificate or key."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        # A certificate that is itself trusted is trusted whoever signed it, as in Go.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        if self._insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif self._authority:
+            try:
+                context.load_verify_locations(cadata=self._authority.read())
+            except (ssl.SSLError, UnicodeDecodeError):
+                raise ValueError(f"{_name(self._authority, 'the authority')} holds no certificate in PEM") from None
+        else:
+            context.load_default_certs()
+        if self._certificate:
+            self._load(context, self._certificate.read(), self._key.read())
+        return context
+
+    def _load(self, context: ssl.SSLContext, certificate: str, key: str) -> None:
+        # OpenSSL takes them only from a file; ours is readable by nobody else, and gone at once.
+        descriptor, path = tempfile.mkstemp(suffix=".pem")
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(f"{certificate}\n{key}\n")
+            context.load_cert_chain(path)
+        except ssl.SSLError as error:
+            what = f"{_name(self._certificate, 'the certificate')} and {_name(self._key, 'its key')}"
+            reason = (error.reason or "no certificate and key in PEM").replace("_", " ").lower()
+            raise ValueError(f"{what} cannot be used: {reason}") from None
+        finally:
+            os.unlink(path)
+
+
+def _name(pem: Pem, what: str) -> str:
+    return what if pem.path is None else str(pem.path)
+
+
+def _stamp(*paths: Path) -> Stamp:
+    """What changes when a file is written or replaced."""
+    found: list[tuple[int, int, int] | None] = []
+    for path in paths:
+        try:
+            stat = path.stat()
+            found.append((stat.st_mtime_ns, stat.st_ino, stat.st_size))
+        except OSError:
+            found.append(None)
+    return tuple(found)

@@ -1,0 +1,295 @@
+"""Kubeconfigs: the files that say where servers are and who asks, read as kubectl reads them.
+
+Several files count as one: of two entries with one name the first counts, whole. Paths are relative to the file they
+stand in. Every mistake is told with the file, the line and the field.
+"""
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from setpoint.client import incluster
+from setpoint.client.connecting import ConfigError, Connection
+from setpoint.client.credentials import Pem, TokenFile, Trust, basic, bearer
+from setpoint.client.execplugin import ALWAYS, GROUP, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, Plugin
+from setpoint.client.http.endpoint import EndpointError, endpoint
+from setpoint.client.http.transport import Credentials
+from setpoint.client.options import Impersonation
+from setpoint.client.proxies import proxy_for
+from setpoint.client.transport import CredentialsError
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.tree import Json, Object
+from setpoint.objects.typedyaml import Mistakes, Source, path_text, read
+
+T = TypeVar("T")
+
+
+def find(*, context: str = "", environ: Mapping[str, str], clock: Clock | None = None) -> Connection:
+    """The way to the cluster that one works with, in controller-runtime's order: the files of KUBECONFIG, the cluster
+    that this runs in, `~/.kube/config`. Raises ConfigError."""
+    if not environ.get("KUBECONFIG") and incluster.is_in_cluster(environ):
+        return incluster.connection(environ)
+    return from_files(None, context=context, environ=environ, clock=clock)
+
+
+def from_files(
+    path: str | os.PathLike[str] | None, *, context: str = "", environ: Mapping[str, str], clock: Clock | None = None
+) -> Connection:
+    """The way that a context of a kubeconfig describes; of the current one, where none is named. Raises ConfigError."""
+    if path is not None:
+        return load([Path(path)]).connection(context, environ, clock or SystemClock())
+    listed = [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    paths = listed or [_home(environ) / ".kube" / "config"]
+    there = [each for each in paths if each.exists()]
+    if not there:
+        raise ConfigError(
+            f"there is no kubeconfig: {' nor '.join(map(str, paths))} is not there. Set KUBECONFIG, or give a path"
+        )
+    return load(there).connection(context, environ, clock or SystemClock())
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+
+
+class Entry:
+    """A part of a file. What is read of it is checked, and a mistake names the file, the line and the field."""
+
+    def __init__(self, source: Source, path: tuple[str | int, ...], tree: Json) -> None:
+        self._source = source
+        self._path = path
+        if not isinstance(tree, dict):
+            raise self.error("", "it should have fields")
+        self._tree: Object = tree
+
+    def error(self, name: str, why: str) -> ConfigError:
+        path = (*self._path, name) if name else self._path
+        where = f"{self._source.where(path)}: {path_text(path)}" if path else self._source.where(path)
+        return ConfigError(f"{where}: {why}")
+
+    def text(self, name: str) -> str:
+        return self._of(name, str, "a text (in quotes, where it looks like something else)", "")
+
+    def flag(self, name: str) -> bool:
+        return self._of(name, bool, "true or false", False)
+
+    def texts(self, name: str) -> list[str]:
+        found: list[str] = self._of(name, list, "a list of texts", [])
+        if not all(isinstance(each, str) for each in found):
+            raise self.error(name, "it should be a list of texts")
+        return found
+
+    def entry(self, name: str) -> "Entry | None":
+        found = self._tree.get(name)
+        return None if found is None else Entry(self._source, (*self._path, name), found)
+
+    def entries(self, name: str) -> "list[Entry]":
+        found = self._of(name, list, "a list", [])
+        return [Entry(self._source, (*self._path, name, index), each) for index, each in enumerate(found)]
+
+    def fields(self) -> Object:
+        return self._tree
+
+    def _of(self, name: str, kind: type[T], wanted: str, otherwise: T) -> T:
+        value = self._tree.get(name)
+        if value is None:
+            return otherwise
+        if not isinstance(value, kind):
+            raise self.error(name, f"it should be {wanted}")
+        return value
+
+    def data(self, name: str) -> str:
+        """A field in base64."""
+        text = self.text(name)
+        try:
+            return base64.b64decode(text, validate=True).decode("ascii") if text else ""
+        except (binascii.Error, ValueError):
+            raise self.error(name, "it should be PEM in base64") from None
+
+    def file(self, name: str) -> Path | None:
+        """A field that names a file."""
+        text = self.text(name)
+        if not text:
+            return None
+        path = self.directory / text
+        if not path.is_file():
+            raise self.error(name, f"there is no file {path}")
+        return path
+
+    @property
+    def directory(self) -> Path:
+        return Path(self._source.file).parent
+
+    def pem(self, name: str) -> Pem:
+        """Something in PEM, in the file or beside it; what is in it counts."""
+        data = self.data(f"{name}-data")
+        return Pem(data) if data else Pem(path=self.file(name))
+
+
+class Kubeconfig(NamedTuple):
+    """What some files say together."""
+
+    files: Sequence[Path]
+    clusters: Mapping[str, Entry]
+    users: Mapping[str, Entry]
+    contexts: Mapping[str, Entry]
+    current_context: str
+
+    def connection(self, context: str, environ: Mapping[str, str], clock: Clock) -> Connection:
+        """The way that a context describes. Raises ConfigError."""
+        where = ", ".join(map(str, self.files))
+        name = context or self.current_context
+        if not name:
+            raise ConfigError(
+                f"{where}: there is no current-context. Name one of: {', '.join(self.contexts) or 'none is there'}"
+            )
+        found = self.contexts.get(name)
+        if found is None:
+            raise ConfigError(f"{where}: there is no context {name!r}; there are: {', '.join(self.contexts) or 'none'}")
+        cluster = self._named(found, "cluster", self.clusters, needed=True)
+        user = self._named(found, "user", self.users)
+        assert cluster is not None
+        return _connection(cluster, user, found.text("namespace"), environ, clock)
+
+    def _named(self, context: Entry, what: str, entries: Mapping[str, Entry], *, needed: bool = False) -> Entry | None:
+        name = context.text(what)
+        if not name and not needed:
+            return None
+        if name not in entries:
+            raise context.error(what, f"there is no {what} {name!r}; there are: {', '.join(entries) or 'none'}")
+        return entries[name]
+
+
+def load(paths: Sequence[Path]) -> Kubeconfig:
+    """What files say together. Raises ConfigError."""
+    found: dict[str, dict[str, Entry]] = {"clusters": {}, "users": {}, "contexts": {}}
+    current = ""
+    for path in paths:
+        try:
+            source = read(path.read_text("utf-8"), str(path))
+        except Mistakes as mistakes:
+            raise ConfigError(str(mistakes)) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        top = Entry(source, (), {} if source.tree is None else source.tree)
+        current = current or top.text("current-context")
+        for plural, entries in found.items():
+            for each in top.entries(plural):
+                inner = each.entry(plural[:-1])
+                if inner is not None:
+                    entries.setdefault(each.text("name"), inner)
+    return Kubeconfig(tuple(paths), found["clusters"], found["users"], found["contexts"], current)
+
+
+def _connection(
+    cluster: Entry, user: Entry | None, namespace: str, environ: Mapping[str, str], clock: Clock
+) -> Connection:
+    server = cluster.text("server")
+    if not server:
+        raise cluster.error("", "server is missing: it should read https://HOST:PORT")
+    insecure, authority = cluster.flag("insecure-skip-tls-verify"), cluster.pem("certificate-authority")
+    if insecure and authority:
+        raise cluster.error(
+            "insecure-skip-tls-verify", "an authority that is not asked makes no sense: leave out one of both"
+        )
+    certificate = user.pem("client-certificate") if user is not None else Pem()
+    key = user.pem("client-key") if user is not None else Pem()
+    if user is not None and bool(certificate) != bool(key):
+        missing = "client-key" if certificate else "client-certificate"
+        raise user.error("", f"a certificate and its key go together: {missing} is missing")
+    trust = Trust(authority=authority, certificate=certificate, key=key, insecure=insecure)
+    try:
+        context = trust() if not server.startswith("http://") else None
+        where = endpoint(
+            server,
+            tls=context,
+            server_name=cluster.text("tls-server-name"),
+            proxy=cluster.text("proxy-url") or _proxy(server, environ),
+        )
+    except EndpointError as error:
+        name = "proxy-url" if "proxy" in str(error) else "server"
+        raise cluster.error(name, str(error)) from None
+    except CredentialsError as error:
+        raise (user or cluster).error("", str(error)) from None
+    credentials = None if user is None else _credentials(user, cluster, trust, environ, clock)
+    return Connection(where, credentials, trust, None if user is None else _impersonation(user), namespace)
+
+
+def _proxy(server: str, environ: Mapping[str, str]) -> str:
+    parts = urlsplit(server)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return ""
+    return proxy_for(parts.scheme, parts.hostname or "", port, environ)
+
+
+def _credentials(
+    user: Entry, cluster: Entry, trust: Trust, environ: Mapping[str, str], clock: Clock
+) -> Credentials | None:
+    token, name, password = user.text("token"), user.text("username"), user.text("password")
+    token_file, plugin = user.file("tokenFile"), user.entry("exec")
+    if (token or token_file) and name:
+        raise user.error("username", "there is a token too: leave out one of both")
+    if user.entry("auth-provider") is not None:
+        raise user.error(
+            "auth-provider", "there are no such providers any more: use exec, with the plugin that followed"
+        )
+    if token_file is not None:
+        return TokenFile(token_file)
+    if token:
+        return bearer(token)
+    if name or password:
+        return basic(name, password)
+    return None if plugin is None else ExecCredentials(_plugin(plugin, cluster), trust, clock, environ)
+
+
+def _plugin(entry: Entry, cluster: Entry) -> Plugin:
+    version, command = entry.text("apiVersion"), entry.text("command")
+    if version not in VERSIONS:
+        raise entry.error("apiVersion", f"it should be one of {', '.join(VERSIONS)}")
+    if not command:
+        raise entry.error("", "command is missing")
+    mode = entry.text("interactiveMode") or ("" if version == VERSIONS[0] else IF_AVAILABLE)
+    if mode not in (NEVER, IF_AVAILABLE, ALWAYS):
+        raise entry.error("interactiveMode", f"it should be one of {NEVER}, {IF_AVAILABLE}, {ALWAYS}")
+    env = {}
+    for each in entry.entries("env"):
+        if not each.text("name"):
+            raise each.error("", "name is missing")
+        env[each.text("name")] = each.text("value")
+    told = _cluster_info(cluster) if entry.flag("provideClusterInfo") else None
+    return Plugin(
+        version, command, entry.texts("args"), env, entry.text("installHint"), mode, told, entry.directory.absolute()
+    )
+
+
+def _cluster_info(cluster: Entry) -> Object:
+    """What a plugin is told of the cluster."""
+    authority = cluster.pem("certificate-authority")
+    told: Object = {
+        "server": cluster.text("server"),
+        "tls-server-name": cluster.text("tls-server-name"),
+        "insecure-skip-tls-verify": cluster.flag("insecure-skip-tls-verify"),
+        "certificate-authority-data": base64.b64encode(authority.read().encode()).decode() if authority else "",
+        "proxy-url": cluster.text("proxy-url"),
+    }
+    for each in cluster.entries("extensions"):
+        if each.text("name") == f"{GROUP}/exec":
+            told["config"] = each.fields().get("extension")
+    return {name: value for name, value in told.items() if value}
+
+
+def _impersonation(user: Entry) -> Impersonation | None:
+    name, groups, uid = user.text("as"), user.texts("as-groups"), user.text("as-uid")
+    extra = user.entry("as-user-extra")
+    if not name:
+        if groups or uid or extra is not None:
+            raise user.error("as", "groups, uid and extra of somebody need a name: `as` is missing")
+        return None
+    values = {} if extra is None else {key: extra.texts(key) for key in extra.fields()}
+    return Impersonation(name, groups, uid, values)

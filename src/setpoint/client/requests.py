@@ -1,0 +1,302 @@
+"""What every verb of the client is made of: a request to a resource, sent as the client's options say, and its errors.
+
+What the server refuses is raised as the error of the API that it is (`setpoint.objects.errors`); what never reached it,
+or never came back, as `TransportError`.
+"""
+
+import copy
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import msgspec
+
+from setpoint.client.discovery import APIResource
+from setpoint.client.kinds import Kind, KindRef, kind_of, ref_of, tree_of
+from setpoint.client.limit import RateLimit
+from setpoint.client.mapper import Mapper
+from setpoint.client.observe import NO_ANSWER, Observer
+from setpoint.client.options import Impersonation, Options
+from setpoint.client.retry import with_retries
+from setpoint.client.transport import Answer, Call, Refused, Socket, SocketTransport, Stream, Transport, TransportError
+from setpoint.client.warning import parse_warnings
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.errors import APIError, NotFound
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.provenance import Cause
+from setpoint.objects.status import from_status
+from setpoint.objects.tree import Object
+
+JSON = "application/json"
+_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+encode = msgspec.json.Encoder().encode
+decode = msgspec.json.Decoder().decode
+_log = logging.getLogger(__name__)
+
+Query = list[tuple[str, str]]
+
+
+class Requests:
+    """Sends requests to one API server over a transport."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        clock: Clock | None = None,
+        options: Options | None = None,
+        on_warning: Callable[[str], None] | None = None,
+        mapper: Mapper | None = None,
+        rate_limit: RateLimit | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self.transport = transport
+        self.clock = clock or SystemClock()
+        self.options = options or Options()
+        self.on_warning = on_warning or _WarnOnce()
+        self.rate_limit = rate_limit
+        self.observer = observer
+        self.mapper = mapper or Mapper(self.send)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends what is under way, and every connection."""
+        await self.transport.close()
+
+    def with_options(
+        self,
+        *,
+        namespace: str | None = None,
+        field_manager: str | None = None,
+        field_validation: str | None = None,
+        dry_run: bool | None = None,
+        impersonate: Impersonation | None = None,
+        cause: Cause | None = None,
+        timeout: float | None = None,
+    ) -> Self:
+        """The same client with other defaults. It shares the connections: close only one of them."""
+        given: dict[str, Any] = {
+            "namespace": namespace,
+            "field_manager": field_manager,
+            "field_validation": field_validation,
+            "dry_run": dry_run,
+            "impersonate": impersonate,
+            "cause": cause,
+            "timeout": timeout,
+        }
+        other = copy.copy(self)
+        other.options = self.options._replace(**{name: value for name, value in given.items() if value is not None})
+        return other
+
+    async def send(self, call: Call) -> Answer:
+        """Sends any request, and returns its answer. Raises the errors of the API, and TransportError."""
+        call = self._prepared(call)
+        attempt: Any = (
+            self._attempt if self.observer is not None or self.rate_limit is not None else self.transport.send
+        )
+        on_retry = None if self.observer is None else lambda answer: self._tell_retry(call, answer)
+        answer = await with_retries(lambda: attempt(call), call.method, self.clock, on_retry=on_retry)
+        self._hear(answer)
+        if answer.status >= 400:
+            raise error_of(answer)
+        return answer
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        timeout: float | None = None,
+    ) -> Answer:
+        """A request to any path, such as `/healthz` or what is below a proxy. Raises as `send`."""
+        return await self.send(Call(method, path, query, {"accept": "*/*", **(headers or {})}, body, timeout))
+
+    @asynccontextmanager
+    async def stream(self, call: Call) -> AsyncIterator[Stream]:
+        """Sends any request whose answer is read while it comes."""
+        call = self._prepared(call)
+        await self._take_turn(call)
+        started = self.clock.monotonic()
+        code = NO_ANSWER
+        try:
+            async with self.transport.stream(call) as stream:
+                code = str(stream.answer.status)
+                self._tell(call, code, started)
+                self._hear(stream.answer)
+                if stream.answer.status >= 400:
+                    raise error_of(stream.answer)
+                yield stream
+        except TransportError:
+            if code is NO_ANSWER:
+                self._tell(call, code, started)
+            raise
+
+    @asynccontextmanager
+    async def socket(self, call: Call, protocols: Sequence[str]) -> AsyncIterator[Socket]:
+        """Opens a WebSocket. Raises the errors of the API, and TransportError."""
+        if not isinstance(self.transport, SocketTransport):
+            raise TransportError("this way to the server has no WebSockets: connect to it over HTTP", sent=False)
+        call = self._prepared(call)
+        await self._take_turn(call)
+        try:
+            async with self.transport.socket(call, protocols) as socket:
+                yield socket
+        except Refused as refused:
+            raise error_of(refused.answer) from None
+
+    def _prepared(self, call: Call) -> Call:
+        options = self.options
+        if options.timeout is not None and call.timeout is None:
+            call = call._replace(timeout=options.timeout)
+        if options.impersonate is None and options.cause is None:
+            return call
+        return call._replace(headers={**call.headers, **options.headers()})
+
+    def _hear(self, answer: Answer) -> None:
+        if "warning" in answer.headers:
+            for text in parse_warnings(answer.headers["warning"]):
+                self.on_warning(text)
+
+    # Those who count, and the rate limit.
+
+    async def _attempt(self, call: Call) -> Answer:
+        await self._take_turn(call)
+        started = self.clock.monotonic()
+        try:
+            answer = await self.transport.send(call)
+        except TransportError:
+            self._tell(call, NO_ANSWER, started)
+            raise
+        self._tell(call, str(answer.status), started)
+        return answer
+
+    async def _take_turn(self, call: Call) -> None:
+        if self.rate_limit is not None:
+            waited = await self.rate_limit.wait()
+            if waited and self.observer is not None:
+                self.observer.limited(call.method, self.host, waited)
+
+    def _tell(self, call: Call, code: str, started: float) -> None:
+        if self.observer is not None:
+            self.observer.requested(call.method, self.host, code, self.clock.monotonic() - started)
+
+    def _tell_retry(self, call: Call, answer: Answer | None) -> None:
+        if self.observer is not None:
+            self.observer.retried(call.method, self.host, NO_ANSWER if answer is None else str(answer.status))
+
+    @property
+    def host(self) -> str:
+        """Who the server is, for those who count."""
+        endpoint = getattr(self.transport, "endpoint", None)
+        return "in process" if endpoint is None else endpoint.authority
+
+    # Requests to resources
+
+    async def resource(self, kind: Kind[Any]) -> APIResource:
+        """The resource that serves a kind. Raises NoMatch."""
+        return await self.mapper.resource(kind_of(kind).gvk)
+
+    async def _call(
+        self,
+        ref: KindRef,
+        method: str,
+        *,
+        name: str = "",
+        namespace: str = "",
+        subresource: str = "",
+        query: Query | None = None,
+        body: bytes = b"",
+        content_type: str = JSON,
+        accept: str = JSON,
+    ) -> Answer:
+        """A request to a resource or an object of it."""
+        call = Call(method, "", query or (), headers_of(accept, content_type if body else ""), body)
+        path = await self._path(ref, name, namespace, subresource)
+        try:
+            return await self.send(call._replace(path=path))
+        except NotFound as error:
+            if error.name:
+                raise
+        # There is no such resource any more: its definition may have changed.
+        self.mapper.forget(ref.gvk)
+        return await self.send(call._replace(path=await self._path(ref, name, namespace, subresource)))
+
+    async def _path(self, ref: KindRef, name: str, namespace: str, subresource: str = "") -> str:
+        resource = await self.mapper.resource(ref.gvk)
+        return resource.path(
+            quote(namespace or self.options.namespace, safe=""), quote(name, safe=""), quote(subresource, safe="/")
+        )
+
+
+class _WarnOnce:
+    """Logs what servers warn of, each text once; of very many, the first ones."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def __call__(self, text: str) -> None:
+        if text not in self._seen and len(self._seen) < 1000:
+            self._seen.add(text)
+            _log.warning("the server warns: %s", text)
+
+
+def target_of(target: Any, name: str, namespace: str) -> tuple[KindRef, str, str]:
+    """What a patch or a delete is for."""
+    if isinstance(target, type | str | GroupVersionKind | KindRef):
+        if not name:
+            raise ValueError(f"which {kind_of(target)}? Give its name, or the object itself")
+        return kind_of(target), name, namespace
+    found, its_namespace = place_of(tree_of(target))
+    return ref_of(target), name or found, namespace or its_namespace
+
+
+def place_of(tree: Object) -> tuple[str, str]:
+    """The name and the namespace of an object."""
+    metadata = metadata_of(tree)
+    if not metadata.get("name"):
+        raise ValueError("the object has no name: only a new one may leave it to the server")
+    return metadata["name"], metadata.get("namespace", "")
+
+
+def metadata_of(tree: Object) -> Mapping[str, Any]:
+    """The metadata of an object, of whatever form."""
+    metadata = tree.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def query_of(**values: str) -> Query:
+    """The parameters that are not empty."""
+    return [(name, value) for name, value in values.items() if value]
+
+
+def accept_of(ref: KindRef) -> str:
+    """What to accept for an object of a kind."""
+    return _METADATA_ONLY if ref.metadata_only else JSON
+
+
+def headers_of(accept: str, content_type: str = "") -> dict[str, str]:
+    return {"accept": accept, "content-type": content_type} if content_type else {"accept": accept}
+
+
+def error_of(answer: Answer) -> APIError:
+    """The error that an answer is."""
+    try:
+        status = decode(answer.body)
+    except msgspec.DecodeError:
+        text = answer.body[:2000].decode("utf-8", "replace").strip()
+        status = {"kind": "Status", "message": text} if text else None
+    return from_status(status, answer.status)
