@@ -57,6 +57,13 @@ class Authenticator(Protocol):
         """Whose token it is, and for which of the audiences; this server's, where none are named. Raises TokenError."""
 
 
+class Progress(Protocol):
+    """A watch that can say how far it has come."""
+
+    def tell_progress(self) -> None:
+        """Sends a bookmark, if its client wants any and it has caught up with the log."""
+
+
 class Reaction(Protocol):
     """Follows up writes of some resources before their answer goes out, as a very fast controller would."""
 
@@ -95,6 +102,8 @@ class Services:
     service_cidr: str = SERVICE_CIDR
     # Where the services are that webhooks refer to.
     resolver: ServiceResolver = field(default_factory=ServiceResolver, repr=False)
+    # The watches that are under way.
+    watches: "set[Progress]" = field(default_factory=set, repr=False)
     # Who keeps the books of quotas; None where nobody does.
     ledger: "Ledger | None" = field(default=None, repr=False)
     views: Views = field(init=False, repr=False)

@@ -5,7 +5,7 @@ Streams are handed over piece by piece; who does not take them is cut off when t
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
@@ -19,10 +19,14 @@ _PEER = Peer("in process", in_process=True)
 
 
 class LocalTransport:
-    """Carries requests to a handler. `headers` say who asks, and as what; without any it is the administrator."""
+    """Carries requests to a handler. `headers` say who asks, and as what; without any it is `user`, in these groups, or
+    the administrator."""
 
-    def __init__(self, handler: Handler, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, handler: Handler, headers: Mapping[str, str] | None = None, user: str = "", groups: Sequence[str] = ()
+    ) -> None:
         self._handler = handler
+        self._peer = _PEER._replace(common_name=user, organizations=groups) if user else _PEER
         self._headers = dict(headers or {})
         self._open: set[_Pipe] = set()
         self._closed = False
@@ -64,7 +68,7 @@ class LocalTransport:
         headers = dict(self._headers)
         for name, value in call.headers.items():
             headers[name] = value if isinstance(value, str) else _joint(name).join(value)
-        request = Request(call.method, call.path, urlencode(call.query), headers, call.body, _PEER)
+        request = Request(call.method, call.path, urlencode(call.query), headers, call.body, self._peer)
         if call.timeout is None:
             return await self._handler(request)
         try:

@@ -20,7 +20,6 @@ from setpoint.client.patches import merge
 from setpoint.client.transport import TransportError
 from setpoint.controller.queue import Queue
 from setpoint.controller.ratelimit import Exponential
-from setpoint.controller.recorder import Recorder
 from setpoint.objects.errors import APIError, Conflict, NotFound
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
@@ -50,9 +49,18 @@ class GarbageCollector:
 
     name = "generic-garbage-collector"
 
-    def __init__(self, client: Client, *, recorder: Recorder | None = None, workers: int = WORKERS) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        warn: Callable[[Object, str, str], None] | None = None,
+        finished: Callable[[], None] | None = None,
+        workers: int = WORKERS,
+    ) -> None:
+        """`warn` records an event about an object; `finished` is called whenever something is done."""
         self._client = client
-        self._recorder = recorder
+        self._warn = warn
+        self._finished = finished
         self._workers = workers
         self.graph = Graph()
         self.queue: Queue[Work] = Queue(clock=client.clock, limiter=Exponential(limit=LONGEST_WAIT_SECONDS))
@@ -95,6 +103,8 @@ class GarbageCollector:
                 self.queue.forget(work)
             finally:
                 self.queue.done(work)
+                if self._finished is not None:
+                    self._finished()
 
     async def do(self, work: Work) -> None:
         """Does what there is to do. Whatever it raises is a reason to try again."""
@@ -253,7 +263,7 @@ class GarbageCollector:
 
     def _report(self, dependent: Node, uid: str, at: Coordinates) -> None:
         """Tells that an object names an owner in another namespace."""
-        if self._recorder is None or dependent.seen is None:
+        if self._warn is None or dependent.seen is None:
             return
         seen = dependent.seen
         owner = f"[{at.api_version}/{at.kind}, namespace: {at.namespace}, name: {at.name}, uid: {uid}]"
@@ -263,7 +273,7 @@ class GarbageCollector:
             "metadata": {"namespace": seen.at.namespace, "name": seen.at.name, "uid": seen.uid},
         }
         text = f'ownerRef {owner} does not exist in namespace "{at.namespace}"'
-        self._recorder.warning(about, _INVALID_NAMESPACE, text)
+        self._warn(about, _INVALID_NAMESPACE, text)
 
 
 def _kind(at: Coordinates) -> KindRef:

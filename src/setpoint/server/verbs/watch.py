@@ -105,6 +105,7 @@ class WatchStream:
     async def run(self, sink: Sink) -> None:
         """Sends everything there is to send. Returns at the end of the watch."""
         self._sink = sink
+        self._services.watches.add(self)
         minders = (asyncio.create_task(self._mind()), asyncio.create_task(self._end_with_client()))
         try:
             if self._options.send_initial_events:
@@ -121,6 +122,7 @@ class WatchStream:
         except Closed:
             return
         finally:
+            self._services.watches.discard(self)
             self._end()
             for minder in minders:
                 minder.cancel()
@@ -149,12 +151,16 @@ class WatchStream:
         while (left := end - clock.monotonic()) > 0:
             last = left <= _FAREWELL
             await clock.sleep(left if last else min(BOOKMARK_INTERVAL, left - _FAREWELL))
-            # One that is catching up has something better to send.
-            if not last and self._options.allow_bookmarks and self._relay is not None:
-                self._write(Frame(self._bookmark(self._relay.revision(self))))
+            if not last:
+                self.tell_progress()
             if self._current() is None:
                 break
         self._end()
+
+    def tell_progress(self) -> None:
+        # One that is catching up has something better to send.
+        if self._options.allow_bookmarks and self._relay is not None:
+            self._write(Frame(self._bookmark(self._relay.revision(self))))
 
     def _duration(self) -> float:
         """How long the watch lasts. Watches that began together do not end together."""

@@ -1,0 +1,29 @@
+"""What the controllers have in common that keep an object in every namespace."""
+
+from contextlib import suppress
+from typing import Any
+
+from setpoint.cache.held import Held
+from setpoint.client.client import Client
+from setpoint.controller.predicate import Predicate
+from setpoint.controller.request import Request
+from setpoint.objects.errors import Forbidden, NotFound
+from setpoint.objects.tree import Object
+
+# A namespace has come, and stays: nothing is made in one that goes.
+ACTIVE = Predicate(lambda change: change.old is None and change.held.meta.deletion_timestamp is None, "active")
+
+
+def for_namespace(held: Held[Any]) -> tuple[Request]:
+    """What happens to an object concerns its namespace."""
+    return (Request(held.meta.namespace),)
+
+
+async def create_in(client: Client, namespace: str, obj: Object) -> None:
+    """Makes an object in a namespace, if that is there and stays. Raises AlreadyExists."""
+    with suppress(NotFound):
+        try:
+            await client.create(obj, namespace=namespace)
+        except Forbidden as error:
+            if not any(cause.reason == "NamespaceTerminating" for cause in error.causes):
+                raise

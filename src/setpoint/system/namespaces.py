@@ -1,0 +1,207 @@
+"""The end of a namespace: everything in it is deleted, and when nothing is left, the namespace.
+
+Pods go first and have their time to end; what has finalizers is waited for. Meanwhile the conditions of the namespace
+say what remains and why. It looks again whenever something in such a namespace goes.
+"""
+
+import logging
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from setpoint.client.client import Client
+from setpoint.client.discovery import APIResource
+from setpoint.client.kinds import metadata_only
+from setpoint.client.mapper import NoMatch
+from setpoint.client.transport import TransportError
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import Predicate
+from setpoint.controller.request import Request, Requeue, Result, Trigger
+from setpoint.controller.watch import Watch
+from setpoint.objects.errors import APIError, Conflict, MethodNotAllowed, NotFound
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.times import format_time, parse_time
+from setpoint.objects.tree import Object
+from setpoint.system.graph import Seen
+from setpoint.system.namespace_conditions import Outcome, judged
+
+NAME = "namespace-controller"
+NAMESPACE, FINALIZER = "v1/Namespace", "kubernetes"
+# How long it is assumed to take until somebody takes a finalizer away.
+FINALIZER_SECONDS = 15
+CONCURRENCY = 4
+_PODS = GroupKind("", "Pod")
+
+_log = logging.getLogger(__name__)
+
+
+_ENDING = Predicate(lambda change: change.held.meta.deletion_timestamp is not None, "is being deleted")
+
+
+class NamespaceDeletion:
+    """Deletes namespaces as the user that `client` is."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        # Those that are under way: something that goes in one of them is a reason to look.
+        self._ending: set[str] = set()
+        self.controller = Controller(
+            NAME,
+            self.reconcile,
+            clock=client.clock,
+            kind=Watch(metadata_only(NAMESPACE), predicates=(_ENDING,)),
+            concurrency=CONCURRENCY,
+            keep_runs=16,
+        )
+
+    # What the feed tells
+
+    def begin(self) -> None:
+        for namespace in self._ending:
+            self.controller.enqueue(Request(namespace))
+
+    def seen(self, seen: Seen) -> None:
+        """What is there is of no interest here."""
+
+    def gone(self, seen: Seen) -> None:
+        if seen.at.namespace in self._ending:
+            self.controller.enqueue(Request(seen.at.namespace), Trigger("deleted", object=seen.at.name))
+
+    async def reconcile(self, ctx: Context, request: Request) -> Result | None:
+        client = self._client.with_options(cause=ctx.cause)
+        try:
+            namespace = await client.get(NAMESPACE, request.name)
+        except NotFound:
+            self._ending.discard(request.name)
+            return None
+        if not namespace["metadata"].get("deletionTimestamp") or not namespace["spec"].get("finalizers"):
+            self._ending.discard(request.name)
+            return None
+        self._ending.add(request.name)
+        deletion = _Deletion(client, namespace)
+        estimate = await deletion.delete_content()
+        namespace = await self._tell(client, namespace, deletion.outcome)
+        if deletion.outcome.failures or deletion.outcome.discovery_failure:
+            raise Requeue(why=str(deletion.outcome.troubles()))
+        if deletion.outcome.remaining:
+            return Result(requeue_after=estimate / 2 + 1)
+        await self._finalize(client, namespace)
+        return None
+
+    async def _tell(self, client: Client, namespace: Object, outcome: Outcome) -> Object:
+        """Puts into the status how it goes."""
+        status = namespace.get("status") or {}
+        known = status.get("conditions") or []
+        conditions = judged(known, outcome, format_time(client.clock.now()))
+        if conditions == known:
+            return namespace
+        told = {**namespace, "status": {**status, "phase": "Terminating", "conditions": conditions}}
+        try:
+            found: Object = await client.update(told, subresource="status")
+        except NotFound:
+            return namespace
+        return found
+
+    async def _finalize(self, client: Client, namespace: Object) -> None:
+        """Nothing is left: the namespace may go, as far as it is for us to say."""
+        spec = namespace["spec"]
+        left = [finalizer for finalizer in spec["finalizers"] if finalizer != FINALIZER]
+        if len(left) == len(spec["finalizers"]):
+            return
+        try:
+            await client.update({**namespace, "spec": {**spec, "finalizers": left}}, subresource="finalize")
+        except NotFound:
+            self._ending.discard(namespace["metadata"]["name"])
+
+
+class _Deletion:
+    """One go at the content of a namespace."""
+
+    def __init__(self, client: Client, namespace: Object) -> None:
+        self._client = client
+        self._name: str = namespace["metadata"]["name"]
+        self._since = parse_time(namespace["metadata"]["deletionTimestamp"])
+        self.outcome = Outcome()
+
+    async def delete_content(self) -> float:
+        """Deletes what can be deleted. Returns the seconds that the rest may take."""
+        try:
+            resources = preferred(await self._client.mapper.resources())
+        except (APIError, TransportError) as error:
+            self.outcome.discovery_failure = str(error)
+            return 0.0
+        estimate = 0.0
+        # The programs in pods may need the rest to end well.
+        for resource in sorted(resources, key=lambda found: found.gvk.group_kind != _PODS):
+            if self.outcome.remaining["pods."]:
+                break
+            try:
+                estimate = max(estimate, await self._delete(resource))
+            except (APIError, TransportError, NoMatch, _Unexpected) as error:
+                self.outcome.failures.append(str(error))
+        return estimate
+
+    async def _delete(self, resource: APIResource) -> float:
+        """Deletes the objects of a resource. Returns the seconds that those that are left may take."""
+        kind = metadata_only(resource.gvk)
+        try:
+            items = (await self._client.list(kind, self._name)).items
+            if not items:
+                return 0.0
+            grace = await self._grace() if resource.gvk.group_kind == _PODS else 0.0
+            await self._delete_all(resource, items)
+            items = (await self._client.list(kind, self._name)).items
+        except (NotFound, MethodNotAllowed, NoMatch):
+            return 0.0  # it is no more, or never was more than a name
+        if not items:
+            return 0.0
+        self.outcome.remaining[f"{resource.plural}.{resource.gvk.group}"] += len(items)
+        finalizers = Counter(finalizer for item in items for finalizer in item["metadata"].get("finalizers") or ())
+        self.outcome.finalizers += finalizers
+        if grace:
+            return grace
+        if finalizers:
+            return FINALIZER_SECONDS
+        gvk = resource.gvk
+        raise _Unexpected(
+            f"unexpected items still remain in namespace: {self._name} for gvr: "
+            f"{gvk.group}/{gvk.version}, Resource={resource.plural}"
+        )
+
+    async def _delete_all(self, resource: APIResource, items: list[Object]) -> None:
+        if "deletecollection" in resource.verbs:
+            await self._client.delete_all(resource.gvk, self._name, propagation="Background")
+            return
+        for item in items:
+            try:
+                await self._client.delete(
+                    resource.gvk, item["metadata"]["name"], self._name, propagation="Background"
+                )
+            except (NotFound, Conflict):
+                continue
+
+    async def _grace(self) -> float:
+        """The seconds that the pods may still take to end."""
+        longest = 0.0
+        for pod in (await self._client.list("v1/Pod", self._name)).items:
+            if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
+                longest = max(longest, pod["spec"].get("terminationGracePeriodSeconds") or 0)
+        return 0.0 if _seconds_since(self._since, self._client.clock.now()) >= longest else longest
+
+
+class _Unexpected(Exception):
+    """Something is left that should have gone."""
+
+
+def _seconds_since(then: datetime, now: datetime) -> float:
+    return (now - then).total_seconds()
+
+
+def preferred(resources: Any) -> list[APIResource]:
+    """What can be deleted in a namespace, each resource in one version: the one that the server names first."""
+    found: dict[tuple[str, str], APIResource] = {}
+    for resource in resources:
+        if resource.namespaced and "delete" in resource.verbs and "list" in resource.verbs:
+            found.setdefault((resource.gvk.group, resource.plural), resource)
+    return list(found.values())

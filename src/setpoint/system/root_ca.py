@@ -1,0 +1,71 @@
+"""The ConfigMap `kube-root-ca.crt` of every namespace: the authority by which programs in it know the API server.
+
+It is made with the namespace, and put right when somebody changes or deletes it.
+"""
+
+from typing import Any
+
+from setpoint.cache.informer import Change
+from setpoint.client.client import Client
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import Predicate
+from setpoint.controller.request import Request
+from setpoint.controller.watch import Watch
+from setpoint.client.kinds import metadata_only
+from setpoint.objects.errors import AlreadyExists, NotFound
+from setpoint.objects.tree import Object
+from setpoint.system.every_namespace import ACTIVE, create_in, for_namespace
+
+NAME, CONFIG_MAP = "root-ca-cert-publisher", "kube-root-ca.crt"
+_DESCRIPTION = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+
+
+def root_ca_publisher(client: Client, authority: str) -> Controller:
+    """The controller, writing as the user that `client` is. `authority` is the certificate, in PEM."""
+    data = {"ca.crt": authority}
+
+    async def reconcile(ctx: Context, request: Request) -> None:
+        own = client.with_options(cause=ctx.cause)
+        config_map: Object = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": CONFIG_MAP,
+                "namespace": request.name,
+                "annotations": {"kubernetes.io/description": _DESCRIPTION},
+            },
+            "data": data,
+        }
+        try:
+            await create_in(own, request.name, config_map)
+        except AlreadyExists:
+            # It may say something else; and an update that changes nothing writes nothing.
+            try:
+                await own.update(config_map)
+            except NotFound:
+                return
+
+    def is_wrong(change: Change[Any]) -> bool:
+        new = change.new
+        return new is None or new.object.get("data") != data
+
+    return Controller(
+        NAME,
+        reconcile,
+        clock=client.clock,
+        kind=Watch(metadata_only("v1/Namespace"), predicates=(ACTIVE,)),
+        watches=[
+            Watch(
+                "v1/ConfigMap",
+                for_namespace,
+                predicates=(Predicate(is_wrong),),
+                fields={"metadata.name": CONFIG_MAP},
+            )
+        ],
+        keep_runs=16,
+    )

@@ -1,0 +1,40 @@
+"""The service account `default` of every namespace: made with it, and made again when somebody deletes it."""
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import metadata_only
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import deleted
+from setpoint.controller.request import Request
+from setpoint.controller.watch import Watch
+from setpoint.objects.errors import AlreadyExists
+from setpoint.system.every_namespace import ACTIVE, create_in, for_namespace
+
+NAME = "service-account-controller"
+
+
+def default_service_accounts(client: Client) -> Controller:
+    """The controller, writing as the user that `client` is."""
+
+    async def reconcile(ctx: Context, request: Request) -> None:
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        try:
+            await create_in(client.with_options(cause=ctx.cause), request.name, account)
+        except AlreadyExists:
+            return
+
+    return Controller(
+        NAME,
+        reconcile,
+        clock=client.clock,
+        kind=Watch(metadata_only("v1/Namespace"), predicates=(ACTIVE,)),
+        watches=[
+            Watch(
+                metadata_only("v1/ServiceAccount"),
+                for_namespace,
+                predicates=(deleted,),
+                fields={"metadata.name": "default"},
+            )
+        ],
+        keep_runs=16,
+    )

@@ -1,0 +1,192 @@
+"""The system controllers of a control plane: which there are, as whom each works, and when all have done their work.
+
+They are clients like any other: what they read comes by the watches of `system:kube-controller-manager`, and each writes
+as a service account of its own, with the rights that RBAC gives it. They have the names by which kube-controller-manager
+knows them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from setpoint.cache.cache import Cache
+from setpoint.client.client import Client
+from setpoint.controller.controller import Controller
+from setpoint.controller.queue import Queue
+from setpoint.objects.tree import Object
+from setpoint.system.feed import Feed, Listener
+from setpoint.system.garbage_collector import GarbageCollector
+from setpoint.system.namespaces import NamespaceDeletion
+from setpoint.system.root_ca import root_ca_publisher
+from setpoint.system.service_accounts import default_service_accounts
+
+if TYPE_CHECKING:
+    from setpoint.controller.recorder import Events
+    from setpoint.controller.run import Run
+
+GARBAGE_COLLECTOR = "garbage-collector-controller"
+NAMESPACE = "namespace-controller"
+SERVICE_ACCOUNT = "serviceaccount-controller"
+ROOT_CA = "root-ca-certificate-publisher-controller"
+NAMES = (GARBAGE_COLLECTOR, NAMESPACE, SERVICE_ACCOUNT, ROOT_CA)
+
+MANAGER = "system:kube-controller-manager"
+_ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
+# What waits for longer than this waits for somebody else.
+_SOON_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Home(Protocol):
+    """The control plane, as its controllers know it."""
+
+    def client_of(self, user: str, groups: Sequence[str] = ()) -> Client:
+        """A client that asks as this user."""
+
+    async def revision(self) -> int:
+        """The newest revision of the store."""
+
+    def tell_progress(self) -> None:
+        """Has every watch say how far it has come."""
+
+
+def chosen(names: bool | Collection[str]) -> tuple[str, ...]:
+    """The names of the controllers that are meant. Raises ValueError for one that is not there."""
+    if isinstance(names, bool):
+        return NAMES if names else ()
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f"there is no system controller {name!r}; there are: {', '.join(NAMES)}")
+    return tuple(name for name in NAMES if name in names)
+
+
+class System:
+    """The controllers that run. `start` starts them, `stop` ends them, `settle` waits for them."""
+
+    def __init__(self, home: Home, names: Collection[str]) -> None:
+        self._home = home
+        self._names = names
+        self._manager = home.client_of(MANAGER)
+        self._cache = Cache(self._manager)
+        self._queues: list[Queue[object]] = []
+        self._controllers: list[Controller] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._moved = asyncio.Event()
+        self._events: Events | None = None
+        self._feed: Feed | None = None
+
+    async def start(self) -> None:
+        """Starts those that need nothing but the server."""
+        listeners: list[Listener] = []
+        if GARBAGE_COLLECTOR in self._names:
+            collector = GarbageCollector(
+                self._account("generic-garbage-collector"), warn=self._warn, finished=self._moved.set
+            )
+            listeners.append(collector)
+            self._queues.append(collector.queue)  # type: ignore[arg-type]  # whatever its keys are
+            self._run(collector.run())
+        if NAMESPACE in self._names:
+            deletion = NamespaceDeletion(self._account("namespace-controller"))
+            listeners.append(deletion)
+            await self._control(deletion.controller)
+        if SERVICE_ACCOUNT in self._names:
+            await self._control(default_service_accounts(self._account("service-account-controller")))
+        if listeners:
+            self._feed = Feed(self._manager, listeners)
+            self._run(self._feed.run())
+
+    async def publish(self, authority: str) -> None:
+        """Has every namespace know the authority of the server, in PEM."""
+        if ROOT_CA in self._names:
+            await self._control(root_ca_publisher(self._account("root-ca-cert-publisher"), authority))
+
+    async def stop(self) -> None:
+        """Ends all of them."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for controller in self._controllers:
+            await controller.stop(0)
+        await self._cache.close()
+
+    async def settle(self) -> None:
+        """Returns when there is nothing left to do about all that was written up to now, and about what came of it. What
+        waits for somebody else, or for a time that is far off, does not count."""
+        while True:
+            revision = await self._home.revision()
+            if self._feed is not None:
+                await self._feed.reach(revision)
+            await self._follow(revision)
+            while not self._is_idle:
+                self._moved.clear()
+                await self._moved.wait()
+            if self._events is not None:
+                await self._events.flush()
+            if await self._home.revision() == revision and self._is_idle:
+                return
+
+    async def _follow(self, revision: int) -> None:
+        """Returns when the cache has everything up to a revision."""
+        waiting = [asyncio.ensure_future(informer.wait_for(str(revision))) for informer in self._cache.informers]
+        try:
+            while not all(each.done() for each in waiting):
+                # A watch that was just catching up says nothing: it is asked again.
+                self._home.tell_progress()
+                await asyncio.sleep(0)
+            await asyncio.gather(*waiting)
+        finally:
+            for each in waiting:
+                each.cancel()
+
+    @property
+    def _is_idle(self) -> bool:
+        queues = (*self._queues, *(controller.queue for controller in self._controllers))
+        return not any(
+            len(queue) or queue.working() or any(seconds < _SOON_SECONDS for _, seconds in queue.waiting())
+            for queue in queues
+        )
+
+    def _account(self, name: str) -> Client:
+        return self._home.client_of(f"system:serviceaccount:kube-system:{name}", _ACCOUNTS)
+
+    async def _control(self, controller: Controller) -> None:
+        controller.observer = self
+        self._controllers.append(controller)
+        await controller.start(self._cache)
+        controller.work()
+
+    def _run(self, running: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(_logged(running))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _warn(self, about: Object, reason: str, note: str) -> None:
+        """Records an event. Most planes never do: what it takes is had when it is needed."""
+        if self._events is None:
+            from setpoint.controller.recorder import Events
+
+            self._events = Events(self._account("generic-garbage-collector"))
+            self._run(self._events.run())
+        self._events.recorder(GARBAGE_COLLECTOR, legacy=True).warning(about, reason, note)
+
+    # What controllers tell: `controller.options.Observer`.
+
+    def started(self, run: "Run") -> None:
+        """Nobody asks."""
+
+    def finished(self, run: "Run") -> None:
+        # The queue gets the request back just after this.
+        asyncio.get_running_loop().call_soon(self._moved.set)
+
+
+async def _logged(running: Awaitable[None]) -> None:
+    try:
+        await running
+    except Exception:
+        _log.exception("a system controller has ended")
+        raise
+
+
