@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from tests.server.plain.asking import asking
 
+from setpoint.server import health
 from setpoint.server.context import Context
-from setpoint.server.plain import health
 from setpoint.server.plain.health import Check
 
 

@@ -1,0 +1,250 @@
+"""The pages that a manager serves: measurements, health, and what its controllers did lately.
+
+Each address is a server of its own; several pages may share one. Plain HTTP, or TLS with a certificate of our own or
+with one whose files somebody else keeps. A `Gate` lets only those see a page whom the API server lets
+(`TokenReview` and `SubjectAccessReview`, remembered for as long as controller-runtime does).
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from setpoint.client.client import Client
+from setpoint.client.transport import TransportError
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.errors import APIError
+from setpoint.objects.tree import Object
+from setpoint.server.exchange import Request, Response
+from setpoint.server.http.limits import Limits
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from setpoint.server.http.listener import Listener
+    from setpoint.server.http.tls import Certificates
+
+TEXT = "text/plain; charset=utf-8"
+# For how many seconds an answer of the API server counts: who somebody is, that they may, and that they may not.
+TOKEN_SECONDS, ALLOWED_SECONDS, DENIED_SECONDS = 60.0, 300.0, 30.0
+_MOST_REMEMBERED = 4096
+_PATIENCE_SECONDS = 60.0
+
+Page: TypeAlias = Callable[[Request], Awaitable[Response | None]]
+V = TypeVar("V")
+
+_log = logging.getLogger(__name__)
+
+
+class Kept(Protocol):
+    """A certificate that is kept up to date: ours, or that of files."""
+
+    renewal_seconds: float
+
+    @property
+    def context(self) -> "SSLContext": ...
+
+    def renew(self) -> bool: ...
+
+
+class Address(NamedTuple):
+    """Where to serve. Read from `HOST:PORT`, `:PORT`, or `HOST:0` for any free port."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Raises ValueError."""
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdigit() or int(port) > 65535:
+            raise ValueError(f"{text!r} is no address to serve at: it should read HOST:PORT or :PORT")
+        return cls(host.strip("[]") or "0.0.0.0", int(port))
+
+
+class PageServer:
+    """Serves pages at one address."""
+
+    def __init__(
+        self,
+        address: str,
+        pages: Sequence[Page],
+        *,
+        tls: "bool | Certificates | Kept" = False,
+        clock: Clock | None = None,
+        limits: Limits | None = None,
+        name: str = "pages",
+        on_renewal: Callable[[bool], None] | None = None,
+    ) -> None:
+        """`tls` is True for a certificate of our own, the files of one, or one that somebody keeps. Raises
+        ValueError."""
+        self.name = name
+        self.pages = list(pages)
+        self._address = Address.parse(address)
+        self._tls = tls
+        self._clock = clock or SystemClock()
+        self._limits = limits
+        self._on_renewal = on_renewal
+        self._listener: Listener | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        self.url = ""
+
+    async def start(self) -> None:
+        """Returns when it serves. Raises OSError or ValueError."""
+        from setpoint.server.http.listener import Listener
+
+        kept = self._certificate()
+        self._listener = Listener(self._handle, self._clock, self._limits)
+        host, port = await self._listener.listen(*self._address, kept.context if kept else None)
+        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        self.url = f"{'https' if kept else 'http'}://{f'[{shown}]' if ':' in shown else shown}:{port}"
+        if kept is not None:
+            self._renewing = asyncio.ensure_future(self._renew(kept))
+        _log.info("%s: served at %s", self.name, self.url)
+
+    async def stop(self, graceful: float | None = _PATIENCE_SECONDS) -> None:
+        """Takes no more requests, and waits for those under way."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+            self._renewing = None
+        if self._listener is not None:
+            await self._listener.close(_PATIENCE_SECONDS if graceful is None else graceful)
+            self._listener = None
+
+    @property
+    def is_serving(self) -> bool:
+        return self._listener is not None
+
+    def _certificate(self) -> Kept | None:
+        from setpoint.server.http.tls import Certificates, Provided
+
+        if isinstance(self._tls, Certificates):
+            return Provided(self._tls)
+        if not isinstance(self._tls, bool):
+            return self._tls
+        if not self._tls:
+            return None
+        from setpoint.server.http.identity import Identity
+
+        # Whoever asks judges the certificate by a clock that is real even where ours is not.
+        return Identity([self._address.host], SystemClock())
+
+    async def _renew(self, kept: Kept) -> None:
+        while True:
+            await self._clock.sleep(kept.renewal_seconds)
+            try:
+                renewed = kept.renew()
+            except (OSError, ValueError) as error:  # the old one still serves, and the next look is soon
+                _log.warning("%s: the certificate cannot be read: %s", self.name, error)
+                renewed = False
+                if self._on_renewal is not None:
+                    self._on_renewal(False)
+            if renewed and self._on_renewal is not None:
+                self._on_renewal(True)
+
+    async def _handle(self, request: Request) -> Response:
+        try:
+            for page in self.pages:
+                found = await page(request)
+                if found is not None:
+                    return found
+        except Exception:
+            _log.exception("%s: a request for %s failed", self.name, request.path)
+            return Response(500, TEXT, b"internal server error\n")
+        return Response(404, TEXT, b"404 page not found\n")
+
+
+def at(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Page:
+    """A page at one path, for reading."""
+
+    async def page(request: Request) -> Response | None:
+        if request.path.rstrip("/") != path:
+            return None
+        if request.method not in ("GET", "HEAD"):
+            return Response(405, TEXT, b"method not allowed\n", (("Allow", "GET, HEAD"),))
+        return await answer(request)
+
+    return page
+
+
+class Gate:
+    """Lets those see pages whom the API server lets: by their token, for the path as a non-resource URL."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._users: _Remembered[Mapping[str, Any] | None] = _Remembered(client.clock)
+        self._allowed: _Remembered[bool] = _Remembered(client.clock)
+
+    def guard(self, page: Page) -> Page:
+        """The same page, behind the gate."""
+
+        async def guarded(request: Request) -> Response | None:
+            if (refusal := await self._refusal(request)) is not None:
+                return refusal
+            return await page(request)
+
+        return guarded
+
+    async def _refusal(self, request: Request) -> Response | None:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            return Response(401, TEXT, b"Unauthorized\n")
+        try:
+            user = await self._user(token)
+            if user is None:
+                return Response(401, TEXT, b"Unauthorized\n")
+            if await self._may(user, request):
+                return None
+        except (APIError, TransportError) as error:
+            _log.warning("it cannot be found out who asks for %s: %s", request.path, error)
+            return Response(500, TEXT, b"Authorization failed\n")
+        name = user.get("username", "")
+        return Response(403, TEXT, f"Authorization denied for user {name}\n".encode())
+
+    async def _user(self, token: str) -> Mapping[str, Any] | None:
+        key = sha256(token.encode()).hexdigest()
+        known = self._users.get(key)
+        if known is not None:
+            return known[0]
+        review: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        status = (await self._client.create(review)).get("status") or {}
+        user = (status.get("user") or {}) if status.get("authenticated") else None
+        self._users.put(key, user, TOKEN_SECONDS)
+        return user
+
+    async def _may(self, user: Mapping[str, Any], request: Request) -> bool:
+        attributes = {"path": request.path, "verb": request.method.lower()}
+        key = repr((sorted(user.items(), key=str), attributes))
+        known = self._allowed.get(key)
+        if known is not None:
+            return known[0]
+        spec: dict[str, Any] = {"nonResourceAttributes": attributes, "user": user.get("username", "")}
+        spec |= {name: user[name] for name in ("groups", "uid", "extra") if user.get(name)}
+        review: Object = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        allowed = bool(((await self._client.create(review)).get("status") or {}).get("allowed"))
+        self._allowed.put(key, allowed, ALLOWED_SECONDS if allowed else DENIED_SECONDS)
+        return allowed
+
+
+class _Remembered(Generic[V]):
+    """Answers, each for its time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._answers: OrderedDict[str, tuple[V, float]] = OrderedDict()
+
+    def get(self, key: str) -> tuple[V] | None:
+        found = self._answers.get(key)
+        if found is None or found[1] <= self._clock.monotonic():
+            return None
+        return (found[0],)
+
+    def put(self, key: str, value: V, seconds: float) -> None:
+        self._answers[key] = (value, self._clock.monotonic() + seconds)
+        self._answers.move_to_end(key)
+        if len(self._answers) > _MOST_REMEMBERED:
+            self._answers.popitem(last=False)
