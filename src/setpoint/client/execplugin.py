@@ -141,10 +141,10 @@ class ExecCredentials:
             self._text(status, name)
             for name in ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
         )
-        if not token and not certificate:
-            raise self._error("gave neither a token nor a certificate")
         if bool(certificate) != bool(key):
             raise self._error("gave a certificate without its key, or a key without its certificate")
+        if not token and not certificate:
+            raise self._error("gave neither a token nor a certificate")
         try:
             expires = parse_time(until) if until else None
         except ValueError:
