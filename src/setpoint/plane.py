@@ -31,6 +31,7 @@ from setpoint.server.pipeline import Server
 from setpoint.server.plain.metrics import Metrics
 from setpoint.server.plain.standard import standard
 from setpoint.store.contract import Retention, Store
+from setpoint.system.names import chosen
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from setpoint.server.http.identity import Identity
     from setpoint.server.http.listener import Listener
     from setpoint.server.http.tls import Certificates, Provided
+    from setpoint.system.system import System
 
 _IN_PROCESS = Peer("in process", in_process=True)
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -64,7 +66,8 @@ class ControlPlane:
     another, by the names of their definitions (`server.conversion.functions`). Without `aggregated_discovery` clients
     are told group by group what there is, as by older servers. `authorization` is the mode: `RBAC`, `AlwaysAllow` or
     `AlwaysDeny`.
-    `auditor` records requests (`server.audit`); it stays open afterwards.
+    `auditor` records requests (`server.audit`); it stays open afterwards. `system` are the names of the system
+    controllers to run (`system.names`), or whether to run them at all.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class ControlPlane:
         conversions: "Mapping[str, ConversionFunction] | None" = None,
         aggregated_discovery: bool = True,
         auditor: "Auditor | None" = None,
+        system: bool | Collection[str] | None = None,
     ) -> None:
         """`authentication` says who is known beside the administrator, and how. Raises PlaneError."""
         self.config = config = config or Config()
@@ -106,6 +110,7 @@ class ControlPlane:
         try:
             self._resolver = ServiceResolver(config.webhooks.services if webhook_services is None else webhook_services)
             self._authorizer = authorizer_of(authorization or config.authorization.mode)
+            self._system_names = chosen(config.controllers if system is None else system)
         except (ServiceError, ValueError) as error:
             raise PlaneError(str(error)) from None
         self._aggregated_discovery = aggregated_discovery
@@ -115,6 +120,8 @@ class ControlPlane:
         self._identity: Identity | None = None
         self._certificates: Identity | Provided | None = None
         self._url = ""
+        self._system: System | None = None
+        self._starting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         """Raises PlaneError, or what the store raises."""
@@ -158,14 +165,48 @@ class ControlPlane:
                 following = asyncio.create_task(services.definitions.follow())
                 stack.callback(following.cancel)
             self._stack = stack.pop_all()
+        self.start_system(self._system_names)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._stop_system()
         await self._stack.aclose()
         self._server = self._listener = self._identity = None
         self._url = ""
+
+    def start_system(self, names: bool | Collection[str] = True) -> None:
+        """Starts system controllers, unless they run already. They begin when others have had their turn."""
+        names = chosen(names)
+        if names and self._starting is None:
+            self._starting = asyncio.create_task(self._start_system(names))
+
+    async def _start_system(self, names: Collection[str]) -> None:
+        from setpoint.system.home import Home
+        from setpoint.system.system import System
+
+        self._system = System(Home(self._started), names)
+        await self._system.start()
+        if self._identity is not None:
+            await self._system.publish(self._identity.authority.pair.certificate.decode())
+
+    async def _stop_system(self) -> None:
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+        system, self._system = self._system, None
+        if system is not None:
+            await system.stop()
+
+    async def settle(self) -> None:
+        """Returns when the system controllers have done all that follows from what was written up to now: dependents are
+        gone, namespaces empty. So a test need not wait and look."""
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+        if self._system is not None:
+            await self._system.settle()
 
     def _open_auditor(self) -> "Auditor":
         from setpoint.server.audit.opened import AuditError, open_auditor
@@ -203,14 +244,16 @@ class ControlPlane:
         """Answers requests of this process; whoever asks without credentials is the administrator."""
         return self._handle
 
-    def client(self, *, token: str = "", field_manager: str = "") -> "Client":
-        """A client in this process, without sockets. Without a token it is the administrator's."""
+    def client(
+        self, *, user: str = "", groups: Sequence[str] = (), token: str = "", field_manager: str = ""
+    ) -> "Client":
+        """A client in this process, without sockets. Without a user or a token it is the administrator's."""
         from setpoint.client.client import Client
         from setpoint.client.options import Options
         from setpoint.server.local import LocalTransport
 
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        transport = LocalTransport(self._started, {**headers, "user-agent": "setpoint"})
+        transport = LocalTransport(self._started, {**headers, "user-agent": "setpoint"}, user, groups)
         return Client(transport, clock=self._clock, options=Options(field_manager=field_manager))
 
     async def _handle(self, request: Request) -> Response:
@@ -254,6 +297,8 @@ class ControlPlane:
         reachable = _ANY_ADDRESS.get(host, host)
         shown = f"[{reachable}]" if ":" in reachable else reachable
         self._url = f"{'https' if tls else 'http'}://{shown}:{port}"
+        if self._system is not None and self._identity is not None:
+            await self._system.publish(self._identity.authority.pair.certificate.decode())
         return self._url
 
     async def listen_unix(self, path: Path | str) -> None:

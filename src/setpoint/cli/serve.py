@@ -91,7 +91,8 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
     kubeconfig = Path(config.kubeconfig) if config.kubeconfig else _default_kubeconfig(config.data)
     host, port = address(config.listen) or ("", 0)
     try:
-        async with ControlPlane(config=config) as plane:
+        # The controllers begin when it serves: nobody should have to wait for them.
+        async with ControlPlane(config=config, system=False) as plane:
             try:
                 url = await plane.listen(host, port, tls=applied.tls(config), names=config.tls.names)
             except OSError as error:
@@ -102,6 +103,7 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             _reload_when_told(plane)
             click.echo(f"kubeconfig: {kubeconfig}", err=True)
             click.echo(f"ready {url}")
+            plane.start_system(config.controllers)
             # What is there now stays: the collector need not look at it again and again.
             gc.freeze()
             await stop.wait()

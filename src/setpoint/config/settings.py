@@ -251,6 +251,13 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     event_ttl_seconds: Annotated[
         float, Meta(ge=1, description="How long Events are kept.", extra={"flag": "--event-ttl-seconds"})
     ] = 3600.0
+    controllers: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="The system controllers to run; * stands for all, -NAME is one to do without.",
+            extra={"flag": "--controllers", "metavar": "NAME"},
+        ),
+    ] = ("*",)
     authentication: Authentication = Authentication()
     authorization: Authorization = Authorization()
     admission: Admission = Admission()

@@ -53,6 +53,8 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
         with_admission=flags.many("enable-admission-plugins"),
         without_admission=_without_admission(flags),
         aggregated_discovery=flags.gate("AggregatedDiscoveryEndpoint"),
+        # As with the real one, these are another program's.
+        system=False,
     )
     async with plane:
         host, port = flags.text("bind-address", "0.0.0.0"), flags.port("secure-port", 6443)

@@ -7,8 +7,8 @@ knows them.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Collection, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Collection
+from typing import TYPE_CHECKING
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
@@ -17,6 +17,8 @@ from setpoint.controller.queue import Queue
 from setpoint.objects.tree import Object
 from setpoint.system.feed import Feed, Listener
 from setpoint.system.garbage_collector import GarbageCollector
+from setpoint.system.home import Home
+from setpoint.system.names import GARBAGE_COLLECTOR, NAMESPACE, ROOT_CA, SERVICE_ACCOUNT
 from setpoint.system.namespaces import NamespaceDeletion
 from setpoint.system.root_ca import root_ca_publisher
 from setpoint.system.service_accounts import default_service_accounts
@@ -25,41 +27,12 @@ if TYPE_CHECKING:
     from setpoint.controller.recorder import Events
     from setpoint.controller.run import Run
 
-GARBAGE_COLLECTOR = "garbage-collector-controller"
-NAMESPACE = "namespace-controller"
-SERVICE_ACCOUNT = "serviceaccount-controller"
-ROOT_CA = "root-ca-certificate-publisher-controller"
-NAMES = (GARBAGE_COLLECTOR, NAMESPACE, SERVICE_ACCOUNT, ROOT_CA)
-
 MANAGER = "system:kube-controller-manager"
 _ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
 # What waits for longer than this waits for somebody else.
 _SOON_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
-
-
-class Home(Protocol):
-    """The control plane, as its controllers know it."""
-
-    def client_of(self, user: str, groups: Sequence[str] = ()) -> Client:
-        """A client that asks as this user."""
-
-    async def revision(self) -> int:
-        """The newest revision of the store."""
-
-    def tell_progress(self) -> None:
-        """Has every watch say how far it has come."""
-
-
-def chosen(names: bool | Collection[str]) -> tuple[str, ...]:
-    """The names of the controllers that are meant. Raises ValueError for one that is not there."""
-    if isinstance(names, bool):
-        return NAMES if names else ()
-    for name in names:
-        if name not in NAMES:
-            raise ValueError(f"there is no system controller {name!r}; there are: {', '.join(NAMES)}")
-    return tuple(name for name in NAMES if name in names)
 
 
 class System:

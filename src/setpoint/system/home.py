@@ -1,0 +1,40 @@
+"""Where the system controllers live: in the process of a server, which they ask without sockets."""
+
+from collections.abc import Sequence
+
+from setpoint.client.client import Client
+from setpoint.objects.clock import Clock
+from setpoint.server.authentication.tokens import Issuer
+from setpoint.server.local import LocalTransport
+from setpoint.server.pipeline import Server
+
+
+class Home:
+    """A server, as its controllers know it."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def client_of(self, user: str, groups: Sequence[str] = ()) -> Client:
+        """A client that asks as this user."""
+        name = user.rpartition(":")[2]
+        transport = LocalTransport(self._server, {"user-agent": f"setpoint/{name}"}, user, groups)
+        return Client(transport, clock=self.clock)
+
+    @property
+    def clock(self) -> Clock:
+        return self._server.services.clock
+
+    @property
+    def issuer(self) -> Issuer:
+        """Who issues the tokens of service accounts."""
+        return self._server.services.issuer
+
+    async def revision(self) -> int:
+        """The newest revision of the store."""
+        return await self._server.services.store.revision()
+
+    def tell_progress(self) -> None:
+        """Has every watch say how far it has come."""
+        for watch in tuple(self._server.services.watches):
+            watch.tell_progress()

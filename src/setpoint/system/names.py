@@ -1,0 +1,21 @@
+"""The names of the system controllers: those by which kube-controller-manager knows them."""
+
+from collections.abc import Collection
+
+GARBAGE_COLLECTOR = "garbage-collector-controller"
+NAMESPACE = "namespace-controller"
+SERVICE_ACCOUNT = "serviceaccount-controller"
+SERVICE_ACCOUNT_TOKEN = "serviceaccount-token-controller"
+ROOT_CA = "root-ca-certificate-publisher-controller"
+NAMES = (GARBAGE_COLLECTOR, NAMESPACE, SERVICE_ACCOUNT, SERVICE_ACCOUNT_TOKEN, ROOT_CA)
+
+
+def chosen(names: bool | Collection[str]) -> frozenset[str]:
+    """The controllers that are meant: `*` stands for all, and `-name` is one to do without. Raises ValueError for one
+    that is not there."""
+    if isinstance(names, bool):
+        return frozenset(NAMES if names else ())
+    for name in names:
+        if name != "*" and name.removeprefix("-") not in NAMES:
+            raise ValueError(f"there is no system controller {name!r}; there are: {', '.join(NAMES)}")
+    return frozenset(name for name in NAMES if (name in names or "*" in names) and f"-{name}" not in names)
