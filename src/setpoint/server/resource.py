@@ -14,6 +14,7 @@ from setpoint.merge import fieldset
 from setpoint.merge.fieldmanager import FieldManager
 from setpoint.merge.updater import Convert, same_version
 from setpoint.objects.clock import Clock
+from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# How often work is done again that needs one conversion more each time: no more than there are versions and managers.
+_ROUNDS = 100
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 # What is answered and not stored: reviews, and bindings.
 CREATE_ONLY = ("create",)
@@ -207,16 +210,13 @@ class Resource:
         if self.fetch is None:
             return work()
         held: list[Held] = []
-        known = False
-        while True:
+        for _ in range(_ROUNDS):
             try:
                 return work()
             except NotConverted as missing:
-                wanted = [missing.wanted]
-                if not known:
-                    known = True
-                    wanted += [*self._to_decode(items), *also]
+                wanted = [missing.wanted] if held else [missing.wanted, *self._to_decode(items), *also]
                 held.append(await self.fetch(wanted))
+        raise APIError(f"{self.gvk} takes more than {_ROUNDS} conversions of one object: there is no end to it")
 
     async def encoded(self, tree: Object) -> bytes:
         """As `encode`, for who can wait. Raises ConversionFailed."""

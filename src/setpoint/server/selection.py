@@ -110,7 +110,7 @@ async def _select_matching(
     found: list[Item] = []
     while True:
         page = await store.range(selector.prefix, after, max(limit, _CHUNK) if limit else 0, at)
-        held = await resource.prepare(page.items)
+        held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
         for place, item in enumerate(page.items):
             if selector.matches(item.key, item.value, item.revision):
                 found.append(item)

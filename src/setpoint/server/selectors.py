@@ -5,13 +5,14 @@ For labels alone the bytes are scanned once, and nothing of them but the labels 
 kinds can be selected by beyond their names need the whole object.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from setpoint.objects import fields, labels
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
 from setpoint.server.labelled import labels_of
 from setpoint.server.resource import Resource
+from setpoint.store.contract import Item
 
 NAME, NAMESPACE = "metadata.name", "metadata.namespace"
 
@@ -67,6 +68,10 @@ class ObjectSelector:
         if self._labels is not None and not self._labels(tree["metadata"].get("labels")):
             return False
         return all((read(tree) == wanted) is equals for read, wanted, equals in self._by_field)
+
+    def unread(self, items: Iterable[Item]) -> list[Item]:
+        """The items that are looked into: those that the key alone does not rule out."""
+        return [item for item in items if not self._by_key or self._matches_key(item.key)]
 
     def _matches_key(self, key: str) -> bool:
         namespace, _, name = key[self._start :].rpartition("/")

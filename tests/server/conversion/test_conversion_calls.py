@@ -12,6 +12,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
 from setpoint.server.conversion.memory import Memory, key_of
 from setpoint.server.conversion.waiting import Wanted
+from setpoint.server.exchange import Request
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -185,3 +186,26 @@ def test_an_object_is_known_again_whatever_its_revision_and_whoever_owns_it() ->
         key({"name": "a"}, x=""),
     ]
     assert len({one, *different}) == 5
+
+
+def test_only_what_a_selector_looks_into_is_converted() -> None:
+    async def scenario(widgets: Widgets) -> None:
+        for name in ("a", "b", "c"):
+            await created(widgets, "v2", name, replicas=1)
+        found = await widgets.get("/apis/example.com/v1/widgets", "fieldSelector=metadata.name=b")
+        assert [item["spec"] for item in found["items"]] == [{"size": 1}]
+        async with widgets.watch("v1", "fieldSelector=metadata.name!=b,metadata.name!=c") as watching:
+            assert (await watching.next())[1]["metadata"]["name"] == "a"
+        names = [[tree["metadata"]["name"] for tree in call["objects"]] for call in widgets.calls]
+        assert names == [["b"], ["a"]]
+
+    run(scenario)
+
+
+def test_a_connection_does_not_answer_by_itself_for_what_has_to_be_converted() -> None:
+    async def scenario(widgets: Widgets) -> None:
+        await created(widgets, "v2", replicas=1)
+        assert await widgets.server.repeat(Request("GET", at("v1", "w"), "", {}, b"")) is None
+        assert await widgets.server.repeat(Request("GET", "/api/v1/namespaces/default", "", {}, b"")) is not None
+
+    run(scenario)

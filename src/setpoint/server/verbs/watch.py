@@ -177,7 +177,7 @@ class WatchStream:
         page = await store.range(selector.prefix)
         lines: list[bytes] = []
         size = 0
-        held = await self._resource.prepare(page.items)
+        held = () if self._resource.fetch is None else await self._resource.prepare(selector.unread(page.items))
         for item in page.items:
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
