@@ -13,6 +13,7 @@ from setpoint.objects.tree import Object
 from setpoint.server.conversion.memory import Memory, key_of
 from setpoint.server.conversion.waiting import Wanted
 from setpoint.server.exchange import Request
+from setpoint.server.plain.metrics import Metrics
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -132,19 +133,15 @@ def test_calls_are_measured() -> None:
     async def scenario(widgets: Widgets) -> None:
         await created(widgets, "v2", replicas=1)
         await widgets("GET", at("v1", "w"))
-        [measures] = [part for part in widgets.server.services.measured if "conversion" in type(part).__module__]
-        found = {family.name: family.samples for family in measures.families()}
-        [(labels, count)] = found["apiserver_conversion_webhook_request_total"]
-        assert (labels, count) == ({"result": "success", "failure_type": ""}, 1)
-        [(labels, _)] = found["apiserver_crd_conversion_webhook_duration_seconds"]
-        assert labels == {
-            "crd_name": "widgets.example.com",
-            "from_version": "v2",
-            "to_version": "v1",
-            "succeeded": "true",
-        }
+        await widgets("GET", at("v1", "w"))
+        text = (await widgets("GET", "/metrics")).body
+        call, versions = 'result="success",failure_type=""', 'from_version="v2",to_version="v1",succeeded="true"'
+        assert f"apiserver_conversion_webhook_request_total{{{call}}} 1\n" in text
+        assert f'apiserver_conversion_webhook_duration_seconds_bucket{{{call},le="+Inf"}} 1\n' in text
+        name = f'{{crd_name="widgets.example.com",{versions}}}'
+        assert f"apiserver_crd_conversion_webhook_duration_seconds_count{name} 1\n" in text
 
-    run(scenario)
+    run(scenario, plain=[Metrics()])
 
 
 def _tree(name: str, text: str = "") -> Object:
