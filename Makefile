@@ -37,11 +37,12 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 
-# The schemas and protobuf messages of the built-in kinds, made anew from what is published of them; this needs Go.
+# The schemas, protobuf messages and typed stubs of the built-in kinds, made anew from what is published of them; this needs Go.
 data: $(READY)
 	$(BIN)/python -m pip install --quiet --group data
 	$(BIN)/python -m tools.builtin_schemas
 	$(BIN)/python -m tools.protobuf_tables
+	$(BIN)/python -m tools.api_stubs
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Setpoint needs Python 3.11 or newer; run: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'

@@ -51,7 +51,7 @@ from setpoint.schema.types.markers import (
 from setpoint.schema.types.meta import ObjectMeta, OwnerReference
 from setpoint.schema.types.model import Model, ModelError
 from setpoint.schema.types.resource import Column, Resource, Scale, WebhookConversion
-from setpoint.schema.types.scalars import Duration, Float32, Float64, Int32, Int64, IntOrString
+from setpoint.schema.types.scalars import Duration, Float32, Float64, Int32, Int64, IntOrString, MicroTime
 from setpoint.schema.types.unknown import unknown_fields
 
 # A JSON object of any shape.
@@ -80,6 +80,7 @@ __all__ = [
     "MaxLength",
     "MaxProperties",
     "Maximum",
+    "MicroTime",
     "MinItems",
     "MinLength",
     "MinProperties",

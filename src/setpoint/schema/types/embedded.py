@@ -44,7 +44,11 @@ class UnknownTypeError(LookupError):
 
 def builtin_schema(wanted: KubernetesType) -> Object:
     """The structural schema of a built-in type."""
-    name = _definition_name(wanted)
+    return definition_schema(_definition_name(wanted))
+
+
+def definition_schema(name: str) -> Object:
+    """The structural schema of the definition of that name."""
     schema = _expand(builtin.definition(name), (name,))
     if {"apiVersion", "kind", "metadata"} <= schema.get("properties", {}).keys():
         # A whole object: the server itself knows these three, and allows no schema for its metadata.

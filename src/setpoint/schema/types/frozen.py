@@ -108,7 +108,7 @@ def _freeze_model(model: Any) -> Any:
         elif type(value) is dict:
             value = frozen.frozen_dict(value)
         setattr(model, name, value)
-    if model.__unknown__ is not None:
+    if model.__unknown__:
         model.__unknown__ = frozen.freeze(model.__unknown__)
     model.__class__ = _twin(cls)
     return model
@@ -145,7 +145,7 @@ def _thaw_model(model: Any) -> Any:
         else:
             value = dict(value)
         setattr(made, name, value)
-    if made.__unknown__ is not None:
+    if made.__unknown__:
         made.__unknown__ = frozen.thaw(made.__unknown__)
     return made
 

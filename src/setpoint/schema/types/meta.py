@@ -35,4 +35,5 @@ class ObjectMeta(Model):
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     deletion_grace_period_seconds: int | None = None
+    self_link: str = ""
     managed_fields: list[dict[str, Any]] = msgspec.field(default_factory=list)

@@ -15,10 +15,12 @@ from setpoint.objects.tree import Object
 from setpoint.schema.types import unknown
 from setpoint.schema.types.markers import MapType, Rule
 from setpoint.schema.types.scalars import decode_scalar, encode_scalar
+from setpoint.schema.types.shape import Made, is_model
 
 # What a struct does by itself, without what stood beside its fields.
 _copy: Callable[[Any], Any] = msgspec.Struct.__copy__  # type: ignore[attr-defined]
 _reduce: Callable[[Any], tuple[Any, ...]] = msgspec.Struct.__reduce__  # type: ignore[assignment]
+_FIELD: Any = type(msgspec.field(default=None))
 _decode_tree = msgspec.json.Decoder().decode
 
 
@@ -40,6 +42,9 @@ class ModelMeta(msgspec.StructMeta):
         **config: Any,
     ) -> Any:
         namespace.setdefault("__rules__", ())
+        for key, value in namespace.items():
+            if isinstance(value, _FIELD) and is_model(value.default_factory):
+                namespace[key] = msgspec.field(default_factory=Made(value.default_factory), name=value.name)
         for base in bases:
             if configure := getattr(base, "__configure__", None):
                 namespace |= configure(name, config)

@@ -5,7 +5,8 @@
         status: WidgetStatus | None = None
 
 A class that derives from it inherits what it does not say anew, which is how several versions share their names. The
-kind is the name of the first class that has both a group and a version; before that it is only a base.
+kind is the name of the first class that has both a group and a version; before that it is only a base. A kind of the
+core group, which has no name, says its `kind` instead.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -75,6 +76,8 @@ class ResourceConfig(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
 
 
+# The groups of the built-in kinds that are no domains.
+_BUILTIN_GROUPS = ("", "apps", "autoscaling", "batch", "extensions", "policy")
 _OWN = frozenset(ResourceConfig.__struct_fields__)
 
 
@@ -90,7 +93,7 @@ def _configured(name: str, inherited: ResourceConfig, own: dict[str, Any]) -> Re
         config = msgspec.convert(before | own, ResourceConfig, from_attributes=True)
     except msgspec.ValidationError as error:
         raise ModelError(f"{name}: {error}") from None
-    if not (config.group and config.version):
+    if not (config.version and (config.group or config.kind)):
         # Not a kind yet: a base for classes that say the rest.
         return config
     config = config if config.kind else msgspec.structs.replace(config, kind=name)
@@ -100,8 +103,8 @@ def _configured(name: str, inherited: ResourceConfig, own: dict[str, Any]) -> Re
 
 def _check(name: str, config: ResourceConfig) -> None:
     """What can be said wrong about a kind, in the words of the class."""
-    problems = [f"group {config.group!r}: {problem}" for problem in dns1123_subdomain(config.group)]
-    if "." not in config.group:
+    problems = [f"group {config.group!r}: {problem}" for problem in dns1123_subdomain(config.group) if config.group]
+    if "." not in config.group and config.group not in _BUILTIN_GROUPS:
         problems = [f"group {config.group!r} should be a domain with at least one dot, such as 'example.com'"]
     if config.scope not in ("Namespaced", "Cluster"):
         problems.append(f"scope {config.scope!r} must be 'Namespaced' or 'Cluster'")

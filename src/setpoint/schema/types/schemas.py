@@ -20,7 +20,7 @@ import msgspec
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.types.docs import class_description, field_descriptions
-from setpoint.schema.types.embedded import INT_OR_STRING, QUANTITY, UnknownTypeError, builtin_schema
+from setpoint.schema.types.embedded import INT_OR_STRING, QUANTITY, UnknownTypeError, builtin_schema, definition_schema
 from setpoint.schema.types.markers import (
     Constraint,
     Default,
@@ -249,6 +249,11 @@ def _nested(cls: type, where: Where) -> Object:
         chain = " -> ".join(found.__name__ for found in (*where.above[where.above.index(cls) :], cls))
         remedy = "make the inner one Annotated[dict[str, Any], PreserveUnknownFields()]"
         raise where.error(f"{cls.__name__} contains itself ({chain}), which no schema of the API can say; {remedy}")
+    if definition := cls.__dict__.get("__definition__"):
+        try:
+            return definition_schema(definition)
+        except UnknownTypeError as error:
+            raise where.error(f"{error}; Annotated[Object, PreserveUnknownFields()] holds anything") from None
     if hasattr(cls, "__resource__"):
         # A whole object inside another: the server itself knows its metadata.
         schema = struct_schema(cls, where.above)

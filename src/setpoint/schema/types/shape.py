@@ -14,13 +14,36 @@ from uuid import UUID
 
 import msgspec
 
+from setpoint.objects.frozen import FrozenDict
 from setpoint.objects.quantity import Quantity
+from setpoint.objects.tree import Object
 
 _NEVER_CHANGE = (str, int, float, bool, bytes, type(None), datetime, date, timedelta, UUID, Quantity, Enum)
 
 
+class _Untouched(FrozenDict):
+    def __reduce__(self) -> Any:
+        return "UNTOUCHED"
+
+
+# What a part that was made, because there was none, has for the fields its class does not know.
+UNTOUCHED = _Untouched()
+
+
+class Made:
+    """A factory of parts that are always there in Python; on the wire only if they were read or are filled in."""
+
+    def __init__(self, cls: Any) -> None:
+        self.cls = cls
+
+    def __call__(self) -> Any:
+        made = self.cls()
+        made.__unknown__ = UNTOUCHED
+        return made
+
+
 class Shape(NamedTuple):
-    """What a value can be: a model, or a list (`[]`) or map (`{}`) of something that has a shape."""
+    """What a value can be: a model, a list or a map of something that has a shape, or one of several of these."""
 
     model: type | None = None
     items: "Shape | None" = None
@@ -35,8 +58,8 @@ class Field(NamedTuple):
     takes_null: bool
     # None where no model is inside.
     shape: Shape | None
-    # Whether a part that is not there is made empty on reading, and so need not be written when it is empty.
-    is_made: bool
+    # The JSON of a part as it is made where there is none, if that is not to be written.
+    made: Object | None
 
 
 class Container(NamedTuple):
@@ -67,7 +90,7 @@ def fields_of(cls: Any) -> Fields:
     """The fields of a class."""
     infos = msgspec.structs.fields(cls)
     found = [
-        Field(info.name, info.encode_name, _takes_null(info.type), _shape(info.type), is_model(info.default_factory))
+        Field(info.name, info.encode_name, _takes_null(info.type), _shape(info.type), _made(info.default_factory))
         for info in infos
     ]
     return Fields(
@@ -76,6 +99,10 @@ def fields_of(cls: Any) -> Fields:
         tuple(Container(info.name, _is_flat(info.type)) for info in infos if not _is_scalar(info.type)),
         tuple(info.encode_name for info in infos if info.default_factory in (list, dict, set)),
     )
+
+
+def _made(factory: Any) -> Object | None:
+    return factory.cls().to_json() if isinstance(factory, Made) else None
 
 
 def _plain(annotation: Any) -> Any:
@@ -104,15 +131,16 @@ def _takes_null(annotation: Any) -> bool:
 
 
 def _shape(annotation: Any) -> Shape | None:
+    found = Shape()
     for member in _members(annotation):
         origin, arguments = typing.get_origin(member), typing.get_args(member)
         if is_model(member):
-            return Shape(model=member)
-        if origin in (list, tuple) and arguments and (inner := _shape(arguments[0])) is not None:
-            return Shape(items=inner)
-        if origin is dict and (inner := _shape(arguments[1])) is not None:
-            return Shape(values=inner)
-    return None
+            found = found._replace(model=member)
+        elif origin in (list, tuple) and arguments:
+            found = found._replace(items=_shape(arguments[0]))
+        elif origin is dict:
+            found = found._replace(values=_shape(arguments[1]))
+    return found if any(found) else None
 
 
 def _is_scalar(annotation: Any) -> bool:

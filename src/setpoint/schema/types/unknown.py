@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
-from setpoint.schema.types.shape import Shape, fields_of, is_model
+from setpoint.schema.types.shape import UNTOUCHED, Shape, fields_of, is_model
 
 # How to get from an object to a part of it: names of fields, places in lists, keys of maps.
 Path: TypeAlias = tuple[str | int, ...]
@@ -69,15 +69,15 @@ def attach(model: Any, found: Found) -> None:
 def restore(model: Any, tree: Object) -> None:
     """Puts what stood beside the fields back into the tree that was made of the object.
 
-    Empty parts that reading would make anyway are taken out of it: writing an object says no more than it has.
+    Parts that were made because there were none, and say nothing, are taken out of it.
     """
     cls: Any = type(model)
     fields = fields_of(cls)
-    for name, wire, _, _, is_made in fields.with_models:
+    for name, wire, _, _, made in fields.with_models:
         value = getattr(model, name)
         if value and wire in tree:
             _restore_inside(value, tree[wire])
-            if is_made and not tree[wire]:
+            if made is not None and value.__unknown__ is UNTOUCHED and tree[wire] == made:
                 del tree[wire]
     if cls.__thawed__ is not None:
         # msgspec leaves out empty lists and maps of its own types, and frozen ones are not.

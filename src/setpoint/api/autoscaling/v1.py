@@ -1,0 +1,13 @@
+"""The types of `autoscaling/v1`; the stub beside this module says what each of them has."""
+
+from typing import Any
+
+from setpoint.schema.types.builtin import lookup
+
+
+def __getattr__(name: str) -> Any:
+    return lookup(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return list(lookup(__name__, "__all__"))
