@@ -7,12 +7,13 @@ FIRST_SECONDS, FACTOR, LIMIT_SECONDS, RESET_SECONDS = 0.8, 2.0, 30.0, 120.0
 
 
 class Backoff:
-    """Waits that double, with as much again by chance; forgotten after a time without any."""
+    """Waits that double, with up to as much again by chance; forgotten after a time without any."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._ids = ids
         self._seconds = FIRST_SECONDS
+        # When the last wait was over.
         self._last = clock.monotonic()
 
     def next(self) -> float:
@@ -25,7 +26,3 @@ class Backoff:
         wait = seconds * (1.0 + self._ids.random())
         self._last = now + wait
         return wait
-
-    def reset(self) -> None:
-        """All is well: the next wait is short again."""
-        self._seconds = FIRST_SECONDS

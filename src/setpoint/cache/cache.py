@@ -1,48 +1,121 @@
 """The cache: informers that are shared, started when somebody needs them and stopped when nobody does any more.
 
-Reading a kind that nobody declared (`use`) asks the server: a cache never begins to copy a whole kind by accident.
-What is read from it is shared and does not change.
+    cache = Cache(client)
+    async with cache.use(Website, "shop") as websites:
+        found = await cache.get(Website, "blog", "shop")
+
+Reading a kind that nobody declared (`use`, `acquire`) asks the server: a cache never begins to copy a whole kind by
+accident. What is read is shared and does not change. Reads show what this process wrote through `cache.client`: they
+wait for it, though not for ever; `consistency="any"` does not.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import copy
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Literal, Self, TypeAlias, overload
 
+import msgspec
+
+from setpoint.cache.feed import Feed, NotSynced
+from setpoint.cache.held import Held, read_meta
 from setpoint.cache.informer import Informer
-from setpoint.cache.reflector import Scope
+from setpoint.cache.making import maker
+from setpoint.cache.query import Query
+from setpoint.cache.revision import number
+from setpoint.cache.scope import EVERYWHERE, Scope, Transform, scope_of
+from setpoint.cache.store import ObjectStore
+from setpoint.cache.writes import NotingTransport, Target, Write, Writes
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, R, kind_of
+from setpoint.client.listing import PAGE, decode_raw
 from setpoint.client.selecting import FieldsArgument, LabelsArgument, fields_text, labels_text
-from setpoint.objects.clock import Clock
+from setpoint.objects import labels as label_selectors
+from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.errors import NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
+from setpoint.schema.types.frozen import freeze
+
+# `own`: a read shows what this process wrote before. `any`: it shows what is there.
+Consistency: TypeAlias = Literal["own", "any"]
+Namespaces: TypeAlias = "str | Iterable[str]"
+
+# Seconds: how long what nobody uses is kept on; how long a read waits for a kind to be there, and for a write.
+GRACE_SECONDS = 10.0
+SYNC_SECONDS = 120.0
+PATIENCE_SECONDS = 10.0
+
+_MAX_ANSWERING = 10_000
+_log = logging.getLogger(__name__)
 
 
 class NotCached(LookupError):  # noqa: N818 - says what is
     """Nobody has declared that this kind is to be kept."""
 
 
+class Counts(msgspec.Struct):
+    """What reads came to, for metrics."""
+
+    # Answered by the server, because nobody declared the kind.
+    live: int = 0
+    # Those that waited for an own write, and of these the ones that waited too long, and asked the server.
+    waited: int = 0
+    late: int = 0
+
+
 class _Shared:
-    """An informer, and how many use it."""
+    """A feed, and how many use it."""
 
-    __slots__ = ("informer", "users")
+    __slots__ = ("ending", "feed", "users")
 
-    def __init__(self, informer: Informer[Any]) -> None:
-        self.informer = informer
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
         self.users = 0
+        # Set when nobody has used it for a while.
+        self.ending: asyncio.Task[None] | None = None
 
 
 class Cache:
-    """The informers of one client."""
+    """The informers of one client.
 
-    def __init__(self, client: Client, *, clock: Clock | None = None, ids: Ids | None = None) -> None:
-        self.client = client
+    `namespaces` is where it looks if it is not told otherwise; without any, everywhere. `transform` is done to every
+    object before it is kept (`cache.transforms`), or for some kinds alone, the one in `transforms`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        namespaces: Iterable[str] = (),
+        transform: Transform | None = None,
+        transforms: Mapping[Kind[Any], Transform] | None = None,
+        grace: float = GRACE_SECONDS,
+        sync_timeout: float = SYNC_SECONDS,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self.writes = Writes()
+        # The client whose writes reads wait for.
+        self.client = copy.copy(client)
+        self.client.transport = NotingTransport(client.transport, self.writes)
+        self.counts = Counts()
+        self._reader = client
         self._clock = clock or client.clock
         self._ids = ids or SystemIds()
+        self._namespaces = tuple(sorted(set(namespaces))) or (EVERYWHERE,)
+        self._transform = transform
+        self._transforms = {kind_of(kind).gvk: each for kind, each in (transforms or {}).items()}
+        self._grace = grace
+        self._sync_timeout = sync_timeout
+        self._patience = patience
         self._shared: dict[Scope, _Shared] = {}
+        # Who answers reads of a kind in a namespace, as far as it was asked; whatever begins or ends empties it.
+        self._answering: dict[tuple[Any, str], Informer[Any] | None] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -55,65 +128,334 @@ class Cache:
     async def close(self) -> None:
         """Stops every informer."""
         shared, self._shared = list(self._shared.values()), {}
-        await asyncio.gather(*(each.informer.stop() for each in shared))
+        self._answering.clear()
+        await asyncio.gather(*(_end(each) for each in shared))
 
     @property
     def informers(self) -> list[Informer[Any]]:
         """Those that run."""
-        return [each.informer for each in self._shared.values()]
+        return [informer for each in self._shared.values() for informer in each.feed.informers]
+
+    @property
+    def bytes(self) -> int:
+        """The sizes of all objects that are kept, as the server sent them."""
+        return sum(each.feed.informers[0].store.bytes for each in self._shared.values())
+
+    # Keeping
 
     def acquire(
-        self, kind: Kind[Any], namespace: str = "", *, labels: LabelsArgument = None, fields: FieldsArgument = None
+        self,
+        kind: Kind[Any],
+        namespace: Namespaces = EVERYWHERE,
+        *,
+        labels: LabelsArgument = None,
+        fields: FieldsArgument = None,
+        transform: Transform | None = None,
     ) -> Informer[Any]:
         """An informer, started if it is the first to ask. Whoever acquires it releases it."""
-        scope = Scope(kind_of(kind), namespace, labels_text(labels), fields_text(fields))
-        shared = self._shared.get(scope)
-        if shared is None:
-            informer: Informer[Any] = Informer(self.client, scope, clock=self._clock, ids=self._ids)
-            shared = self._shared[scope] = _Shared(informer)
-            informer.start()
+        ref = kind_of(kind)
+        shared = self._share(self._scope(ref, namespace, labels, fields, transform))
         shared.users += 1
-        return shared.informer
+        if shared.ending is not None:
+            shared.ending.cancel()
+            shared.ending = None
+        return self._in_form(shared.feed, ref)
+
+    def _scope(
+        self,
+        ref: KindRef,
+        namespace: Namespaces,
+        labels: LabelsArgument,
+        fields: FieldsArgument,
+        transform: Transform | None,
+    ) -> Scope:
+        if namespace == EVERYWHERE and not (ref.cls is not None and ref.cls.__resource__.scope == "Cluster"):
+            namespace = self._namespaces
+        transform = transform or self._transforms.get(ref.gvk, self._transform)
+        return scope_of(ref, namespace, labels, fields, transform).formless
+
+    def _share(self, scope: Scope) -> _Shared:
+        """What follows a scope; metadata alone is read from whole objects where those are followed anyway."""
+        whole = msgspec.structs.replace(scope, kind=scope.kind._replace(metadata_only=False))
+        shared = self._shared.get(scope) or self._shared.get(whole)
+        if shared is None:
+            feed = Feed(self._reader, scope, clock=self._clock, ids=self._ids)
+            shared = self._shared[scope] = _Shared(feed)
+        return shared
+
+    def _in_form(self, feed: Feed, ref: KindRef) -> Informer[Any]:
+        """The informer of a feed that has objects in a form."""
+        for informer in feed.informers:
+            if informer.kind == ref:
+                return informer
+        informer = Informer(feed, ref)
+        feed.start()
+        self._answering.clear()
+        return informer
 
     async def release(self, informer: Informer[Any]) -> None:
-        """Gives an informer back; the last to do so ends it."""
-        shared = self._shared.get(informer.scope)
-        if shared is None or shared.informer is not informer:
-            return
-        shared.users -= 1
-        if shared.users <= 0:
-            del self._shared[informer.scope]
-            await informer.stop()
+        """Gives an informer back. When the last has, it goes on for a while, for there may be another soon."""
+        for shared in self._shared.values():
+            if shared.feed is informer.feed:
+                shared.users -= 1
+                if shared.users <= 0 and shared.ending is None:
+                    if self._grace <= 0:
+                        await self._stop(shared)
+                    else:
+                        shared.ending = asyncio.ensure_future(self._stop_later(shared))
+                return
+
+    async def _stop_later(self, shared: _Shared) -> None:
+        await self._clock.sleep(self._grace)
+        shared.ending = None
+        await self._stop(shared)
+
+    async def _stop(self, shared: _Shared) -> None:
+        self._shared = {scope: each for scope, each in self._shared.items() if each is not shared}
+        self._answering.clear()
+        await _end(shared)
 
     @asynccontextmanager
     async def use(
-        self, kind: Kind[Any], namespace: str = "", *, labels: LabelsArgument = None, fields: FieldsArgument = None
+        self,
+        kind: Kind[Any],
+        namespace: Namespaces = EVERYWHERE,
+        *,
+        labels: LabelsArgument = None,
+        fields: FieldsArgument = None,
+        transform: Transform | None = None,
     ) -> AsyncIterator[Informer[Any]]:
-        """An informer that has everything, for as long as the context lasts."""
-        informer = self.acquire(kind, namespace, labels=labels, fields=fields)
+        """An informer that has everything, for as long as the context lasts. Raises NotSynced, with the reason."""
+        informer = self.acquire(kind, namespace, labels=labels, fields=fields, transform=transform)
         try:
-            await informer.wait_synced()
+            await informer.wait_synced(self._sync_timeout)
             yield informer
         finally:
             await self.release(informer)
 
-    def informer(self, kind: Kind[Any], namespace: str = "") -> Informer[Any]:
+    async def set_namespaces(self, namespaces: Iterable[str]) -> None:
+        """Looks in these from now on, with every informer that was not told where to look."""
+        before, self._namespaces = self._namespaces, tuple(sorted(set(namespaces))) or (EVERYWHERE,)
+        moved: dict[Scope, _Shared] = {}
+        for scope, shared in self._shared.items():
+            if scope.namespaces == before:
+                await shared.feed.set_namespaces(self._namespaces)
+                scope = shared.feed.scope
+            moved[scope] = shared
+        self._shared = moved
+        self._answering.clear()
+
+    # Reading
+
+    def informer(self, kind: Kind[Any], namespace: str = EVERYWHERE) -> Informer[Any]:
         """The informer that has a kind, in a namespace or everywhere. Raises NotCached."""
-        ref = kind_of(kind)
-        for scope in (Scope(ref, namespace), Scope(ref)):
-            shared = self._shared.get(scope)
-            if shared is not None:
-                return shared.informer
-        raise NotCached(f"{ref} is not kept: declare it with `use`, or ask the server with the client")
+        found = self._find(kind, namespace)
+        if found is None:
+            raise NotCached(f"{kind_of(kind)} is not kept: declare it with `use`, or ask the server with the client")
+        return found
+
+    def _find(self, kind: Kind[Any], namespace: str) -> Informer[Any] | None:
+        """Who can answer every question about a kind in a namespace."""
+        asked = kind, namespace
+        if asked in self._answering:
+            return self._answering[asked]
+        ref, found = kind_of(kind), None
+        for scope, shared in self._shared.items():
+            has_enough = scope.kind.gvk == ref.gvk and (ref.metadata_only or not scope.kind.metadata_only)
+            is_there = scope.covers(namespace) or (namespace == EVERYWHERE and scope.namespaces == self._namespaces)
+            if has_enough and is_there and not scope.is_filtered:
+                found = self._in_form(shared.feed, ref)
+                break
+        if len(self._answering) >= _MAX_ANSWERING:
+            self._answering.clear()
+        self._answering[asked] = found
+        return found
 
     @overload
-    async def get(self, kind: type[R], name: str, namespace: str = "") -> R | None: ...
+    async def get(
+        self, kind: type[R], name: str, namespace: str = EVERYWHERE, *, consistency: Consistency = "own"
+    ) -> R | None: ...
     @overload
-    async def get(self, kind: GroupVersionKind | str | KindRef, name: str, namespace: str = "") -> Object | None: ...
-    async def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
-        """An object that is kept; None where there is none."""
-        informer = self.informer(kind, namespace)
+    async def get(
+        self,
+        kind: GroupVersionKind | str | KindRef,
+        name: str,
+        namespace: str = EVERYWHERE,
+        *,
+        consistency: Consistency = "own",
+    ) -> Object | None: ...
+    async def get(
+        self, kind: Kind[Any], name: str, namespace: str = EVERYWHERE, *, consistency: Consistency = "own"
+    ) -> Any:
+        """An object; None where there is none. Of a kind that nobody declared, the server is asked for it."""
+        informer = self._find(kind, namespace)
+        if informer is None:
+            self.counts.live += 1
+            return await self._live_get(kind, name, namespace)
         if not informer.synced:
-            await informer.wait_synced()
-        held = informer.store.get(f"{namespace}/{name}" if namespace else name)
+            await informer.wait_synced(self._sync_timeout)
+        key = f"{namespace}/{name}" if namespace else name
+        if self.writes and consistency == "own" and not await self._shows(informer, key):
+            return await self._live_get(kind, name, namespace)
+        held = informer.store.get(key)
         return None if held is None else held.object
+
+    @overload
+    async def list(
+        self,
+        kind: type[R],
+        namespace: str = EVERYWHERE,
+        *,
+        labels: LabelsArgument = None,
+        fields: FieldsArgument = None,
+        consistency: Consistency = "own",
+    ) -> "list[R]": ...
+    @overload
+    async def list(
+        self,
+        kind: GroupVersionKind | str | KindRef,
+        namespace: str = EVERYWHERE,
+        *,
+        labels: LabelsArgument = None,
+        fields: FieldsArgument = None,
+        consistency: Consistency = "own",
+    ) -> "list[Object]": ...
+    async def list(
+        self,
+        kind: Kind[Any],
+        namespace: str = EVERYWHERE,
+        *,
+        labels: LabelsArgument = None,
+        fields: FieldsArgument = None,
+        consistency: Consistency = "own",
+    ) -> "list[Any]":
+        """The objects of a kind that match; a field selector may name any field."""
+        informer = await self._ready(kind, namespace, consistency)
+        if informer is None:
+            found = await self._live_list(kind, namespace, labels, fields)
+            return [held.object for held in found.all()]
+        query: Query[Any] = informer.query().in_namespace(namespace)
+        if labels:
+            query = query.labels(labels)
+        return query.fields(fields).objects() if fields else query.objects()
+
+    async def query(
+        self, kind: Kind[Any], namespace: str = EVERYWHERE, *, consistency: Consistency = "own"
+    ) -> Query[Any]:
+        """Asks for objects by anything in them. Of a kind that nobody declared, all are fetched for it."""
+        informer = await self._ready(kind, namespace, consistency)
+        store = await self._live_list(kind, namespace) if informer is None else informer.store
+        return Query(store).in_namespace(namespace)
+
+    async def _ready(self, kind: Kind[Any], namespace: str, consistency: Consistency) -> Informer[Any] | None:
+        """Who can list a kind now; None if the server has to be asked."""
+        informer = self._find(kind, namespace)
+        if informer is None:
+            self.counts.live += 1
+            return None
+        if not informer.synced:
+            await informer.wait_synced(self._sync_timeout)
+        if self.writes and consistency == "own" and not await self._shows(informer, namespace=namespace):
+            return None
+        return informer
+
+    # Own writes
+
+    async def at_least(self, kind: Kind[Any], key: str, resource_version: str, *, seconds: float | None = None) -> bool:
+        """Waits until what is kept of an object is at least as new as a revision. False: it was not, in time.
+
+        True at once where revisions cannot be compared.
+        """
+        namespace = key.rpartition("/")[0]
+        informer = self.informer(kind, namespace)
+        revision = number(resource_version)
+        if revision is None:
+            return True
+        return await self._wait(informer, {key: Write(revision)}, self._patience if seconds is None else seconds)
+
+    async def _shows(self, informer: Informer[Any], key: str = "", namespace: str = EVERYWHERE) -> bool:
+        """Whether what was written to an object, or to any in a namespace, can be seen; waits for it."""
+        resource = await self._reader.resource(informer.kind)
+        target = Target(resource.gvk.group, resource.plural)
+        notes = self.writes.of(target)
+        if key:
+            found = {key: notes[key]} if key in notes else {}
+        else:
+            prefix = f"{namespace}/" if namespace else ""
+            found = {each: write for each, write in notes.items() if each.startswith(prefix)}
+        if not found:
+            return True
+        if not await self._wait(informer, found, self._patience):
+            return False
+        # With one feed of a kind, what it has seen need not be remembered.
+        if sum(scope.kind.gvk == informer.kind.gvk for scope in self._shared) == 1 and not informer.scope.is_filtered:
+            for each, write in found.items():
+                self.writes.forget(target, each, write)
+        return True
+
+    async def _wait(self, informer: Informer[Any], writes: Mapping[str, Write], seconds: float) -> bool:
+        """Waits for writes to be seen. False where it takes too long."""
+        waiting = {key: write for key, write in writes.items() if not _is_seen(informer, key, write)}
+        if not waiting:
+            return True
+        self.counts.waited += 1
+        try:
+            async with timeout(self._clock, seconds):
+                for key, write in waiting.items():
+                    if write.gone:
+                        await informer.feed.wait_gone(key, write.uid)
+                    else:
+                        await informer.feed.wait_for(str(write.revision), key.rpartition("/")[0])
+        except (TimeoutError, NotSynced):
+            self.counts.late += 1
+            _log.warning("%s: a write of our own was not seen after %g s; asking the server", informer.kind, seconds)
+            return False
+        return True
+
+    # The server
+
+    async def _live_get(self, kind: Kind[Any], name: str, namespace: str) -> Any:
+        try:
+            return freeze(await self._reader.get(kind, name, namespace))
+        except NotFound:
+            return None
+
+    async def _live_list(
+        self, kind: Kind[Any], namespace: str, labels: LabelsArgument = None, fields: FieldsArgument = None
+    ) -> ObjectStore[Any]:
+        ref, continue_ = kind_of(kind), ""
+        store: ObjectStore[Any] = ObjectStore()
+        make = maker(ref)
+        while True:
+            body = await self._reader.raw_list(
+                ref, namespace, labels=labels_text(labels), fields=fields_text(fields), limit=PAGE, continue_=continue_
+            )
+            page = decode_raw(body)
+            for item in page.items or ():
+                held = Held(read_meta(item), bytes(item), make)
+                store.put(held.meta.key, held)
+            continue_ = page.metadata.continue_
+            if not continue_:
+                return store
+
+
+async def _end(shared: _Shared) -> None:
+    if shared.ending is not None:
+        shared.ending.cancel()
+        await asyncio.gather(shared.ending, return_exceptions=True)
+    await shared.feed.stop()
+    for informer in list(shared.feed.informers):
+        informer.leave()
+
+
+def _is_seen(informer: Informer[Any], key: str, write: Write) -> bool:
+    """Whether a write is in what is kept, or will never be."""
+    held = informer.store.get(key)
+    if write.gone:
+        return held is None or held.meta.uid != write.uid
+    if held is not None and (number(held.meta.resource_version) or 0) >= write.revision:
+        return True
+    if informer.feed.has_reached(write.revision, key.rpartition("/")[0]):
+        return True
+    labels = informer.scope.labels
+    return bool(labels) and held is None and not label_selectors.parse(labels).matches(write.labels)

@@ -5,12 +5,18 @@ once; who reads the object makes it, once for all, and the bytes are let go.
 """
 
 from collections.abc import Callable
-from sys import getsizeof
+from sys import getsizeof, intern
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from setpoint.client.kinds import tree_of
+
 T = TypeVar("T")
+U = TypeVar("U")
+
+# Makes an object of its bytes: immutable, and of whatever type its readers want.
+Make = Callable[[bytes], T]
 
 
 class OwnerRef(msgspec.Struct, rename="camel", gc=False):
@@ -24,7 +30,7 @@ class OwnerRef(msgspec.Struct, rename="camel", gc=False):
 
 
 class Meta(msgspec.Struct, rename="camel"):
-    """The metadata that finding and comparing objects takes."""
+    """The metadata that finding and comparing objects takes. Annotations, which may be long, are in the object."""
 
     name: str = ""
     namespace: str = ""
@@ -33,8 +39,8 @@ class Meta(msgspec.Struct, rename="camel"):
     generation: int = 0
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
     owner_references: list[OwnerRef] | None = None
+    finalizers: list[str] | None = None
 
     @property
     def key(self) -> str:
@@ -46,10 +52,28 @@ class _Head(msgspec.Struct):
     metadata: Meta
 
 
-_read_head = msgspec.json.Decoder(_Head).decode
+class _Annotated(msgspec.Struct):
+    class Metadata(msgspec.Struct):
+        annotations: dict[str, str] | None = None
 
-# Makes an object of its bytes: immutable, and of whatever type its readers want.
-Make = Callable[[bytes], T]
+    metadata: Metadata
+
+
+_read_head = msgspec.json.Decoder(_Head).decode
+_read_annotated = msgspec.json.Decoder(_Annotated).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read_meta(raw: bytes) -> Meta:
+    """The metadata of an object. What thousands of objects have alike is one text for all of them."""
+    meta = _read_head(raw).metadata
+    if meta.namespace:
+        meta.namespace = intern(meta.namespace)
+    if meta.labels:
+        meta.labels = {intern(name): intern(value) for name, value in meta.labels.items()}
+    for owner in meta.owner_references or ():
+        owner.kind, owner.api_version = intern(owner.kind), intern(owner.api_version)
+    return meta
 
 
 class Held(Generic[T]):
@@ -57,8 +81,8 @@ class Held(Generic[T]):
 
     __slots__ = ("_made", "_make", "meta", "raw_size")
 
-    def __init__(self, raw: bytes, make: Make[T]) -> None:
-        self.meta = _read_head(raw).metadata
+    def __init__(self, meta: Meta, raw: bytes, make: Make[T]) -> None:
+        self.meta = meta
         # Either the bytes, or what was made of them (then `_make` is None).
         self._made: Any = raw
         self._make: Make[T] | None = make
@@ -68,15 +92,29 @@ class Held(Generic[T]):
     def object(self) -> T:
         """The object itself, shared by all who read it."""
         if self._make is not None:
-            make, raw = self._make, self._made
-            self._made = make(raw)
+            made = self._make(self._made)
+            self._made = made
             self._make = None
         return cast(T, self._made)
+
+    @property
+    def raw(self) -> bytes:
+        """The object as bytes: as they came, or made anew."""
+        return cast(bytes, self._made) if self._make is not None else _encode(tree_of(self._made))
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations, without making the object for them."""
+        return _read_annotated(self.raw).metadata.annotations or {}
 
     @property
     def is_made(self) -> bool:
         """Whether somebody has read the object."""
         return self._make is None
+
+    def in_form(self, make: Make[U]) -> "Held[U]":
+        """The same object in another form. The metadata, and bytes that nobody has read, are shared."""
+        return Held(self.meta, self.raw, make)
 
     @property
     def size(self) -> int:

@@ -1,5 +1,6 @@
 """Indexes: objects by whatever a function says of them."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -13,13 +14,15 @@ class Index(Generic[T]):
     """The keys of objects, by the values that `values_of` gives for each. An object may have any number of values."""
 
     def __init__(self, values_of: IndexFunction[T]) -> None:
-        self._values_of = values_of
+        self.values_of = values_of
         self._keys: dict[Hashable, dict[str, None]] = {}
         # What each key stands under, to take it out again: the function might say something else later.
         self._values: dict[str, tuple[Hashable, ...]] = {}
+        # The values in order, for ranges, by what can be compared; None until somebody asks.
+        self._sorted: dict[str, list[Any]] | None = None
 
     def put(self, key: str, obj: T) -> None:
-        values = tuple(self._values_of(obj))
+        values = tuple(self.values_of(obj))
         before = self._values.get(key, ())
         if values == before:
             return
@@ -27,16 +30,16 @@ class Index(Generic[T]):
         if values:
             self._values[key] = values
             for value in values:
-                self._keys.setdefault(value, {})[key] = None
+                keys = self._keys.get(value)
+                if keys is None:
+                    keys = self._keys[value] = {}
+                    self._sorted = None
+                keys[key] = None
         else:
             self._values.pop(key, None)
 
     def remove(self, key: str) -> None:
         self._take_out(key, self._values.pop(key, ()))
-
-    def clear(self) -> None:
-        self._keys.clear()
-        self._values.clear()
 
     def keys(self, value: Hashable) -> Mapping[str, None]:
         """The keys of the objects with a value, in the order they got it. The index's own: read it at once."""
@@ -46,10 +49,32 @@ class Index(Generic[T]):
         """Every value that some object has."""
         return self._keys.keys()
 
-    def _take_out(self, key: str, values: tuple[Any, ...]) -> None:
+    def range(self, operator: str, bound: Any) -> list[Hashable]:
+        """The values that are `<`, `<=`, `>` or `>=` a bound, in order; those it cannot be compared with are not."""
+        if self._sorted is None:
+            self._sorted = {}
+            for value in self._keys:
+                if group := comparable(value):
+                    self._sorted.setdefault(group, []).append(value)
+            for values in self._sorted.values():
+                values.sort()
+        ordered = self._sorted.get(comparable(bound), [])
+        if operator in ("<", "<="):
+            return ordered[: (bisect_left if operator == "<" else bisect_right)(ordered, bound)]
+        return ordered[(bisect_right if operator == ">" else bisect_left)(ordered, bound) :]
+
+    def _take_out(self, key: str, values: tuple[Hashable, ...]) -> None:
         for value in values:
             keys = self._keys.get(value)
             if keys is not None:
                 keys.pop(key, None)
                 if not keys:
                     del self._keys[value]
+                    self._sorted = None
+
+
+def comparable(value: Any) -> str:
+    """What a value can be ordered with: other numbers, or other texts; "" for what has no order."""
+    if isinstance(value, str):
+        return "text"
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else ""

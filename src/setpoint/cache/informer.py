@@ -1,55 +1,41 @@
-"""The informer: the objects of one scope, kept up to date, and whoever wants to know told of every change.
+"""The informer: the objects of one scope in one form, kept up to date, and whoever wants to know told of every change.
 
 What is told follows what is kept: when a handler hears of a change, the store has it. Each handler hears of each object
 in the order of its history, though maybe not of every step in it; one that comes late hears of what is there first. An
 object that was deleted and made anew may look like an update: its uid tells.
 
 Handlers are plain functions, called in turn: they note what they hear and return. What one of them raises is logged and
-harms nobody else.
+harms nobody else. Who wants to take his time reads `changes`.
 """
 
 import asyncio
-import heapq
 import logging
-from collections.abc import Callable
-from itertools import count
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any, Generic, TypeVar
 
+import msgspec
+
+from setpoint.cache.change import Change, Handler
+from setpoint.cache.changes import Changes
+from setpoint.cache.feed import Feed
 from setpoint.cache.held import Held
+from setpoint.cache.index import IndexFunction
 from setpoint.cache.making import maker
-from setpoint.cache.reflector import Reflector, Scope
+from setpoint.cache.query import Query, index_label, index_path
+from setpoint.cache.scope import EVERYWHERE, Scope
 from setpoint.cache.store import ObjectStore
-from setpoint.client.client import Client
+from setpoint.client.kinds import KindRef
 from setpoint.client.watch import DELETED
-from setpoint.objects.clock import Clock
-from setpoint.objects.ids import Ids
+
+__all__ = ["Change", "Handler", "Informer", "Registration"]
 
 T = TypeVar("T")
+# Nobody is told everything anew more often than this; and by how much of the time the moment differs, by chance.
+LEAST_RESYNC_SECONDS = 1.0
+RESYNC_JITTER = 0.1
+
 _log = logging.getLogger(__name__)
-
-
-class Change(NamedTuple, Generic[T]):
-    """What happened to an object: it came (`old` is None), changed, or went (`new` is None)."""
-
-    old: Held[T] | None
-    new: Held[T] | None
-    # It was there when the informer, or the handler, began.
-    initial: bool = False
-    # It went while nobody looked: how it was last is not known for sure.
-    unseen: bool = False
-    # Nothing changed: everything is told once more.
-    resync: bool = False
-
-    @property
-    def held(self) -> Held[T]:
-        """The object, as it is or was last."""
-        found = self.new or self.old
-        if found is None:
-            raise ValueError("a change of nothing")
-        return found
-
-
-Handler = Callable[[Change[Any]], None]
 
 
 class Registration:
@@ -58,144 +44,183 @@ class Registration:
     def __init__(self, informer: "Informer[Any]", handler: Handler) -> None:
         self._informer = informer
         self.handler = handler
+        # How often it raised.
+        self.failures = 0
+        self._resyncing: asyncio.Task[None] | None = None
 
     def remove(self) -> None:
         self._informer.handlers.pop(self, None)
+        if self._resyncing is not None:
+            self._resyncing.cancel()
+
+    def tell(self, change: Change[Any]) -> None:
+        try:
+            self.handler(change)
+        except Exception:
+            self.failures += 1
+            _log.exception("a handler failed at %s", change.held.meta.key)
+
+    def resync_every(self, seconds: float) -> None:
+        self._resyncing = asyncio.ensure_future(self._resync(max(seconds, LEAST_RESYNC_SECONDS)))
+
+    async def _resync(self, seconds: float) -> None:
+        feed = self._informer.feed
+        while True:
+            await feed.clock.sleep(seconds * (1.0 + RESYNC_JITTER * (2.0 * feed.ids.random() - 1.0)))
+            for held in list(self._informer.store.all()):
+                self.tell(Change(held, held, resync=True))
 
 
 class Informer(Generic[T]):
-    """Follows one scope. `start` begins, `stop` ends; whoever shares it counts on the cache to do both."""
+    """One form of what a feed follows. Whoever shares it counts on the cache to start and to stop it."""
 
-    def __init__(self, client: Client, scope: Scope, *, clock: Clock, ids: Ids) -> None:
-        self.scope = scope
+    def __init__(self, feed: Feed, kind: KindRef) -> None:
+        self.feed = feed
+        self.kind = kind
+        self.make = maker(kind)
         self.store: ObjectStore[T] = ObjectStore()
         self.handlers: dict[Registration, None] = {}
-        self._make = maker(scope.kind)
-        self._reflector = Reflector(client, scope, self, clock=clock, ids=ids)
-        self._task: asyncio.Task[None] | None = None
-        self._synced = asyncio.Event()
-        # The newest revision that everything before is known of, where revisions are numbers.
-        self._version = 0
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._arrivals = count()
+        feed.join(self)
 
-    # Running
+    @property
+    def scope(self) -> Scope:
+        """What it has, and in which form."""
+        return msgspec.structs.replace(self.feed.scope, kind=self.kind)
 
-    def start(self) -> None:
-        """Begins to follow. Again is the same."""
-        if self._task is None:
-            self._task = asyncio.ensure_future(self._reflector.run())
+    def leave(self) -> None:
+        """Is kept up to date no more."""
+        for registration in list(self.handlers):
+            registration.remove()
+        if self in self.feed.informers:
+            self.feed.informers.remove(self)
 
-    async def stop(self) -> None:
-        """Ends. What was kept can still be read."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-        for _, _, waiting in self._waiting:
-            waiting.cancel()
-        self._waiting.clear()
+    # How it is
 
     @property
     def synced(self) -> bool:
         """Whether the store has had everything once."""
-        return self._synced.is_set()
+        return self.feed.synced
 
-    async def wait_synced(self) -> None:
-        await self._synced.wait()
+    async def wait_synced(self, seconds: float | None = None) -> None:
+        """Returns once the store has everything. Raises NotSynced, with the reason, if that takes too long."""
+        await self.feed.wait_synced(seconds)
 
     @property
     def state(self) -> str:
-        return self._reflector.state
+        """`waiting`, `listing`, `watching`, `failing` or `stopped`."""
+        return self.feed.state
+
+    @property
+    def since(self) -> datetime:
+        """When it came into that state."""
+        return self.feed.since
 
     @property
     def last_error(self) -> Exception | None:
         """Why it does not get on; None when all is well."""
-        return self._reflector.last_error
+        return self.feed.last_error
+
+    @property
+    def problem(self) -> str:
+        """The same as a sentence that says what to do about it."""
+        return self.feed.problem
 
     @property
     def resource_version(self) -> str:
-        return self._reflector.resource_version
+        return self.feed.resource_version
+
+    async def wait_for(self, resource_version: str, namespace: str | None = None) -> None:
+        """Returns once everything up to a revision is known. At once where revisions cannot be compared."""
+        await self.feed.wait_for(resource_version, namespace)
+
+    # Reading
+
+    def get(self, key: str) -> T | None:
+        """An object by its key: `namespace/name`, or the name alone."""
+        held = self.store.get(key)
+        return held.object if held is not None else None
+
+    def list(self, namespace: str = EVERYWHERE) -> "list[T]":
+        """The objects of a namespace, or all."""
+        found = self.store.in_namespace(namespace) if namespace else self.store.all()
+        return [held.object for held in found]
+
+    def query(self) -> Query[T]:
+        """Asks for objects by anything in them."""
+        return Query(self.store)
+
+    def add_index(self, name: str, values_of: IndexFunction[T]) -> None:
+        """Keeps an index of what a function gives for each object; `query().by(name, value)` asks it."""
+        self.store.add_index(name, values_of)
+
+    def index_path(self, path: str) -> None:
+        """Keeps an index of what is at a path; queries for that path are answered by it."""
+        index_path(self.store, path)
+
+    def index_label(self, label: str) -> None:
+        """Keeps an index of the values of a label; queries for that label are answered by it."""
+        index_label(self.store, label)
+
+    def within(self, part: str) -> Iterable[Held[T]]:
+        """What came with a part of the scope."""
+        return self.store.all() if part == EVERYWHERE else self.store.in_namespace(part)
 
     # Listening
 
-    def add_handler(self, handler: Handler, *, replay: bool = True) -> Registration:
-        """Tells a handler of everything from now on, and first, unless it does not want that, of what is there."""
+    def add_handler(self, handler: Handler, *, replay: bool = True, resync: float | None = None) -> Registration:
+        """Tells a handler of everything from now on, and first, unless it does not want that, of what is there.
+
+        With `resync` it is told of everything again every so many seconds, though nothing happened.
+        """
         registration = Registration(self, handler)
         self.handlers[registration] = None
         if replay:
             for held in list(self.store.all()):
-                _tell(handler, Change(None, held, initial=True))
+                registration.tell(Change(None, held, initial=True))
+        if resync is not None:
+            registration.resync_every(resync)
         return registration
+
+    def changes(self, *, replay: bool = True) -> Changes[T]:
+        """The changes for a reader who takes his time."""
+        return Changes(self, replay=replay)
 
     def resync(self) -> None:
         """Tells every handler of everything once more."""
-        for held in list(self.store.all()):
-            self._tell(Change(held, held, resync=True))
+        self._tell([Change(held, held, resync=True) for held in self.store.all()])
 
-    async def wait_for(self, resource_version: str) -> None:
-        """Returns once everything up to a revision is known. At once where revisions cannot be compared."""
-        if not resource_version.isdecimal() or int(resource_version) <= self._version:
-            return
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (int(resource_version), next(self._arrivals), waiting))
-        await waiting
+    # What the feed calls.
 
-    # What the reflector calls.
+    def replace(self, items: Collection[Held[T]], part: str, *, initial: bool) -> None:
+        """All that came with a part of the scope, in the place of what was there. Told when it is done."""
+        gone = {held.meta.key: held for held in self.within(part)}
+        changes = []
+        for held in items:
+            old = gone.pop(held.meta.key, None)
+            if old is None or old.meta.resource_version != held.meta.resource_version:
+                self.store.put(held.meta.key, held)
+                changes.append(Change(old, held, initial=initial and old is None))
+        for key, old in gone.items():
+            self.store.remove(key)
+            changes.append(Change(old, None, unseen=True))
+        self._tell(changes)
 
-    def replace(self, items: list[bytes], resource_version: str) -> None:
-        initial = not self.synced
-        gone = dict.fromkeys(self.store)
-        for item in items:
-            held = Held(item, self._make)
-            gone.pop(held.meta.key, None)
-            self._put(held, initial=initial)
-        for key in gone:
-            old = self.store.remove(key)
-            if old is not None:
-                self._tell(Change(old, None, unseen=True))
-        self._synced.set()
-        self._advance(resource_version)
-
-    def change(self, event_type: str, item: bytes) -> str:
-        held: Held[T] = Held(item, self._make)
-        version = held.meta.resource_version
+    def change(self, event_type: str, held: Held[T]) -> None:
+        """An event of a watch."""
+        key = held.meta.key
         if event_type == DELETED:
-            if self.store.remove(held.meta.key) is not None:
-                self._tell(Change(held, None))
-        else:
-            self._put(held, initial=False)
-        self._advance(version)
-        return version
-
-    def reached(self, resource_version: str) -> None:
-        self._advance(resource_version)
-
-    # Inside
-
-    def _put(self, held: Held[T], *, initial: bool) -> None:
-        old = self.store.put(held.meta.key, held)
-        if old is None:
-            self._tell(Change(None, held, initial=initial))
-        elif old.meta.resource_version != held.meta.resource_version:
-            self._tell(Change(old, held))
-
-    def _tell(self, change: Change[T]) -> None:
-        for registration in list(self.handlers):
-            _tell(registration.handler, change)
-
-    def _advance(self, resource_version: str) -> None:
-        if not resource_version.isdecimal():
+            if self.store.remove(key) is not None:
+                self._tell((Change(held, None),))
             return
-        self._version = max(self._version, int(resource_version))
-        while self._waiting and self._waiting[0][0] <= self._version:
-            waiting = heapq.heappop(self._waiting)[2]
-            if not waiting.done():
-                waiting.set_result(None)
+        old = self.store.get(key)
+        if old is None or old.meta.resource_version != held.meta.resource_version:
+            self.store.put(key, held)
+            self._tell((Change(old, held),))
 
-
-def _tell(handler: Handler, change: Change[Any]) -> None:
-    try:
-        handler(change)
-    except Exception:
-        _log.exception("a handler failed at %s", change.held.meta.key)
+    def _tell(self, changes: Iterable[Change[T]]) -> None:
+        if not self.handlers:
+            return
+        for change in changes:
+            for registration in list(self.handlers):
+                if registration in self.handlers:  # an earlier one may have removed it
+                    registration.tell(change)

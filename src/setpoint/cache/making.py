@@ -18,12 +18,13 @@ def maker(kind: KindRef) -> Callable[[bytes], Any]:
     if cls is not None and not kind.metadata_only:
         decode = cls.decode
         return lambda raw: freeze(decode(raw))
-    api_version, name = kind.gvk.api_version, kind.gvk.kind
+    # Items of lists of built-in objects do not say what they are, and metadata alone says that it is just that.
+    own = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
 
     def tree(raw: bytes) -> Object:
-        found: Object = _decode(raw)
-        if "kind" not in found:  # an item of a list of built-in objects
-            found = {"apiVersion": api_version, "kind": name, **found}
-        return freeze(found)
+        return freeze(own | _decode(raw))
 
-    return tree
+    def metadata(raw: bytes) -> Object:
+        return freeze({**own, "metadata": _decode(raw).get("metadata", {})})
+
+    return metadata if kind.metadata_only else tree

@@ -1,0 +1,59 @@
+"""Changes for a reader who takes his time: `async for`, at his own pace, without holding up anybody else.
+
+What happens to an object while he is busy becomes one change, from how he knew it to how it is. So no more waits for
+him than there are objects, however slow he is.
+"""
+
+import asyncio
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+from setpoint.cache.change import Change, merge
+
+if TYPE_CHECKING:
+    from setpoint.cache.informer import Informer
+
+T = TypeVar("T")
+
+
+class Changes(Generic[T]):
+    """The changes of an informer, first of all what is there. Leaving the context ends it."""
+
+    def __init__(self, informer: "Informer[T]", *, replay: bool = True) -> None:
+        # In the order of the oldest that is not told.
+        self._waiting: dict[str, Change[T]] = {}
+        self._more = asyncio.Event()
+        self._registration = informer.add_handler(self._hear, replay=replay)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._registration.remove()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change[T]:
+        while not self._waiting:
+            self._more.clear()
+            await self._more.wait()
+        return self._waiting.pop(next(iter(self._waiting)))
+
+    def _hear(self, change: Change[T]) -> None:
+        key = change.held.meta.key
+        before = self._waiting.get(key)
+        merged = merge(before, change) if before is not None else change
+        if merged is None:
+            del self._waiting[key]
+        else:
+            self._waiting[key] = merged
+            self._more.set()

@@ -1,0 +1,128 @@
+"""Paths into objects of any form, by the names that fields have on the wire: `spec.containers[*].image`.
+
+A path is a JSONPath as kubectl takes it, with or without the first dot. Names, `['quoted.names']`, `[0]` and `[*]` are
+followed in trees and typed objects as they are; anything more (filters, slices, `..`) is asked of an object's tree.
+What begins with `metadata` is read from the metadata that a cache has at hand, where it is in there.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from setpoint.cache.held import Held, Meta
+from setpoint.client.kinds import tree_of
+from setpoint.objects.frozen import thaw
+from setpoint.schema.jsonpath import JSONPath, JSONPathError
+from setpoint.schema.types.model import Model
+from setpoint.schema.types.resource import Resource
+from setpoint.schema.types.scalars import encode_scalar
+
+_STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\*)\]|\[(-?\d+)\]|\[(?:'([^']*)'|\"([^\"]*)\")\]")
+_ALL = object()
+_AS_IT_IS = (str, int, float, dict, list, msgspec.Struct)
+_AT_HAND = frozenset(field.encode_name for field in msgspec.structs.fields(Meta))
+
+# All values that an object has at a path.
+Find = Callable[[Held[Any]], list[Any]]
+
+
+class PathError(ValueError):
+    """A text is no path."""
+
+
+@lru_cache(maxsize=1024)
+def compile_path(text: str) -> Find:
+    """What finds the values at a path. Raises PathError."""
+    steps = _plain_steps(text)
+    if steps is None:
+        return _by_jsonpath(text)
+    if len(steps) > 1 and steps[0] == "metadata" and steps[1] in _AT_HAND:
+        rest = steps[1:]
+        if len(rest) == 1:
+            # What an object does not have is empty there.
+            return lambda held: [value for value in _follow(held.meta, rest) if value]
+        return lambda held: _follow(held.meta, rest)
+    return lambda held: _follow(held.object, steps)
+
+
+def _plain_steps(text: str) -> list[Any] | None:
+    """The steps of a path that only goes down; None for any other."""
+    steps: list[Any] = []
+    at = 0
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None:
+            return None
+        name, every, position, *quoted = found.groups()
+        if every:
+            steps.append(_ALL)
+        elif position is not None:
+            steps.append(int(position))
+        else:
+            steps.append(next(each for each in (name, *quoted) if each is not None))
+        at = found.end()
+    return steps or None
+
+
+def _by_jsonpath(text: str) -> Find:
+    try:
+        path = JSONPath(text if text[:1] in (".", "[", "$") else f".{text}")
+    except JSONPathError as error:
+        raise PathError(f"{text!r} is no path such as `spec.replicas`: {error}") from None
+
+    def find(held: Held[Any]) -> list[Any]:
+        try:
+            return path.find(thaw(tree_of(held.object)))
+        except JSONPathError:
+            return []
+
+    return find
+
+
+def _follow(start: Any, steps: list[Any]) -> list[Any]:
+    values = [start]
+    for step in steps:
+        following: list[Any] = []
+        for value in values:
+            if step is _ALL:
+                if isinstance(value, list):
+                    following += value
+                elif isinstance(value, dict):
+                    following += value.values()
+            elif isinstance(step, int):
+                if isinstance(value, list) and -len(value) <= step < len(value):
+                    following.append(value[step])
+            elif isinstance(value, dict):
+                if step in value:
+                    following.append(value[step])
+            elif isinstance(value, msgspec.Struct):
+                following += _field(value, step)
+        if not following:
+            return following
+        values = following
+    return [value if isinstance(value, _AS_IT_IS) else _wire(value) for value in values if value is not None]
+
+
+def _wire(value: Any) -> Any:
+    """What a value of a typed object is on the wire: times and quantities are texts."""
+    return msgspec.to_builtins(value, enc_hook=encode_scalar)
+
+
+def _field(value: msgspec.Struct, name: str) -> list[Any]:
+    attribute = _attributes(type(value)).get(name)
+    if attribute is not None:
+        return [getattr(value, attribute)]
+    if isinstance(value, Model):
+        if value.__unknown__ and name in value.__unknown__:
+            return [value.__unknown__[name]]
+        if name in ("apiVersion", "kind") and isinstance(value, Resource):
+            return [value.api_version if name == "apiVersion" else value.kind]
+    return []
+
+
+@lru_cache(maxsize=4096)
+def _attributes(cls: type[msgspec.Struct]) -> dict[str, str]:
+    return {field.encode_name: field.name for field in msgspec.structs.fields(cls)}

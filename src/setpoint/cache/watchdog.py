@@ -1,0 +1,53 @@
+"""The watchdog: ends what listens when it has heard nothing for too long. A connection can die without a word."""
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+from setpoint.objects.clock import Clock
+
+# How often it looks, at least: the time it allows may have become shorter.
+_LOOK_SECONDS = 60.0
+
+
+class Watchdog:
+    """Raises TimeoutError in the task that entered it when `heard` was not called for `seconds`, which may change."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._last = 0.0
+        self._guarded: asyncio.Task[object] | None = None
+        self._guarding: asyncio.Task[None] | None = None
+        self._expired = False
+
+    def heard(self) -> None:
+        self._last = self._clock.monotonic()
+
+    async def __aenter__(self) -> Self:
+        self._guarded = asyncio.current_task()
+        self.heard()
+        self._guarding = asyncio.ensure_future(self._guard())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._guarding is not None:
+            self._guarding.cancel()
+            await asyncio.gather(self._guarding, return_exceptions=True)
+        # Where somebody else has cancelled the task as well, that is what counts.
+        if (
+            self._expired
+            and self._guarded is not None
+            and self._guarded.uncancel() == 0
+            and isinstance(error, asyncio.CancelledError)
+        ):
+            raise TimeoutError(f"nothing was heard for {self.seconds:g} s") from None
+
+    async def _guard(self) -> None:
+        while (left := self._last + self.seconds - self._clock.monotonic()) > 0:
+            await self._clock.sleep(min(left, _LOOK_SECONDS))
+        self._expired = True
+        if self._guarded is not None:
+            self._guarded.cancel()
