@@ -25,6 +25,9 @@ from setpoint.server.http.listener import Listener
 from setpoint.server.pipeline import Server
 from setpoint.server.plain.standard import standard
 from setpoint.store.memory import MemoryStore
+from setpoint.system.home import Home
+from setpoint.system.names import GARBAGE_COLLECTOR, NAMESPACE
+from setpoint.system.system import System
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SCENARIOS = GOLDEN / "scenarios"
@@ -100,11 +103,15 @@ def serving() -> Iterator[Any]:
     async def serve() -> None:
         server = Server(MemoryStore(), authenticator=Credentials({TOKEN: ADMIN}), plain=standard())
         await server.start()
+        # Those that were there when the scenarios were recorded.
+        system = System(Home(server), (GARBAGE_COLLECTOR, NAMESPACE))
+        await system.start()
         listener = Listener(server, SystemClock())
         _, found["port"] = await listener.listen("127.0.0.1", 0)
         found["stop"], found["loop"] = asyncio.Event(), asyncio.get_running_loop()
         ready.set()
         await found["stop"].wait()
+        await system.stop()
         await listener.close(0.1)
         server.services.close()
 

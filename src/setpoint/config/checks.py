@@ -5,6 +5,7 @@ from ipaddress import ip_address, ip_network
 
 from setpoint.config.settings import Config
 from setpoint.objects.typedyaml import Path, choices
+from setpoint.system.names import NAMES
 
 _LOOPBACK_NAMES = ("localhost",)
 
@@ -13,7 +14,7 @@ Wrong = tuple[Path, str]
 
 def check(config: Config) -> list[Wrong]:
     """What is wrong, each with the path of its field."""
-    return [*_edge(config), *_keys(config), *_admission(config), *_webhooks(config), *_history(config)]
+    return [*_edge(config), *_keys(config), *_admission(config), *_controllers(config), *_webhooks(config), *_history(config)]
 
 
 def address(listen: str) -> tuple[str, int] | None:
@@ -75,6 +76,13 @@ def _admission(config: Config) -> Iterator[Wrong]:
                 yield ("admission", field, index), f"{name} is no plugin{choices(name, names)}"
     for name in {*chosen["enabled"]} & {*chosen["disabled"]}:
         yield ("admission", "disabled"), f"{name} is enabled as well: it cannot be both"
+
+
+def _controllers(config: Config) -> Iterator[Wrong]:
+    for index, name in enumerate(config.controllers):
+        bare = name.removeprefix("-")
+        if name != "*" and bare not in NAMES:
+            yield ("controllers", index), f"{bare} is no system controller{choices(bare, NAMES)}"
 
 
 def _webhooks(config: Config) -> Iterator[Wrong]:

@@ -139,7 +139,7 @@ def in_world(test: Callable[[World], Awaitable[None]]) -> None:
 
     async def main() -> None:
         clock = ManualClock(START)
-        async with ControlPlane(clock=clock) as plane:
+        async with ControlPlane(clock=clock, system=False) as plane:
             before = asyncio.all_tasks()
             world = World(plane, clock)
             try:
