@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from setpoint.client.below import Below
-from setpoint.client.editing import Editing
+from setpoint.client.install import Installing
 from setpoint.client.options import Options
 
 if TYPE_CHECKING:
     from setpoint.client.connecting import Connection
 
 
-class Client(Editing, Below):
+class Client(Installing, Below):
     """Talks to one API server over a transport."""
 
     # The namespace that the kubeconfig's context names, or that the pod is in. No call goes there by itself:

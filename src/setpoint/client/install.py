@@ -1,0 +1,146 @@
+"""Installing kinds: their definitions on the server, as the classes say, and a server that serves them.
+
+    await client.install(Website, Certificate)
+
+What the server has beyond what the classes say stays: versions that they do not name, in which objects may be stored,
+a conversion webhook they say nothing of, labels and annotations of others. Where nothing would change nothing is sent.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from setpoint.client.editing import Editing
+from setpoint.client.mapper import NoMatch
+from setpoint.objects.clock import timeout as within
+from setpoint.objects.errors import AlreadyExists, NotFound
+from setpoint.objects.frozen import thaw
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import Object
+from setpoint.schema.types.resource import Resource
+
+DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
+
+_FIRST_SECONDS, _MOST_SECONDS = 0.05, 1.0
+
+
+class InstallError(RuntimeError):
+    """The server has the definition, and will not serve it: its names are those of another."""
+
+
+class Installing(Editing):
+    """Installing kinds."""
+
+    async def install(
+        self, *kinds: type[Resource] | Object, wait: bool = True, timeout: float | None = 30.0
+    ) -> list[Object]:
+        """Makes the definitions of kinds, or brings them up to date; given are classes (those of one kind are its
+        versions) or definitions. Waits until the server serves them. Returns the definitions as the server has them.
+
+        Raises ModelError where classes make no definition, InstallError where their names are taken, and TimeoutError.
+        """
+        wanted = _definitions(kinds)
+        if timeout is None:
+            return await self._install(wanted, wait)
+        async with within(self.clock, timeout):
+            return await self._install(wanted, wait)
+
+    async def _install(self, wanted: list[Object], wait: bool) -> list[Object]:
+        found = [await self._put(definition) for definition in wanted]
+        return [await self._established(definition) for definition in found] if wait else found
+
+    async def _put(self, definition: Object) -> Object:
+        """Has the server hold the definition."""
+        name = definition["metadata"]["name"]
+        while True:
+            try:
+                return await self.edit(DEFINITION, name, "", lambda old: _updated(old, definition))
+            except NotFound:
+                pass
+            except _GoingError:
+                # It will be gone with the last of its objects; then there can be a new one.
+                await self.wait_for(DEFINITION, name, until="delete", timeout=None)
+            try:
+                return await self.create(thaw(definition))
+            except AlreadyExists:
+                continue  # somebody else was faster
+
+    async def _established(self, definition: Object) -> Object:
+        """Waits until every version of the definition can be used."""
+        name = definition["metadata"]["name"]
+        found = cast(Object, await self.wait_for(DEFINITION, name, until=_is_established, timeout=None))
+        spec = found["spec"]
+        for version in spec["versions"]:
+            if version["served"]:
+                await self._discovered(GroupVersionKind(spec["group"], version["name"], spec["names"]["kind"]))
+        return found
+
+    async def _discovered(self, kind: GroupVersionKind) -> None:
+        pause = _FIRST_SECONDS
+        while True:
+            try:
+                await self.mapper.resource(kind)
+                return
+            except NoMatch:
+                await self.clock.sleep(pause)
+                pause = min(pause * 2, _MOST_SECONDS)
+
+
+class _GoingError(Exception):
+    """The definition that is there is being deleted."""
+
+
+def _definitions(kinds: Sequence[type[Resource] | Object]) -> list[Object]:
+    """The definitions that are meant, each once, in the order they were given in."""
+    # Imported here because it brings all of schema validation along, which most clients do not need.
+    from setpoint.schema.types.crd import crd_of
+
+    classes: dict[tuple[str, str], list[type[Resource]]] = {}
+    definitions: list[Object] = []
+    for kind in kinds:
+        if isinstance(kind, dict):
+            definitions.append(kind)
+        else:
+            gvk = kind.gvk()
+            classes.setdefault((gvk.group, gvk.kind), []).append(kind)
+    return [*(crd_of(*dict.fromkeys(versions)) for versions in classes.values()), *definitions]
+
+
+def _updated(old: Object, wanted: Object) -> Object:
+    """The definition that is there, as it is wanted."""
+    metadata: Object = old["metadata"]
+    if metadata.get("deletionTimestamp"):
+        raise _GoingError
+    spec = thaw(wanted["spec"])
+    named = {version["name"] for version in spec["versions"]}
+    kept = [version for version in old["spec"]["versions"] if version["name"] not in named]
+    spec["versions"] += [{**version, "storage": False} for version in kept]
+    _keep_conversion(spec, old["spec"])
+    metadata = {**metadata}
+    for key in ("labels", "annotations"):
+        if ours := wanted["metadata"].get(key):
+            metadata[key] = {**metadata.get(key, {}), **ours}
+    return {**old, "metadata": metadata, "spec": spec}
+
+
+def _keep_conversion(spec: Object, old: Object) -> None:
+    """What others say about the webhook that converts stays: which it is, where we do not say, and whom to trust."""
+    ours, theirs = spec.get("conversion", {}), old.get("conversion", {})
+    if ours.get("strategy", "None") == "None":
+        if theirs:
+            spec["conversion"] = theirs
+        return
+    config = ours["webhook"]["clientConfig"]
+    bundle = theirs.get("webhook", {}).get("clientConfig", {}).get("caBundle")
+    if bundle and "caBundle" not in config:
+        config["caBundle"] = bundle
+
+
+def _is_established(definition: Any) -> bool:
+    if definition is None:
+        return False
+    conditions = {each["type"]: each for each in definition.get("status", {}).get("conditions") or ()}
+    refused = conditions.get("NamesAccepted", {})
+    if refused.get("status") == "False":
+        name = definition["metadata"]["name"]
+        raise InstallError(f"{name} is not served, its names are taken: {refused.get('message', '')}")
+    return bool(conditions.get("Established", {}).get("status") == "True")
