@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef, tree_of
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.reading import ReconcileClient
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.run import Run, Write
+from setpoint.controller.run import Access, Run, Write
 from setpoint.controller.status import Status
 from setpoint.controller.tracking import Look
+from setpoint.controller.writing import NotingClient
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import NotFound
@@ -83,9 +83,9 @@ class Context:
         return self.cluster(self.request.cluster)
 
     @cached_property
-    def api(self) -> Client:
+    def api(self) -> NotingClient:
         """Reads and writes at the server, without the cache."""
-        return self._controller.client(self.request.cluster).with_options(cause=self.cause)
+        return self._controller.api_for(self, self.request.cluster)
 
     def cluster(self, name: str) -> ReconcileClient:
         """The same as `client`, for another cluster of the controller. Raises LookupError."""
@@ -172,6 +172,9 @@ class Context:
         if look not in self.looks:
             self.looks.add(look)
             self._controller.lookups.add(self.request, look)
+
+    def accessed(self, access: Access) -> None:
+        self._controller.accesses.add(access)
 
     def wrote(self, write: Write) -> None:
         self.run.writes.append(write)

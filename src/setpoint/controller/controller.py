@@ -15,9 +15,11 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from setpoint.cache.cache import Cache, NotCached
+from setpoint.cache.feed import NotSynced
 from setpoint.cache.informer import Change
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, kind_of
+from setpoint.client.options import Options as ClientOptions
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.leader import Fence, fenced
@@ -38,14 +40,17 @@ from setpoint.controller.run import (
     SUCCESS,
     TERMINAL,
     TIMEOUT,
+    Access,
     Run,
 )
 from setpoint.controller.source import Attached, Source
 from setpoint.controller.tracking import Lookups
 from setpoint.controller.watch import Owned, Watch, for_nobody
 from setpoint.controller.watchdog import Watchdog, Watched
+from setpoint.controller.writing import NotingClient
 from setpoint.objects.clock import Clock, SystemClock, timeout
 from setpoint.objects.errors import Conflict
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 
 # How long the end of a controller waits for its reconciles, as in controller-runtime.
@@ -60,10 +65,6 @@ def _pause_changed(change: Change[Any]) -> bool:
 
 
 _PAUSE_CHANGED = Predicate(_pause_changed, "paused")
-
-
-class NotSynced(TimeoutError):  # noqa: N818 - says what is
-    """The sources of a controller have not told everything in time. The text says which, and why."""
 
 
 class Controller:
@@ -101,6 +102,8 @@ class Controller:
         self.sources = self._declared(watch)
         # The last reconciles, the newest at the end.
         self.runs: deque[Run] = deque(maxlen=self.options.keep_runs)
+        # What it has asked servers for.
+        self.accesses: set[Access] = set()
         self._caches: dict[str, Cache] = {}
         self._forget_all()
 
@@ -483,19 +486,23 @@ class Controller:
     # What contexts call.
 
     def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
-        """The client of a reconcile for a cluster."""
-        cache, client = self.cache(cluster), self.client(cluster)
+        """The client of a reconcile for a cluster: cached reads, and writes."""
+        how = self._noted(ctx, cluster)
+        return ReconcileClient(*how, cache=self.cache(cluster), applied=self._applied, cluster=cluster)
+
+    def api_for(self, ctx: Context, cluster: str) -> NotingClient:
+        """The same without the cache."""
+        return NotingClient(*self._noted(ctx, cluster))
+
+    def _noted(
+        self, ctx: Context, cluster: str
+    ) -> tuple[Client, ClientOptions, Context, Expectations, GroupVersionKind | None]:
+        client = self.client(cluster)
         manager = self.options.field_manager or client.options.field_manager or self.name
-        return ReconcileClient(
-            client,
-            client.options._replace(cause=ctx.cause, field_manager=manager),
-            cache=cache,
-            expectations=self._expectations.setdefault(cluster, Expectations()),
-            applied=self._applied,
-            reader=ctx,
-            primary=self.primary.gvk if self.primary is not None and cluster == ctx.request.cluster else None,
-            cluster=cluster,
-        )
+        options = client.options._replace(cause=ctx.cause, field_manager=manager)
+        expectations = self._expectations.setdefault(cluster, Expectations())
+        primary = self.primary.gvk if self.primary is not None and cluster == ctx.request.cluster else None
+        return client, options, ctx, expectations, primary
 
     def primary_object(self, request: Request) -> Any:
         """The object of a request, as the cache has it; None where it has none."""
@@ -522,7 +529,7 @@ class Controller:
         try:
             informer = cache.informer(self.primary, request.namespace)
         except NotCached:
-            found = [each for each in cache.informers if each.scope.kind == self.primary]
+            found = [each for each in cache.informers if each.kind == self.primary]
             if not found:
                 return None
             informer = found[0]

@@ -31,9 +31,8 @@ class Observer(Protocol):
 
 
 class Settings(TypedDict, total=False):
-    """The options by name; `Options` says what each means."""
+    """The options by name, beside the kind; `Options` says what each means."""
 
-    kind: Kind[Any] | Watch | None
     owns: Sequence[Kind[Any] | Watch]
     watches: Sequence[Source]
     reads: Sequence[Kind[Any] | Watch]

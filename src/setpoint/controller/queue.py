@@ -31,6 +31,8 @@ LOW_PRIORITY = -100
 # How many reasons a key gathers; further ones are only counted.
 MOST_REASONS = 32
 PATIENCE_SECONDS = 60.0
+# Sums of floats may miss their time by as much.
+_HAIR_SECONDS = 1e-9
 # How many entries that mean nothing any more the heap may hold, beside twice as many as mean something.
 _SPARE = 1000
 
@@ -412,10 +414,11 @@ class Queue(Generic[K]):
 
     async def _look(self, due: float) -> None:
         while True:
-            await self._clock.sleep(due - self._now())
+            wait = due - self._now()
+            await self._clock.sleep(wait if wait > _HAIR_SECONDS else 0.0)
             now = self._now()
             delayed = self._delayed
-            while delayed and delayed[0][0] <= now:
+            while delayed and delayed[0][0] <= now + _HAIR_SECONDS:
                 found = heapq.heappop(delayed)
                 if self._is_delayed(found):
                     entry = found[2]

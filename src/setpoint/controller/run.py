@@ -13,6 +13,14 @@ SUCCESS, ERROR, REQUEUE, REQUEUE_AFTER = "success", "error", "requeue", "requeue
 TERMINAL, TIMEOUT, CONFLICT, CANCELLED = "terminal", "timeout", "conflict", "cancelled"
 
 
+class Access(NamedTuple):
+    """What a server was asked for: what it takes rights to do."""
+
+    kind: GroupVersionKind
+    subresource: str
+    verb: str  # as RBAC says it; an apply is a patch
+
+
 class Write(NamedTuple):
     """One request that changes something."""
 

@@ -3,13 +3,19 @@ controller, and what that gives can be asked whether it has told everything (`sy
 (`trouble`), and be taken away again at any time (`detach`).
 """
 
-from typing import Protocol
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 
 from setpoint.cache.cache import Cache
 from setpoint.cache.informer import Change
 from setpoint.client.kinds import KindRef
+from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.request import Request, Trigger
 from setpoint.objects.clock import Clock
+
+_log = logging.getLogger(__name__)
 
 
 class Host(Protocol):
@@ -27,7 +33,7 @@ class Host(Protocol):
     def enqueue(self, request: Request, trigger: Trigger, priority: int = 0) -> None:
         """Has a request reconciled."""
 
-    def looked_up(self, kind: KindRef, change: Change[object], trigger: Trigger) -> None:
+    def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Has every request reconciled whose last reconcile looked at what has changed."""
 
 
@@ -58,3 +64,42 @@ class Source(Protocol):
     def name(self) -> str: ...
 
     async def attach(self, host: Host) -> Attached: ...
+
+
+class Follower:
+    """An attached source that is nothing but a coroutine. When it fails it is begun anew, after a while; when it ends,
+    it has said all it had to say."""
+
+    def __init__(self, name: str, follow: Callable[[], Awaitable[None]], clock: Clock) -> None:
+        self.name = name
+        self._follow = follow
+        self._clock = clock
+        self._error: Exception | None = None
+        self._task = asyncio.ensure_future(self._run())
+
+    async def _run(self) -> None:
+        waits = Exponential(limit=60.0)
+        while True:
+            try:
+                await self._follow()
+                return
+            except Exception as error:
+                self._error = error
+                seconds = waits.delay(self.name)
+                _log.exception("the source %s failed; again in %.3g s", self.name, seconds)
+            await self._clock.sleep(seconds)
+
+    @property
+    def synced(self) -> bool:
+        return True
+
+    @property
+    def trouble(self) -> str:
+        return f"{self.name}: {self._error}" if self._error is not None else ""
+
+    async def wait_synced(self) -> None:
+        """There is nothing to wait for."""
+
+    async def detach(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)

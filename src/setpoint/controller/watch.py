@@ -16,6 +16,7 @@ from typing import Any, cast
 from setpoint.cache.held import Held
 from setpoint.cache.informer import Change, Informer, Registration
 from setpoint.cache.reflector import FAILING
+from setpoint.cache.scope import EVERYWHERE
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.mapper import NoMatch
@@ -26,7 +27,7 @@ from setpoint.controller.predicate import Predicate, passes
 from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.source import Attached, Host
-from setpoint.objects.errors import APIError, Forbidden
+from setpoint.objects.errors import APIError
 
 # How often it is asked whether a kind has appeared, as in controller-runtime.
 KIND_SECONDS = 10.0
@@ -39,7 +40,7 @@ def for_nobody(held: Held[Any]) -> tuple[Request, ...]:
     return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Watch:
     """The objects of a kind, and what a change of one means. Without a handler it means the object itself."""
 
@@ -59,13 +60,18 @@ class Watch:
         text = f"{kind_of(self.kind)}{' in ' + where if where else ''}"
         return f"{self.cluster}:{text}" if self.cluster else text
 
+    def with_handler(self, handler: Handler, predicates: Sequence[Predicate] | None = None) -> "Watch":
+        """The same objects, with another meaning."""
+        wanted = self.predicates if predicates is None else predicates
+        return Watch(self.kind, handler, wanted, self.namespaces, self.labels, self.fields, self.optional, self.cluster)
+
     async def attach(self, host: Host) -> Attached:
         watching = _Optional(self, host) if self.optional else _Watching(self, host)
         await watching.start()
         return watching
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Owned(Watch):
     """The objects of a kind that belong to what the controller is for; what changes means their owner.
 
@@ -80,10 +86,7 @@ class Owned(Watch):
             raise ValueError(f"{self.name} is owned by what? Only a controller for one kind can own objects")
         namespaced = await _is_namespaced(host.cache("").client, owner)
         handler = Owners(owner.gvk.group_kind, namespaced, controller_only=not self.every_owner)
-        watch = Watch(
-            self.kind, handler, self.predicates, self.namespaces, self.labels, self.fields, self.optional, self.cluster
-        )
-        return await watch.attach(host)
+        return await self.with_handler(handler).attach(host)
 
 
 async def _is_namespaced(client: Client, kind: KindRef) -> bool:
@@ -104,7 +107,8 @@ class _Watching:
         self._host = host
         self._predicates = tuple(watch.predicates)
         self._cache = host.cache(watch.cluster)
-        self._informers: list[tuple[Informer[Any], Registration]] = []
+        self._informer: Informer[Any] | None = None
+        self._registration: Registration | None = None
         self._retries = _Retries(self)
 
     @property
@@ -116,30 +120,32 @@ class _Watching:
 
     def _acquire(self) -> None:
         watch = self._watch
-        for namespace in watch.namespaces or ("",):
-            informer = self._cache.acquire(watch.kind, namespace, labels=watch.labels, fields=watch.fields)
-            self._informers.append((informer, informer.add_handler(self._hear)))
+        self._informer = self._cache.acquire(
+            watch.kind, tuple(watch.namespaces) or EVERYWHERE, labels=watch.labels, fields=watch.fields
+        )
+        self._registration = self._informer.add_handler(self._hear)
 
     async def _release(self) -> None:
-        informers, self._informers = self._informers, []
-        for informer, registration in informers:
-            registration.remove()
+        informer, self._informer = self._informer, None
+        if self._registration is not None:
+            self._registration.remove()
+        if informer is not None:
             await self._cache.release(informer)
 
     @property
     def synced(self) -> bool:
-        return all(informer.synced for informer, _ in self._informers)
+        return self._informer is not None and self._informer.synced
 
     @property
     def trouble(self) -> str:
-        for informer, _ in self._informers:
-            if not informer.synced or informer.state == FAILING:
-                return _trouble(informer)
-        return ""
+        informer = self._informer
+        if informer is None or (informer.synced and informer.state != FAILING):
+            return ""
+        return informer.problem or f"{self.name}: {informer.state}"
 
     async def wait_synced(self) -> None:
-        for informer, _ in list(self._informers):
-            await informer.wait_synced()
+        if self._informer is not None:
+            await self._informer.wait_synced()
 
     async def detach(self) -> None:
         await self._retries.stop()
@@ -163,7 +169,7 @@ class _Watching:
         trigger = Trigger(event, self.name, self._kind.gvk, meta.key, meta.resource_version, change)
         for request in dict.fromkeys(requests):
             host.enqueue(request._replace(cluster=cluster) if cluster else request, trigger, priority)
-        host.looked_up(self._kind, change, trigger)
+        host.looked_up(self._kind, change, trigger, cluster)
 
 
 class _Optional(_Watching):
@@ -180,25 +186,24 @@ class _Optional(_Watching):
         clock = self._host.clock
         while True:
             present = await self._is_present()
-            if present and not self._informers:
+            if present and self._informer is None:
                 _log.info("%s has appeared and is watched", self.name)
                 self._acquire()
-            elif not present and self._informers:
+            elif not present and self._informer is not None:
                 _log.info("%s has disappeared", self.name)
                 await self._release()
             await clock.sleep(KIND_SECONDS)
 
     async def _is_present(self) -> bool:
         client = self._cache.client
-        for informer, _ in self._informers:
-            if informer.state == FAILING:
-                client.mapper.forget(self._kind.gvk)  # what failed may be gone: ask again
+        if self._informer is not None and self._informer.state == FAILING:
+            client.mapper.forget(self._kind.gvk)  # what failed may be gone: ask again
         try:
             await client.mapper.resource(self._kind.gvk)
         except NoMatch:
             return False
         except (APIError, TransportError):
-            return bool(self._informers)  # nobody knows: leave it as it is
+            return self._informer is not None  # nobody knows: leave it as it is
         return True
 
     @property
@@ -207,7 +212,9 @@ class _Optional(_Watching):
 
     @property
     def trouble(self) -> str:
-        return super().trouble if self._informers else f"{self.name}: the server does not have this kind (yet)"
+        return (
+            super().trouble if self._informer is not None else f"{self.name}: the server does not have this kind (yet)"
+        )
 
     async def wait_synced(self) -> None:
         """Nobody waits for it."""
@@ -303,15 +310,3 @@ def _event(change: Change[Any]) -> str:
     if change.old is None:
         return "initial" if change.initial else "created"
     return "deleted" if change.new is None else "updated"
-
-
-def _trouble(informer: Informer[Any]) -> str:
-    """Why an informer does not get on, and what would help."""
-    error, kind = informer.last_error, informer.scope.kind
-    if error is None:
-        return f"{kind}: {informer.state}"
-    if isinstance(error, Forbidden):
-        return f"{kind}: {error} - grant the verbs list and watch on it"
-    if isinstance(error, NoMatch):
-        return f"{kind}: {error}"
-    return f"{kind}: {type(error).__name__}: {error}"

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
+
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.controller.controller import Controller
@@ -32,7 +34,7 @@ class WidgetStatus(Model):
     size: int = 0
     count: int = 0
     observed_generation: int = 0
-    conditions: list[dict[str, Any]] = []
+    conditions: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
 
 class Widget(Resource, group="example.com", version="v1"):

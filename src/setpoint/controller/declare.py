@@ -1,0 +1,88 @@
+"""`@controller`: says what a function or a class reconciles. It stays what it is; `controller_of` makes it work.
+
+@controller(Website, owns=["v1/ConfigMap"], predicates=[generation])
+async def website(ctx: Context, request: Request) -> Result | None: ...
+
+@controller(Backup, concurrency=4)
+class Backups:
+    def __init__(self, storage: Storage) -> None: ...
+    async def reconcile(self, ctx: Context, request: Request) -> Result | None: ...
+
+Manager(client, controllers=[website, Backups(storage)])
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, Unpack
+
+from setpoint.client.kinds import Kind, kind_of
+from setpoint.controller.controller import Controller
+from setpoint.controller.options import Observer, Settings
+from setpoint.controller.queue import Observer as QueueObserver
+from setpoint.controller.watch import Watch
+from setpoint.objects.clock import Clock
+from setpoint.objects.ids import Ids
+
+C = TypeVar("C", bound=Callable[..., Any])
+_ATTRIBUTE = "__controller__"
+
+
+class Declaration(NamedTuple):
+    """What was said of a function or a class."""
+
+    name: str
+    kind: Kind[Any] | Watch | None
+    settings: Settings
+
+
+def controller(
+    kind: Kind[Any] | Watch | None = None, *, name: str = "", **settings: Unpack[Settings]
+) -> Callable[[C], C]:
+    """Declares a controller for a kind; its name is that of the kind unless another is given."""
+
+    def declare(target: C) -> C:
+        if isinstance(target, type) and not callable(getattr(target, "reconcile", None)):
+            raise TypeError(f"{target.__name__} has no method `reconcile(self, ctx, request)`")
+        called = kind_of(kind.kind if isinstance(kind, Watch) else kind).gvk.kind if kind is not None else ""
+        declared = Declaration(name or called.lower() or target.__name__.lower(), kind, settings)
+        setattr(target, _ATTRIBUTE, declared)
+        return target
+
+    return declare
+
+
+def declaration_of(target: object) -> Declaration | None:
+    """What was declared of a function, a class or an object of it; None: nothing."""
+    found = getattr(target, _ATTRIBUTE, None)
+    return found if isinstance(found, Declaration) else None
+
+
+def controller_of(
+    target: object,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    observer: Observer | None = None,
+    queue_observer: QueueObserver | None = None,
+) -> Controller:
+    """A controller of what was declared, its own each time; one that is a controller already is what it is.
+
+    A class is made an object of, without arguments. Raises TypeError for what was not declared.
+    """
+    if isinstance(target, Controller):
+        return target
+    declared = declaration_of(target)
+    if declared is None:
+        raise TypeError(f"{target!r} is no controller: declare it with @controller(Kind)")
+    if isinstance(target, type):
+        target = target()
+    reconcile: Any = getattr(target, "reconcile", target)
+    return Controller(
+        declared.name,
+        reconcile,
+        kind=declared.kind,
+        clock=clock,
+        ids=ids,
+        observer=observer,
+        queue_observer=queue_observer,
+        **declared.settings,
+    )
