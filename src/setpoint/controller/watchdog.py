@@ -58,7 +58,7 @@ class Watchdog:
     async def watch(self) -> None:
         """Runs until it is cancelled."""
         while True:
-            if not self._watched:
+            while not self._watched:  # what woke us may be over already
                 self._more.clear()
                 await self._more.wait()
             first = next(iter(self._watched.values()))
