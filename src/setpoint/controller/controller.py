@@ -49,7 +49,7 @@ from setpoint.controller.watch import Owned, Watch, for_nobody
 from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.controller.writing import NotingClient
 from setpoint.objects.clock import Clock, SystemClock, timeout
-from setpoint.objects.errors import Conflict
+from setpoint.objects.errors import ApplyConflict, Conflict
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 
@@ -463,7 +463,7 @@ class Controller:
 
     def _retry(self, run: Run, error: BaseException | None) -> None:
         seconds = self.queue.add_rate_limited(run.request, Trigger("retry"), priority=run.priority)
-        if isinstance(error, Conflict):
+        if isinstance(error, Conflict) and not isinstance(error, ApplyConflict):
             # Somebody else was faster: nothing is wrong, the next attempt sees what they wrote.
             run.result = CONFLICT
             _log.debug("%s %s: %s; again in %.3g s", self.name, run.request, error, seconds)

@@ -9,7 +9,7 @@ disappears; nobody waits for it.
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,11 +22,12 @@ from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.mapper import NoMatch
 from setpoint.client.selecting import FieldsArgument, LabelsArgument
 from setpoint.client.transport import TransportError
-from setpoint.controller.handler import Handler, Owners, for_object
+from setpoint.controller.handler import Handler, Owners, Requests, for_object
 from setpoint.controller.predicate import Predicate, passes
 from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.source import Attached, Host
+from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 
 # How often it is asked whether a kind has appeared, as in controller-runtime.
@@ -157,7 +158,11 @@ class _Watching:
         if passes(self._predicates, change):
             self._retries.deliver(change)
 
-    def requests(self, held: Held[Any]) -> Iterable[Request] | Awaitable[Iterable[Request]]:
+    @property
+    def clock(self) -> Clock:
+        return self._host.clock
+
+    def requests(self, held: Held[Any]) -> Requests:
         return self._watch.handler(held)
 
     def tell(self, change: Change[Any], requests: Iterable[Request]) -> None:
@@ -249,45 +254,46 @@ class _Retries:
             self._later(key, change, error)
             return
         if any(inspect.isawaitable(each) for each in found):
-            for each in found:
-                if inspect.iscoroutine(each):
-                    each.close()
-            self._later(key, change, None)
+            self._later(key, change, found)
             return
         ready = cast("list[Iterable[Request]]", found)
         self._watching.tell(change, [request for requests in ready for request in requests])
 
-    def _later(self, key: str, change: Change[Any], error: Exception | None) -> None:
+    def _later(self, key: str, change: Change[Any], so_far: "list[Requests] | Exception") -> None:
         self._pending[key] = change
-        self._tasks[key] = asyncio.ensure_future(self._try(key, error))
+        self._tasks[key] = asyncio.ensure_future(self._try(key, so_far))
 
-    async def _try(self, key: str, error: Exception | None) -> None:
+    async def _try(self, key: str, so_far: "list[Requests] | Exception | None") -> None:
+        """Finds out what an object's changes mean, until there are no more. `so_far` is how the first try went."""
         while True:
-            if error is not None:
-                seconds = self._limiter.delay(key)
-                _log.error(
-                    "what a change of %s in %s means could not be found; again in %.3g s",
-                    key,
-                    self._watching.name,
-                    seconds,
-                    exc_info=error,
-                )
-                await self._watching._host.clock.sleep(seconds)
+            if isinstance(so_far, Exception):
+                await self._rest(key, so_far)
+                so_far = None
             change = self._pending[key]
             try:
                 found: list[Request] = []
-                for held in _states(change):
-                    requests = self._watching.requests(held)
-                    found += await requests if inspect.isawaitable(requests) else requests
-            except Exception as failure:
-                error = failure
+                for asked in so_far or [self._watching.requests(held) for held in _states(change)]:
+                    found += await asked if inspect.isawaitable(asked) else asked
+            except Exception as error:
+                so_far = error
                 continue
-            error = None
+            so_far = None
             self._watching.tell(change, found)
             if self._pending[key] is change:
                 break
         del self._pending[key], self._tasks[key]
         self._limiter.forget(key)
+
+    async def _rest(self, key: str, error: Exception) -> None:
+        seconds = self._limiter.delay(key)
+        _log.error(
+            "what a change of %s in %s means could not be found; again in %.3g s",
+            key,
+            self._watching.name,
+            seconds,
+            exc_info=error,
+        )
+        await self._watching.clock.sleep(seconds)
 
     async def stop(self) -> None:
         tasks = list(self._tasks.values())
