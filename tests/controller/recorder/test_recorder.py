@@ -77,7 +77,7 @@ class World:
 def in_world(test: Callable[[World], Awaitable[None]], host: str = "host") -> None:
     async def main() -> None:
         clock = ManualClock(START)
-        async with ControlPlane(clock=clock) as plane, plane.client() as client:
+        async with ControlPlane(clock=clock, system=False) as plane, plane.client() as client:
             about = await client.create(
                 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "thing", "namespace": "default"}}
             )

@@ -1,0 +1,468 @@
+"""The manager: runs controllers and all that surrounds them, in the right order, from the start to a clean end.
+
+    manager = Manager(client, controllers=[websites], leader_election="websites", metrics=":8080", health=":8081")
+    await manager.run()
+
+It starts, each when the one before is ready: the pages (so that probes are answered from the beginning), webhooks (or
+no cache could read what needs conversion), what runs on every replica, and, once this replica leads, the rest. It ends
+in the opposite order: what reconciles is given `graceful` seconds to finish, the lease is given back, events are
+written. A failure of any part ends the whole, and is raised. Losing the lease does not: the controllers stop, and the
+replica stands by.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from setpoint.cache.cache import Cache
+from setpoint.client.client import Client
+from setpoint.controller.controller import Controller
+from setpoint.controller.declare import controller_of
+from setpoint.controller.health import Check, Health
+from setpoint.controller.leader import Elector, LeaderElection
+from setpoint.controller.metrics import Metrics
+from setpoint.controller.recorder import Events
+from setpoint.controller.run import Run
+from setpoint.controller.runnable import Background, Group, Runnable
+from setpoint.controller.serving import Gate, Page, PageServer, at
+from setpoint.objects.ids import Ids, SystemIds
+from setpoint.objects.measure import CONTENT_TYPE, Family, exposition
+from setpoint.objects.times import format_micro_time
+from setpoint.objects.tree import Object
+from setpoint.server.exchange import Request, Response
+
+if TYPE_CHECKING:
+    from setpoint.server.http.tls import Certificates
+
+GRACEFUL_SECONDS = 30.0
+JSON = "application/json"
+
+_log = logging.getLogger(__name__)
+
+
+class Manager:
+    """Runs controllers against one cluster, or several.
+
+    `leader_election` is the name of a lease, or all there is to say of it; without it this process is taken to be the
+    only one. `metrics` and `health` are addresses (`:8080`); the same for both makes one server. `secure_metrics` puts
+    TLS and a gate before the measurements. `webhooks` is what serves those (`controller.webhook`). `graceful` are the
+    seconds for the end: 0 waits for nothing, None for ever. `clusters` are the clients of others, by name. `warm` has
+    controllers read everything while their replica stands by, so that they lead at once.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        controllers: Sequence[object] = (),
+        leader_election: LeaderElection | str | None = None,
+        metrics: str = "",
+        secure_metrics: "bool | Certificates" = False,
+        health: str = "",
+        webhooks: Runnable | None = None,
+        graceful: float | None = GRACEFUL_SECONDS,
+        clusters: Mapping[str, Client] | None = None,
+        warm: bool = False,
+        ids: Ids | None = None,
+    ) -> None:
+        """Raises ValueError for what cannot work."""
+        self.metrics = Metrics()
+        self.client = client = self._counted(client)
+        self.clock = client.clock
+        self.ids = ids or SystemIds()
+        self.cache = Cache(client)
+        self.clusters = {name: Cache(self._counted(other)) for name, other in (clusters or {}).items()}
+        self.health = Health()
+        self.events = Events(client, ids=self.ids)
+        self.graceful = graceful
+        self.warm = warm
+        self.elector: Elector | None = None
+        if leader_election is not None:
+            config = LeaderElection(leader_election) if isinstance(leader_election, str) else leader_election
+            self.metrics.leading[config.name] = False
+            self.elector = Elector(client, config, ids=self.ids, on_change=self._led)
+        self._failure: BaseException | None = None
+        self._ending = asyncio.Event()
+        self._elected = asyncio.Event()
+        self._webhooks = webhooks
+        self._servers, self._webhook_group = Group(self._fail), Group(self._fail)
+        self._everywhere, self._leading = Group(self._fail), Group(self._fail)
+        self._controllers: dict[str, _Run] = {}
+        self.metrics.parts.append(_EventFamilies(self.events))
+        self._add_pages(metrics, secure_metrics, health)
+        if webhooks is not None:
+            self._webhook_group.add(webhooks)
+        self._add_checks()
+        for controller in controllers:
+            self.add(controller)
+
+    def _counted(self, client: Client) -> Client:
+        """The same client, whose requests are counted here unless they are already elsewhere."""
+        if client.observer is not None:
+            return client
+        counted = copy(client)
+        counted.observer = self.metrics.rest
+        return counted
+
+    # What it runs
+
+    def add(self, target: object) -> Controller:
+        """Adds a controller, or what is declared as one, also while it runs: then it is started at once. Raises
+        ValueError or TypeError."""
+        controller = controller_of(target, ids=self.ids)
+        if controller.name in self._controllers:
+            raise ValueError(f"there is a controller named {controller.name!r} already: give one of them another name")
+        runs = self._controllers[controller.name] = _Run(controller, self)
+        self._group(runs).add(runs)
+        return controller
+
+    async def remove(self, controller: Controller) -> None:
+        """Stops a controller and takes it out, while the others go on. Raises KeyError."""
+        runs = self._controllers.pop(controller.name)
+        await self._group(runs).remove(runs, self.graceful)
+
+    def _group(self, runs: "_Run") -> Group:
+        return self._leading if runs.controller.options.leader_election else self._everywhere
+
+    def run_beside(self, name: str, function: Callable[[], Awaitable[None]], *, everywhere: bool = False) -> None:
+        """Runs a coroutine function beside the controllers; `everywhere` also where this replica does not lead."""
+        (self._everywhere if everywhere else self._leading).add(Background(name, function, self.clock))
+
+    @property
+    def controllers(self) -> list[Controller]:
+        return [runs.controller for runs in self._controllers.values()]
+
+    def check_alive(self, name: str, check: Check) -> None:
+        """Adds a check to `/healthz`."""
+        self.health.add_alive(name, check)
+
+    def check_ready(self, name: str, check: Check) -> None:
+        """Adds a check to `/readyz`."""
+        self.health.add_ready(name, check)
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this replica may do what only one does."""
+        return self.elector is None or self.elector.is_leader
+
+    async def elected(self) -> None:
+        """Returns when it leads, for the first time."""
+        await self._elected.wait()
+
+    def url_of(self, page: str) -> str:
+        """Where a page is served: `metrics` or `health`; empty while it is not."""
+        for server in self._servers.members:
+            if isinstance(server, _Pages) and page in server.name.split(" and "):
+                return server.server.url
+        return ""
+
+    # Running
+
+    async def run(self, stop: asyncio.Event | None = None) -> None:
+        """Runs until `stop` is set, it is cancelled, or a part fails: that is raised."""
+        events = asyncio.ensure_future(self.events.run())
+        electing: asyncio.Future[None] | None = None
+        try:
+            for group in (self._servers, self._webhook_group, self._everywhere):
+                group.start()
+                if await self._is_ended(stop, group.ready()):
+                    break
+            else:
+                if self.elector is None:
+                    self._elected.set()
+                    self._leading.start()
+                else:
+                    self._warm_up()
+                    electing = asyncio.ensure_future(self._elect(self.elector))
+                await self._is_ended(stop)
+        finally:
+            self._ending.set()
+            await self._stop(electing)
+            events.cancel()
+            await asyncio.gather(events, return_exceptions=True)
+            await self.events.flush()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _is_ended(self, stop: asyncio.Event | None, before: Awaitable[None] | None = None) -> bool:
+        """Waits for the end; False if something else came before it."""
+        signs = [asyncio.ensure_future(sign.wait()) for sign in (self._ending, stop) if sign is not None]
+        waiting: list[asyncio.Future[Any]] = [*signs, *([asyncio.ensure_future(before)] if before is not None else [])]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            return any(sign.done() for sign in signs) or self._ending.is_set()
+        finally:
+            for each in waiting:
+                each.cancel()
+
+    async def _elect(self, elector: Elector) -> None:
+        try:
+            await elector.run(self._lead)
+        except Exception as error:
+            self._fail(error)
+
+    async def _lead(self) -> None:
+        """What a term is: everything that only a leader does, until the end of all."""
+        self._elected.set()
+        graceful: float | None = 0.0
+        try:
+            self._leading.start()
+            await self._ending.wait()
+            graceful = self.graceful
+        finally:
+            # After a lease that was lost nothing is waited for: what runs is cancelled.
+            await self._leading.stop(graceful)
+            if not self._ending.is_set():
+                self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Has controllers that wait for this replica to lead read everything meanwhile."""
+        if self.warm:
+            for member in self._leading.members:
+                if isinstance(member, _Run):
+                    member.warm_up()
+
+    async def _stop(self, electing: "asyncio.Future[None] | None") -> None:
+        left = _Countdown(self)
+        await self._everywhere.stop(left.seconds)
+        if electing is not None:
+            if self.elector is not None and not self.elector.is_leader:
+                electing.cancel()
+            await asyncio.gather(electing, return_exceptions=True)
+        await self._leading.stop(left.seconds)
+        for runs in self._controllers.values():
+            await runs.stop(0)
+        for cache in (*self.clusters.values(), self.cache):
+            await cache.close()
+        await self._webhook_group.stop(left.seconds)
+        await self._servers.stop(left.seconds)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failure is None:
+            self._failure = error
+        self._ending.set()
+
+    def _led(self, leading: bool) -> None:
+        assert self.elector is not None
+        self.metrics.leading[self.elector.config.name] = leading
+
+    # Pages
+
+    def _add_pages(self, metrics: str, secure: "bool | Certificates", health: str) -> None:
+        told: list[Page] = [at("/metrics", self._metrics_page), at("/debug/reconciles", self._reconciles_page)]
+        if secure:
+            gate = Gate(self.client)
+            told = [gate.guard(page) for page in told]
+        if metrics and metrics == health and not metrics.endswith(":0"):
+            self._serve("metrics and health", metrics, [self.health.respond, *told], secure)
+            return
+        if metrics:
+            self._serve("metrics", metrics, told, secure)
+        if health:
+            self._serve("health", health, [self.health.respond], False)
+
+    def _serve(self, name: str, address: str, pages: Sequence[Page], tls: "bool | Certificates") -> None:
+        self._servers.add(_Pages(PageServer(address, pages, tls=tls, clock=self.clock, name=name)))
+
+    async def _metrics_page(self, request: Request) -> Response:
+        text = "".join(f"{line}\n" for line in exposition(self.metrics.families()))
+        return Response(200, CONTENT_TYPE, text.encode())
+
+    async def _reconciles_page(self, request: Request) -> Response:
+        """What each controller did lately, the newest first."""
+        found = {each.name: [_shown(run) for run in reversed(each.runs)] for each in self.controllers}
+        return Response(200, JSON, msgspec.json.encode({"leader": self.is_leader, "controllers": found}))
+
+    # Health
+
+    def _add_checks(self) -> None:
+        self.health.add_alive("workers", self._check_workers)
+        self.health.add_ready("caches", self._check_caches)
+        if self.elector is not None:
+            self.health.add_alive("leader-election", self.elector.check)
+            self.health.add_ready("leader-election", self._check_election)
+        if self._webhooks is not None:
+            self.health.add_ready("webhooks", self._check_webhooks)
+
+    def _check_workers(self) -> None:
+        stuck = [f"{each.name} {found.run.request}" for each in self.controllers for found in each.stuck()]
+        if stuck:
+            raise RuntimeError(f"these reconciles do not end: {', '.join(stuck)}")
+
+    def _check_caches(self) -> None:
+        if not self._everywhere.is_running:
+            raise RuntimeError("not started yet")
+        behind = [runs.name for runs in self._controllers.values() if runs.is_behind]
+        if behind:
+            troubles = [trouble for each in self.controllers for trouble in each.troubles]
+            raise RuntimeError(f"{', '.join(behind)}: {'; '.join(troubles) or 'not everything was read yet'}")
+
+    def _check_election(self) -> None:
+        assert self.elector is not None
+        if not self.elector.is_leader and not self.elector.leader:
+            raise RuntimeError("neither leads nor knows who does")
+
+    def _check_webhooks(self) -> None:
+        if not self._webhook_group.is_running or not getattr(self._webhooks, "is_serving", True):
+            raise RuntimeError("the webhooks are not served")
+
+
+class _Run:
+    """A controller as a runnable of its manager."""
+
+    def __init__(self, controller: Controller, manager: Manager) -> None:
+        self.name = controller.name
+        self.controller = controller
+        self._manager = manager
+        self._begun = self._ready = False
+        self._warming: asyncio.Future[None] | None = None
+        metrics = manager.metrics.controller(controller.name, controller.options.concurrency, lambda: controller.queue)
+        controller.observer = controller.observer or metrics
+        controller.queue_observer = controller.queue_observer or metrics.queue_observer
+        if controller.recorder is None:
+            controller.recorder = manager.events.recorder(controller.name)
+        if controller.options.leader_election and manager.elector is not None:
+            controller.fence = manager.elector.fence
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it should have read everything, and has not."""
+        return self._begun and not (self._ready and self.controller.synced)
+
+    def warm_up(self) -> None:
+        """Has everything read, and the queue filled, without reconciling."""
+        if not self._begun:
+            self._warming = asyncio.ensure_future(self._begin())
+
+    async def start(self) -> None:
+        warming, self._warming = self._warming, None
+        await (self._begin() if warming is None else warming)
+        self.controller.work()
+
+    async def _begin(self) -> None:
+        self._begun = True
+        await self.controller.start(self._manager.cache, self._manager.clusters)
+        self._ready = True
+
+    async def wait(self) -> None:
+        await self.controller.wait()
+
+    async def stop(self, graceful: float | None) -> None:
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.gather(self._warming, return_exceptions=True)
+            self._warming = None
+        self._begun = self._ready = False
+        await self.controller.stop(graceful)
+
+
+class _Pages:
+    """A server of pages as a runnable of its manager."""
+
+    def __init__(self, server: PageServer) -> None:
+        self.name = server.name
+        self.server = server
+
+    async def start(self) -> None:
+        await self.server.start()
+
+    async def wait(self) -> None:
+        await asyncio.Event().wait()
+
+    async def stop(self, graceful: float | None) -> None:
+        await self.server.stop(graceful)
+
+
+class _Countdown:
+    """What is left of the time for the end."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._clock = manager.clock
+        self._until = None if manager.graceful is None else manager.clock.monotonic() + manager.graceful
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self._until is None else max(self._until - self._clock.monotonic(), 0.0)
+
+
+class _EventFamilies:
+    """What `/metrics` tells of events."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def families(self) -> Iterator[Family]:
+        events = self._events
+        yield Family(
+            "setpoint_events_total",
+            "counter",
+            "Events by what became of them.",
+            [
+                ({"result": "written"}, events.written),
+                ({"result": "filtered"}, events.filtered),
+                ({"result": "dropped"}, events.dropped),
+                ({"result": "rejected"}, events.rejected),
+                ({"result": "given_up"}, events.given_up),
+            ],
+        )
+
+
+def _shown(run: Run) -> Object:
+    """A reconcile for the page that shows them."""
+    found: dict[str, Any] = {
+        "id": run.id,
+        "request": str(run.request),
+        "began": format_micro_time(run.began),
+        "waitedSeconds": run.waited,
+        "seconds": run.seconds,
+        "attempt": run.attempt,
+        "priority": run.priority,
+        "why": [str(trigger) for trigger in run.why],
+        "moreReasons": run.more,
+        "writes": [str(write) for write in run.writes],
+        "result": run.result,
+        "error": "" if run.error is None else f"{type(run.error).__name__}: {run.error}",
+        "requeueAfterSeconds": run.requeue_after,
+    }
+    return {name: value for name, value in found.items() if value not in (None, "", [])}
+
+
+def run(*controllers: object, client: Client | None = None, **options: Any) -> None:
+    """Runs controllers until SIGINT or SIGTERM; `options` are those of a `Manager`. Without a client, against the
+    cluster that KUBECONFIG, the pod that this runs in, or `~/.kube/config` say."""
+
+    async def main() -> None:
+        async with client or Client.connect() as connected:
+            await run_until_told(Manager(connected, controllers=controllers, **options))
+
+    asyncio.run(main())
+
+
+async def run_until_told(manager: Manager) -> None:
+    """Runs a manager until SIGINT or SIGTERM, and ends it cleanly; a second signal ends it at once."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    running = asyncio.ensure_future(manager.run(stop))
+
+    def told() -> None:
+        if stop.is_set():
+            _log.warning("told to end a second time: what is under way is cancelled")
+            running.cancel()
+        stop.set()
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        with suppress(NotImplementedError):  # not every system has them
+            loop.add_signal_handler(number, told)
+    try:
+        await running
+    finally:
+        for number in signals:
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
