@@ -1,0 +1,274 @@
+"""The client without `await`: for scripts, notebooks, and code that is not asynchronous.
+
+    with SyncClient.connect() as client:
+        for pod in client.each("v1/Pod", "default"): ...
+        with client.watch("v1/ConfigMap", "default") as events:
+            for event in events: ...
+
+It has the methods of `Client`, with the same arguments and types: what that awaits this waits for, and what that
+iterates over asynchronously is a plain iterator. The work is done by an event loop in a thread of its own, so that it
+can be used where another loop runs, and from several threads. Whoever is interrupted while waiting ends what was under
+way.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from setpoint.client.channels import Forwarded, Output, Process
+from setpoint.client.client import Client
+
+P = ParamSpec("P")
+T = TypeVar("T")
+# How long an interrupted call is waited for: what it leaves behind is cleaned up by then, or never.
+_END_SECONDS = 2.0
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="setpoint-client", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Has the loop do something, and waits for it."""
+        if threading.current_thread() is self._thread or not self._thread.is_alive():
+            work.close()
+            raise RuntimeError("this client is closed, or used in its own thread: there `Client` is the one to use")
+        done = threading.Event()
+
+        async def main() -> T:
+            try:
+                return await work
+            finally:
+                done.set()
+
+        future = asyncio.run_coroutine_threadsafe(main(), self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # Ctrl-C in this thread, or what the work raised; that is over by now.
+            if not future.done() or future.cancelled():
+                future.cancel()
+                done.wait(_END_SECONDS)
+            raise
+
+    def stop(self) -> None:
+        """Ends the loop, and its thread."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+        if not self._loop.is_closed():
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+
+class _Threaded:
+    """What runs on such a loop."""
+
+    def __init__(self, loop: _Loop) -> None:
+        self._loop = loop
+
+    def _iterate(self, items: AsyncIterator[T]) -> Generator[T, None, None]:
+        async def next_() -> tuple[T] | None:
+            async for item in items:
+                return (item,)
+            return None
+
+        try:
+            while (found := self._loop.run(next_())) is not None:
+                yield found[0]
+        finally:
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                self._loop.run(close())
+
+    @contextmanager
+    def _entered(self, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
+        async def enter() -> T:
+            return await context.__aenter__()
+
+        async def leave() -> None:
+            # Whatever ended it: the body's error is not for the stream to judge.
+            await context.__aexit__(None, None, None)
+
+        entered = self._loop.run(enter())
+        try:
+            yield entered
+        finally:
+            self._loop.run(leave())
+
+
+class SyncProcess(_Threaded):
+    """A process that runs in a container: iterate over it for its output; then `exit_code` says how it ended."""
+
+    def __init__(self, loop: _Loop, process: Process) -> None:
+        super().__init__(loop)
+        self._process = process
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.exit_code
+
+    def write(self, data: bytes) -> None:
+        """Sends input."""
+        self._loop.run(self._process.write(data))
+
+    def close_stdin(self) -> None:
+        """Ends the input."""
+        self._loop.run(self._process.close_stdin())
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Says how large the terminal is."""
+        self._loop.run(self._process.resize(columns, rows))
+
+    def __iter__(self) -> Iterator[Output]:
+        return self._iterate(aiter(self._process))
+
+
+class SyncForwarded(_Threaded):
+    """A connection to a port of a pod: iterate over it for what comes."""
+
+    def __init__(self, loop: _Loop, forwarded: Forwarded) -> None:
+        super().__init__(loop)
+        self._forwarded = forwarded
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes to the port."""
+        self._loop.run(self._forwarded.write(data))
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._iterate(aiter(self._forwarded))
+
+
+def _waiting(
+    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["SyncClient", P], T]:
+    @wraps(method)
+    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._loop.run(method(self.client, *args, **kwargs))
+
+    return call
+
+
+def _iterating(
+    method: Callable[Concatenate[Client, P], AsyncIterator[T]],
+) -> Callable[Concatenate["SyncClient", P], Iterator[T]]:
+    @wraps(method)
+    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return self._iterate(method(self.client, *args, **kwargs))
+
+    return call
+
+
+def _watching(
+    method: Callable[Concatenate[Client, P], AbstractAsyncContextManager[AsyncIterator[T]]],
+) -> Callable[Concatenate["SyncClient", P], AbstractContextManager[Iterator[T]]]:
+    @wraps(method)
+    @contextmanager
+    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[Iterator[T]]:
+        with self._entered(method(self.client, *args, **kwargs)) as items, closing(self._iterate(items)) as found:
+            yield found
+
+    return call
+
+
+class SyncClient(_Threaded):
+    """The same client, waited for. `client` is the asynchronous one, of the loop's thread."""
+
+    def __init__(self, client: Client, *, _loop: _Loop | None = None) -> None:
+        super().__init__(_loop or _Loop())
+        self._owns_loop = _loop is None
+        self.client = client
+
+    @classmethod
+    def connect(cls, **how: Any) -> Self:
+        """As `Client.connect`."""
+        return cls(Client.connect(**how))
+
+    @classmethod
+    def from_kubeconfig(cls, path: Any = None, context: str = "", **how: Any) -> Self:
+        """As `Client.from_kubeconfig`."""
+        return cls(Client.from_kubeconfig(path, context, **how))
+
+    @classmethod
+    def in_cluster(cls, **how: Any) -> Self:
+        """As `Client.in_cluster`."""
+        return cls(Client.in_cluster(**how))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends what is under way, every connection, and the thread."""
+        if not self._owns_loop:
+            return  # whoever made the first one closes it
+        try:
+            self._loop.run(self.client.close())
+        finally:
+            self._loop.stop()
+
+    def with_options(self, **how: Any) -> "SyncClient":
+        """The same client with other defaults, as `Client.with_options`; it shares the thread and the connections."""
+        return SyncClient(self.client.with_options(**how), _loop=self._loop)
+
+    send = _waiting(Client.send)
+    raw = _waiting(Client.raw)
+    resource = _waiting(Client.resource)
+
+    get = _waiting(Client.get)
+    list = _waiting(Client.list)
+    pages = _iterating(Client.pages)
+    each = _iterating(Client.each)
+    wait_for = _waiting(Client.wait_for)
+
+    create = _waiting(Client.create)
+    update = _waiting(Client.update)
+    patch = _waiting(Client.patch)
+    apply = _waiting(Client.apply)
+    update_status = _waiting(Client.update_status)
+    patch_status = _waiting(Client.patch_status)
+    apply_status = _waiting(Client.apply_status)
+    edit = _waiting(Client.edit)
+    diff = _waiting(Client.diff)
+    install = _waiting(Client.install)
+    delete = _waiting(Client.delete)
+    delete_all = _waiting(Client.delete_all)
+
+    scale = _waiting(Client.scale)
+    evict = _waiting(Client.evict)
+    bind = _waiting(Client.bind)
+    token = _waiting(Client.token)
+    log_text = _waiting(Client.log_text)
+    exec = _waiting(Client.exec)
+    logs = _watching(Client.logs)
+    watch = _watching(Client.watch)
+
+    @contextmanager
+    def open_exec(self, name: str, namespace: str = "", **how: Any) -> Iterator[SyncProcess]:
+        """As `Client.open_exec`."""
+        with self._entered(self.client.open_exec(name, namespace, **how)) as process:
+            yield SyncProcess(self._loop, process)
+
+    @contextmanager
+    def attach(self, name: str, namespace: str = "", **how: Any) -> Iterator[SyncProcess]:
+        """As `Client.attach`."""
+        with self._entered(self.client.attach(name, namespace, **how)) as process:
+            yield SyncProcess(self._loop, process)
+
+    @contextmanager
+    def port_forward(self, name: str, namespace: str = "", *, port: int) -> Iterator[SyncForwarded]:
+        """As `Client.port_forward`."""
+        with self._entered(self.client.port_forward(name, namespace, port=port)) as forwarded:
+            yield SyncForwarded(self._loop, forwarded)
