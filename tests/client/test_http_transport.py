@@ -298,3 +298,225 @@ def test_a_unix_socket_is_an_address_too(tmp_path: Path) -> None:
 def test_what_is_no_address_is_named(url: str) -> None:
     with pytest.raises(EndpointError, match="should read"):
         endpoint(url)
+
+
+def answering(*answers: bytes) -> Talk:
+    """Says these, one to a request, and then waits for the other side to go."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for answer in answers:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
+            await writer.drain()
+        await reader.read()
+
+    return talk
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+FORGED = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+
+
+@pytest.mark.parametrize("first", [OK + FORGED, OK + FORGED[:30]], ids=["a whole one", "half of one"])
+def test_a_second_answer_to_one_request_is_never_taken_for_that_to_the_next(first: bytes) -> None:
+    async def main() -> None:
+        async with listening(answering(first, OK)) as url, transport(url) as client:
+            for _ in range(3):
+                assert (await client.send(Call("GET", "/"))).body == b"ok"
+                assert not client._pool.open
+
+    asyncio.run(main())
+
+
+def test_words_on_the_way_and_chunks_with_trailers_are_understood() -> None:
+    chunked = (
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"3;extension=1\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: late\r\n\r\n"
+    )
+
+    async def main() -> None:
+        async with listening(answering(chunked, OK)) as url, transport(url) as client:
+            answer = await client.send(Call("GET", "/"))
+            assert (answer.body, "trailer" in answer.headers, "link" in answer.headers) == (b"abcde", False, False)
+            assert (await client.send(Call("GET", "/"))).body == b"ok"
+            assert len(client._pool.open) == 1
+
+    asyncio.run(main())
+
+
+def test_a_stream_that_came_whole_while_nobody_read_it_leaves_a_connection_that_works() -> None:
+    body = b"x" * (3 << 20)
+    long = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    async def main() -> None:
+        async with listening(answering(long, OK)) as url, transport(url) as client:
+            async with client.stream(Call("GET", "/")) as stream:
+                pieces = [piece async for piece in stream]
+            assert b"".join(pieces) == body
+            assert (await client.send(Call("GET", "/", timeout=5))).body == b"ok"
+            assert len(client._pool.open) == 1
+
+    asyncio.run(main())
+
+
+def test_a_write_goes_over_a_new_connection_where_the_old_one_has_just_ended() -> None:
+    async def main() -> None:
+        seen = 0
+
+        async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal seen
+            seen += 1
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(OK)
+            await writer.drain()
+
+        async with listening(once) as url, transport(url) as client:
+            for number in range(5):
+                assert (await client.send(Call("POST", "/"))).body == b"ok"
+                # The end of the connection is there, and the event loop has not come to it.
+                assert seen == number + 1
+
+    asyncio.run(main())
+
+
+def test_a_server_that_answers_before_it_has_read_everything_is_heard() -> None:
+    async def early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig")
+        await writer.drain()
+        await asyncio.sleep(5)
+
+    async def main() -> None:
+        async with listening(early) as url, transport(url) as client:
+            answer = await client.send(Call("POST", "/", body=b"x" * (8 << 20), timeout=3))
+            assert (answer.status, answer.body) == (413, b"big")
+
+    asyncio.run(main())
+
+
+def test_what_would_break_a_request_is_not_sent() -> None:
+    async def main() -> None:
+        async with transport("http://127.0.0.1:1") as client:
+            for call in (
+                Call("GET", "/a b"),
+                Call("GET", "/a\r\nHost: evil"),
+                Call("GET", "/", headers={"impersonate-user": "jane\r\nImpersonate-Group: system:masters"}),
+                Call("GET", "/", headers={"x": "a\nb"}),
+            ):
+                with pytest.raises(TransportError, match="line break or a blank") as failed:
+                    await client.send(call)
+                assert not failed.value.sent
+
+    asyncio.run(main())
+
+
+def test_so_many_requests_are_under_way_at_once_and_no_more() -> None:
+    under_way = most = 0
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal under_way, most
+        while await reader.readuntil(b"\r\n\r\n"):
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.005)
+            under_way -= 1
+            writer.write(OK)
+
+    async def main() -> None:
+        async with listening(slow) as url, transport(url, max_requests=4) as client:
+            await asyncio.gather(*(client.send(Call("GET", "/")) for _ in range(40)))
+            assert len(client._pool.open) == 4
+
+    asyncio.run(main())
+    assert most == 4
+
+
+def test_whoever_stops_waiting_leaves_nothing_behind() -> None:
+    async def main() -> None:
+        async with listening(answering()) as url, transport(url, max_requests=1) as client:
+            for _ in range(3):
+                asking = asyncio.ensure_future(client.send(Call("GET", "/")))
+                await asyncio.sleep(0.01)
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+                assert not client._pool.open
+
+    asyncio.run(main())
+
+
+def test_closing_ends_what_is_under_way() -> None:
+    async def main() -> None:
+        async with listening(answering()) as url, transport(url) as client:
+            asking = asyncio.ensure_future(client.send(Call("GET", "/")))
+            await asyncio.sleep(0.02)
+            await client.close()
+            with pytest.raises(TransportError, match="the client is closed"):
+                await asking
+            with pytest.raises(TransportError, match="the client is closed"):
+                await client.send(Call("GET", "/"))
+
+    asyncio.run(main())
+
+
+def test_credentials_that_stay_the_same_are_not_tried_twice() -> None:
+    asked = 0
+
+    async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        while await reader.readuntil(b"\r\n\r\n"):
+            asked += 1
+            writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+
+    async def main() -> None:
+        async with listening(refusing) as url, transport(url, credentials=token) as client:
+            assert (await client.send(Call("GET", "/"))).status == 401
+            async with client.stream(Call("GET", "/")) as stream:
+                assert stream.answer.status == 401
+            assert len(client._pool.open) == 1
+
+    asyncio.run(main())
+    assert asked == 2
+
+
+@pytest.mark.parametrize("case", ["plain", "login", "refused", "another protocol"])
+def test_a_socks_proxy_tunnels_or_says_why_not(case: str) -> None:
+    seen: list[bytes] = []
+
+    async def main() -> None:
+        async with ControlPlane(token="secret") as plane:
+            url = await plane.listen(tls=False)
+            port = int(url.rpartition(":")[2])
+
+            async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                seen.append(await reader.readexactly(3))
+                if case == "another protocol":
+                    writer.write(b"HTTP/1.1 400 Bad\r\n\r\n")
+                    return
+                writer.write(b"\x05" + seen[0][2:3])
+                if case == "login":
+                    seen.append(await reader.readexactly(9))
+                    writer.write(b"\x01\x00")
+                seen.append(await reader.readexactly(4 + 1 + 9 + 2))
+                if case == "refused":
+                    writer.write(b"\x05\x02\x00\x01" + b"\0" * 6)
+                    return
+                writer.write(b"\x05\x00\x00\x01" + b"\0" * 6)
+                inner, outer = await asyncio.open_connection("127.0.0.1", port)
+                await asyncio.gather(_pump(reader, outer), _pump(inner, writer))
+
+            async with listening(proxy) as through:
+                who = "me:word@" if case == "login" else ""
+                where = endpoint(url, proxy=through.replace("http://", f"socks5://{who}"))
+                client = HttpTransport(where, credentials=token)
+                why = {"refused": "its rules do not allow it", "another protocol": "does not speak SOCKS 5"}.get(case)
+                if why is None:
+                    assert (await client.send(Call("GET", "/version"))).status == 200
+                    assert seen[-1] == b"\x05\x01\x00\x03\x09127.0.0.1" + port.to_bytes(2)
+                else:
+                    with pytest.raises(TransportError, match=why):
+                        await client.send(Call("GET", "/version"))
+                await client.close()
+
+    asyncio.run(main())
+    if case == "login":
+        assert seen[1] == b"\x01\x02me\x04word"
