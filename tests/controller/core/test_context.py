@@ -4,6 +4,20 @@ import asyncio
 import logging
 
 import pytest
+from tests.controller.core.worlds import (
+    CONFIG_MAP,
+    WIDGET,
+    Widget,
+    WidgetStatus,
+    World,
+    config_map,
+    in_world,
+    named,
+    settle,
+    until,
+    widget,
+    with_widgets,
+)
 
 from setpoint.client.patches import merge
 from setpoint.controller.context import Context
@@ -15,31 +29,6 @@ from setpoint.controller.watch import Watch
 from setpoint.objects.errors import NotFound
 from setpoint.objects.owners import controller_reference
 from setpoint.objects.tree import Object
-from setpoint.schema.types import ObjectMeta
-from tests.controller.core.worlds import (
-    CONFIG_MAP,
-    WIDGET,
-    Widget,
-    WidgetSpec,
-    WidgetStatus,
-    World,
-    config_map,
-    in_world,
-    named,
-    settle,
-    until,
-)
-
-
-def widget(name: str = "w", size: int = 1) -> Widget:
-    return Widget(metadata=ObjectMeta(name=name, namespace="default"), spec=WidgetSpec(size=size))
-
-
-async def with_widgets(world: World) -> None:
-    await world.client.create(Widget.crd())
-    await world.client.wait_for(
-        "apiextensions.k8s.io/v1/CustomResourceDefinition", "widgets.example.com", "", "condition=Established"
-    )
 
 
 def test_reads_of_declared_kinds_come_from_the_cache_and_cannot_be_changed() -> None:

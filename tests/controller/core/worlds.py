@@ -13,7 +13,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
-from setpoint.schema.types import Model, Resource
+from setpoint.schema.types import Model, ObjectMeta, Resource
 
 CONFIG_MAP = "v1/ConfigMap"
 # What no test here takes, unless it fails.
@@ -69,6 +69,18 @@ class World:
 
     async def config_map(self, name: str, **metadata: Any) -> Object:
         return await self.client.create(config_map(name, **metadata))
+
+
+def widget(name: str = "w", size: int = 1) -> Widget:
+    return Widget(metadata=ObjectMeta(name=name, namespace="default"), spec=WidgetSpec(size=size))
+
+
+async def with_widgets(world: World) -> None:
+    """Has the server know widgets."""
+    await world.client.create(Widget.crd())
+    await world.client.wait_for(
+        "apiextensions.k8s.io/v1/CustomResourceDefinition", "widgets.example.com", "", "condition=Established"
+    )
 
 
 def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -> Object:

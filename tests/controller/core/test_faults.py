@@ -1,0 +1,222 @@
+"""Whatever goes wrong between a controller and its server, it brings about what it is there for: each widget has one
+child and no second one, with a name that the server made, of the size of the widget, and a status that says so."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.controller.core.faults import FaultyTransport, HurriedClock, answer
+from tests.controller.core.worlds import CONFIG_MAP, PATIENCE, WIDGET, Widget, widget
+
+from setpoint.cache.cache import Cache
+from setpoint.client.client import Client
+from setpoint.client.patches import merge
+from setpoint.client.transport import Answer, Call, TransportError
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request
+from setpoint.objects.owners import controller_reference
+from setpoint.plane import ControlPlane
+
+WIDGETS = 8
+WRITES = ("POST", "PUT", "PATCH", "DELETE")
+
+
+async def reconcile(ctx: Context, request: Request) -> None:
+    """One child for each widget. It looks for it by a label, for the server makes the name."""
+    obj = await ctx.object()
+    if obj is None:
+        return
+    wanted = {"size": str(obj.spec.size)}
+    found = (await ctx.client.list(CONFIG_MAP, request.namespace, labels={"widget": request.name})).items
+    if not found:
+        metadata = {
+            "generateName": f"{request.name}-",
+            "namespace": request.namespace,
+            "labels": {"widget": request.name},
+            "ownerReferences": [controller_reference(obj.to_json())],
+        }
+        await ctx.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": wanted})
+    elif found[0]["data"] != wanted:
+        name = found[0]["metadata"]["name"]
+        await ctx.client.update({**found[0], "data": wanted})
+        assert name
+    ctx.status["count"] = max(len(found), 1)
+    ctx.status["size"] = obj.spec.size
+
+
+class World:
+    """A server that keeps what it has, a controller, and what is between them."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self._path = path
+        self.plane: ControlPlane | None = None
+        self.direct: Client | None = None
+        self.faults = FaultyTransport(self._transport, seed)
+
+    def _transport(self) -> object:
+        if self.direct is None:
+            raise TransportError("connection refused", sent=False)
+        return self.direct.transport
+
+    async def start(self) -> None:
+        self.plane = ControlPlane(store=f"sqlite:{self._path / 'state.db'}")
+        await self.plane.__aenter__()
+        self.direct = self.plane.client()
+
+    async def stop(self) -> None:
+        direct, plane, self.direct, self.plane = self.direct, self.plane, None, None
+        assert direct is not None
+        assert plane is not None
+        await direct.close()
+        await plane.__aexit__(None, None, None)
+
+    @property
+    def client(self) -> Client:
+        assert self.direct is not None
+        return self.direct
+
+    async def trouble(self) -> str:
+        """What is not as it should be; nothing, when all is well."""
+        widgets = (await self.client.list(WIDGET, "default")).items
+        maps = (await self.client.list(CONFIG_MAP, "default", labels="widget")).items
+        for tree in widgets:
+            name = tree["metadata"]["name"]
+            children = [each for each in maps if each["metadata"]["labels"]["widget"] == name]
+            if len(children) > 1:
+                return f"DUPLICATE: {name} has {len(children)} children"
+            if not children or children[0]["data"]["size"] != str(tree["spec"]["size"]):
+                return f"{name} has {children}"
+            if (tree.get("status") or {}).get("size") != tree["spec"]["size"]:
+                return f"{name} says {tree.get('status')}"
+        return "" if len(widgets) == WIDGETS else f"there are {len(widgets)} widgets"
+
+    async def settle(self) -> None:
+        async with asyncio.timeout(PATIENCE * 2):
+            while problem := await self.trouble():
+                assert "DUPLICATE" not in problem, problem
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def worlds(path: Path, seed: int) -> AsyncIterator[World]:
+    world = World(path, seed)
+    await world.start()
+    await world.client.create(Widget.crd())
+    await world.client.wait_for(
+        "apiextensions.k8s.io/v1/CustomResourceDefinition", "widgets.example.com", "", "condition=Established"
+    )
+    clock = HurriedClock()
+    async with Cache(Client(world.faults, clock=clock), clock=clock) as cache:  # type: ignore[arg-type]
+        controller = Controller("widget", reconcile, kind=Widget, owns=[CONFIG_MAP], concurrency=3)
+        await controller.start(cache)
+        controller.work()
+        yield world
+        await controller.stop()
+    await world.stop()
+
+
+async def job(world: World) -> None:
+    """Makes widgets and changes each twice; then all must come to rest as it should be."""
+    for number in range(WIDGETS):
+        await world.client.create(widget(f"w{number}", 1))
+        await asyncio.sleep(0)
+    for size in (2, 3):
+        for number in range(WIDGETS):
+            await world.client.patch(WIDGET, merge({"spec": {"size": size}}), f"w{number}", "default")
+            await asyncio.sleep(0.001)
+    await world.settle()
+
+
+def run(path: Path, seed: int, upset: Callable[[World], None]) -> None:
+    async def main() -> None:
+        async with worlds(path, seed) as world:
+            upset(world)
+            await job(world)
+            assert world.faults.injected, "nothing went wrong: the test shows nothing"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("after", [1, 2, 5])
+def test_the_watch_is_cut_after_every_few_events(tmp_path: Path, after: int) -> None:
+    def upset(world: World) -> None:
+        world.faults.cut_after = after
+
+    run(tmp_path, 0, upset)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_server_forgets_where_a_watch_was_at_any_time(tmp_path: Path, seed: int) -> None:
+    def upset(world: World) -> None:
+        world.faults.gone = 0.3
+
+    run(tmp_path, seed, upset)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_writes_meet_storms_of_conflicts(tmp_path: Path, seed: int) -> None:
+    def upset(world: World) -> None:
+        def conflict(call: Call) -> Answer | None:
+            hit = call.method in ("PUT", "PATCH") and world.faults.random.random() < 0.6
+            return answer(409, "Conflict") if hit else None
+
+        world.faults.before = conflict
+
+    run(tmp_path, seed, upset)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_server_says_that_it_is_asked_too_much(tmp_path: Path, seed: int) -> None:
+    def upset(world: World) -> None:
+        def too_many(call: Call) -> Answer | None:
+            hit = world.faults.random.random() < 0.4
+            return answer(429, "TooManyRequests", {"retry-after": "1"}) if hit else None
+
+        world.faults.before = too_many
+
+    run(tmp_path, seed, upset)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_writes_are_done_and_yet_answered_with_an_error(tmp_path: Path, seed: int) -> None:
+    def upset(world: World) -> None:
+        def fail(call: Call) -> Answer | None:
+            hit = call.method in WRITES and world.faults.random.random() < 0.5
+            return answer(500, "InternalError") if hit else None
+
+        world.faults.after = fail
+
+    run(tmp_path, seed, upset)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_writes_are_done_and_nobody_hears_of_it(tmp_path: Path, seed: int) -> None:
+    def upset(world: World) -> None:
+        def lose(call: Call) -> Answer | None:
+            if call.method in WRITES and world.faults.random.random() < 0.5:
+                raise TransportError("the connection broke", sent=True)
+            return None
+
+        world.faults.after = lose
+        world.faults.cut_after = 3
+
+    run(tmp_path, seed, upset)
+
+
+def test_the_server_is_restarted_in_the_middle(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with worlds(tmp_path, 0) as world:
+            for number in range(WIDGETS):
+                await world.client.create(widget(f"w{number}", 1))
+            for size in (2, 3):
+                await world.stop()
+                await asyncio.sleep(0.02)
+                await world.start()
+                for number in range(WIDGETS):
+                    await world.client.patch(WIDGET, merge({"spec": {"size": size}}), f"w{number}", "default")
+            await world.settle()
+
+    asyncio.run(main())
