@@ -202,3 +202,29 @@ def test_what_was_stored_in_a_version_that_is_gone_is_not_sent_anywhere() -> Non
         assert answer.body["message"] == "request to convert CR from an invalid group/version: example.com/v1"
 
     run(scenario, storage="v1")
+
+
+def test_namespaces_and_owners_take_stored_objects_with_them_without_the_webhook() -> None:
+    webhook = {"clientConfig": {"url": "https://127.0.0.1:1/convert"}, "conversionReviewVersions": ["v1"]}
+
+    async def main() -> None:
+        async with ControlPlane("memory", system=True) as plane, plane.client() as client:
+            await client.create(definition("v2", strategy="Webhook", webhook=webhook))
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
+            place = {"name": "owner", "namespace": "n"}
+            owner = await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": place})
+            reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+            for name, owners in (("owned", [reference]), ("other", [])):
+                tree = widget("v2", name, replicas=1)
+                tree["metadata"] |= {"namespace": "n", "ownerReferences": owners}
+                await client.create(tree)
+            await client.delete("v1/ConfigMap", "owner", "n")
+            await plane.settle()
+            left = (await client.list("example.com/v2/Widget", "n")).items
+            assert [item["metadata"]["name"] for item in left] == ["other"]
+            await client.delete("v1/Namespace", "n")
+            await plane.settle()
+            assert not (await client.list("example.com/v2/Widget", "n")).items
+            assert "n" not in [item["metadata"]["name"] for item in (await client.list("v1/Namespace")).items]
+
+    asyncio.run(asyncio.wait_for(main(), 30))
