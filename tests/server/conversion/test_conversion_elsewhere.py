@@ -211,8 +211,9 @@ def test_namespaces_and_owners_take_stored_objects_with_them_without_the_webhook
         async with ControlPlane("memory", system=True) as plane, plane.client() as client:
             await client.create(definition("v2", strategy="Webhook", webhook=webhook))
             await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
-            place = {"name": "owner", "namespace": "n"}
-            owner = await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": place})
+            config_map: Object = {"apiVersion": "v1", "kind": "ConfigMap"}
+            config_map["metadata"] = {"name": "owner", "namespace": "n"}
+            owner = await client.create(config_map)
             reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
             for name, owners in (("owned", [reference]), ("other", [])):
                 tree = widget("v2", name, replicas=1)
