@@ -201,8 +201,8 @@ class ControlPlane:
             await system.stop()
 
     async def settle(self) -> None:
-        """Returns when the system controllers have done all that follows from what was written up to now: dependents are
-        gone, namespaces empty. So a test need not wait and look."""
+        """Returns when the system controllers have done all that follows from what was written up to now: dependents
+        are gone, namespaces are empty. So a test need not wait and look."""
         if self._starting is not None:
             await asyncio.shield(self._starting)
         if self._system is not None:

@@ -134,7 +134,9 @@ def shape(graph: Graph) -> dict[str, tuple[Seen | None, frozenset[str]]]:
 def test_the_graph_after_a_history_is_that_of_what_is_there(history: list[Seen | str]) -> None:
     graph, there, _ = told(history)
     anew, _, _ = told(list(there.values()))
-    kept = {uid: (node if node is None or _matters(node) else None, below) for uid, (node, below) in shape(graph).items()}
+    kept = {
+        uid: (node if node is None or _matters(node) else None, below) for uid, (node, below) in shape(graph).items()
+    }
     expected = {
         uid: (node if node is None or _matters(node) else None, below) for uid, (node, below) in shape(anew).items()
     }
@@ -159,7 +161,9 @@ def test_no_reference_goes_unlooked_at(history: list[Seen | str]) -> None:
 
 
 @given(HISTORY)
-def test_what_waits_for_its_dependents_is_looked_at_when_the_last_that_blocks_it_goes(history: list[Seen | str]) -> None:
+def test_what_waits_for_its_dependents_is_looked_at_when_the_last_that_blocks_it_goes(
+    history: list[Seen | str],
+) -> None:
     graph, there, _ = told(history)
     for each in list(there.values()):
         node = graph.get(each.uid)

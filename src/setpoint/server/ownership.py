@@ -2,10 +2,10 @@
 
     GET /apis/setpoint.dev/v1/ownership?watch=true[&sendInitialEvents=true][&resourceVersion=REVISION]
 
-It tells of every object that has owners, or a finalizer by which its dependents go before it, when it comes or changes;
-and of every object that goes. Each is told with its apiVersion, its kind and the part of its metadata that matters
-here, in the order of the log. With `sendInitialEvents` it begins with what is there. A bookmark says when everything has
-been told that had happened when the request came; none comes after that.
+It tells of every object that has owners, or a finalizer by which its dependents go before it, when it comes or
+changes; and of every object that goes. Each is told with its apiVersion, its kind and the part of its metadata that
+matters here, in the order of the log. With `sendInitialEvents` it begins with what is there. A bookmark says when
+everything has been told that had happened when the request came; none comes after that.
 
 A watch for each kind would cost a task and a connection each, and all of an object's metadata for each of its changes.
 This one looks for a few words in the bytes that were written, and most of what is written ends there. The right to it

@@ -4,8 +4,9 @@ An object goes when none of its owners is there: owners that are only waiting fo
 one is there, the references to those that are not are taken away. An owner deleted in the foreground waits for the
 dependents that block it; one that orphans its dependents sets them free first.
 
-The graph says what to look at; what is done is decided by what the server says then, and every write names the uid and
-the version it was decided by. So nothing is lost when the graph is behind, and nothing harmed: at worst one looks again.
+The graph says what to look at; what is done is decided by what the server says then, and every write names the uid
+and the version it was decided by. So nothing is lost when the graph is behind, and nothing harmed: at worst one looks
+again.
 """
 
 import asyncio
@@ -187,12 +188,11 @@ class GarbageCollector:
         owners = _Owners([], [], [])
         for reference in references:
             at = reference.seen_from(seen.at.namespace)
+            if not at.namespace and (await self._client.resource(_kind(at))).namespaced:
+                return None
             if self.graph.is_absent(reference.uid, at):
                 owners.dangling.append(reference)
                 continue
-            resource = await self._client.resource(_kind(at))
-            if resource.namespaced and not at.namespace:
-                return None
             owner = await self._find(reference.uid, at)
             if owner is None:
                 self._add([work for work in self.graph.missed(reference.uid, at) if work.uid != seen.uid])

@@ -1,8 +1,8 @@
 """Who belongs to whom: the garbage collector's picture of the objects, as plain computing.
 
-The graph knows objects that have owners, that others name as their owner, or whose deletion waits for their dependents;
-of all others there is nothing to know. It is told what was seen, in the order of the log, and answers with work: objects
-to look at, and owners of which it is not known whether they are there.
+The graph knows objects that have owners, that others name as their owner, or whose deletion waits for their
+dependents; of all others there is nothing to know. It is told what was seen, in the order of the log, and answers with
+work: objects to look at, and owners of which it is not known whether they are there.
 
 An owner is known by its uid; a reference also says under which coordinates it is to be found. Only what somebody found
 there counts: a reference with the right uid and the wrong kind, name or namespace leads nowhere. What is gone stays

@@ -138,7 +138,7 @@ class _Deletion:
                 break
             try:
                 estimate = max(estimate, await self._delete(resource))
-            except (APIError, TransportError, NoMatch, _Unexpected) as error:
+            except (APIError, TransportError, NoMatch, _UnexpectedError) as error:
                 self.outcome.failures.append(str(error))
         return estimate
 
@@ -164,7 +164,7 @@ class _Deletion:
         if finalizers:
             return FINALIZER_SECONDS
         gvk = resource.gvk
-        raise _Unexpected(
+        raise _UnexpectedError(
             f"unexpected items still remain in namespace: {self._name} for gvr: "
             f"{gvk.group}/{gvk.version}, Resource={resource.plural}"
         )
@@ -175,9 +175,7 @@ class _Deletion:
             return
         for item in items:
             try:
-                await self._client.delete(
-                    resource.gvk, item["metadata"]["name"], self._name, propagation="Background"
-                )
+                await self._client.delete(resource.gvk, item["metadata"]["name"], self._name, propagation="Background")
             except (NotFound, Conflict):
                 continue
 
@@ -190,7 +188,7 @@ class _Deletion:
         return 0.0 if _seconds_since(self._since, self._client.clock.now()) >= longest else longest
 
 
-class _Unexpected(Exception):
+class _UnexpectedError(Exception):
     """Something is left that should have gone."""
 
 

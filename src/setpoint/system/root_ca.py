@@ -7,12 +7,12 @@ from typing import Any
 
 from setpoint.cache.informer import Change
 from setpoint.client.client import Client
+from setpoint.client.kinds import metadata_only
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.predicate import Predicate
 from setpoint.controller.request import Request
 from setpoint.controller.watch import Watch
-from setpoint.client.kinds import metadata_only
 from setpoint.objects.errors import AlreadyExists, NotFound
 from setpoint.objects.tree import Object
 from setpoint.system.every_namespace import ACTIVE, create_in, for_namespace

@@ -1,14 +1,14 @@
 """The system controllers of a control plane: which there are, as whom each works, and when all have done their work.
 
-They are clients like any other: what they read comes by the watches of `system:kube-controller-manager`, and each writes
-as a service account of its own, with the rights that RBAC gives it. They have the names by which kube-controller-manager
-knows them.
+They are clients like any other: what they read comes by the watches of `system:kube-controller-manager`, and each
+writes as a service account of its own, with the rights that RBAC gives it. They have the names by which
+kube-controller-manager knows them.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
@@ -18,10 +18,11 @@ from setpoint.objects.tree import Object
 from setpoint.system.feed import Feed, Listener
 from setpoint.system.garbage_collector import GarbageCollector
 from setpoint.system.home import Home
-from setpoint.system.names import GARBAGE_COLLECTOR, NAMESPACE, ROOT_CA, SERVICE_ACCOUNT
+from setpoint.system.names import GARBAGE_COLLECTOR, NAMESPACE, ROOT_CA, SERVICE_ACCOUNT, SERVICE_ACCOUNT_TOKEN
 from setpoint.system.namespaces import NamespaceDeletion
 from setpoint.system.root_ca import root_ca_publisher
 from setpoint.system.service_accounts import default_service_accounts
+from setpoint.system.tokens import token_controller
 
 if TYPE_CHECKING:
     from setpoint.controller.recorder import Events
@@ -43,35 +44,39 @@ class System:
         self._names = names
         self._manager = home.client_of(MANAGER)
         self._cache = Cache(self._manager)
-        self._queues: list[Queue[object]] = []
+        self._collector: GarbageCollector | None = None
         self._controllers: list[Controller] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._moved = asyncio.Event()
         self._events: Events | None = None
         self._feed: Feed | None = None
+        self._authority = ""
 
     async def start(self) -> None:
         """Starts those that need nothing but the server."""
         listeners: list[Listener] = []
         if GARBAGE_COLLECTOR in self._names:
-            collector = GarbageCollector(
-                self._account("generic-garbage-collector"), warn=self._warn, finished=self._moved.set
-            )
-            listeners.append(collector)
-            self._queues.append(collector.queue)  # type: ignore[arg-type]  # whatever its keys are
-            self._run(collector.run())
+            account = self._account("generic-garbage-collector")
+            self._collector = GarbageCollector(account, warn=self._warn, finished=self._moved.set)
+            listeners.append(self._collector)
+            self._run(self._collector.run())
         if NAMESPACE in self._names:
             deletion = NamespaceDeletion(self._account("namespace-controller"))
             listeners.append(deletion)
             await self._control(deletion.controller)
         if SERVICE_ACCOUNT in self._names:
             await self._control(default_service_accounts(self._account("service-account-controller")))
+        if SERVICE_ACCOUNT_TOKEN in self._names:
+            await self._control(token_controller(self._manager, lambda: self._authority))
         if listeners:
             self._feed = Feed(self._manager, listeners)
             self._run(self._feed.run())
 
     async def publish(self, authority: str) -> None:
-        """Has every namespace know the authority of the server, in PEM."""
+        """Has every namespace know the authority of the server, in PEM. Again with the same one does nothing."""
+        if authority == self._authority:
+            return
+        self._authority = authority
         if ROOT_CA in self._names:
             await self._control(root_ca_publisher(self._account("root-ca-cert-publisher"), authority))
 
@@ -86,8 +91,8 @@ class System:
         await self._cache.close()
 
     async def settle(self) -> None:
-        """Returns when there is nothing left to do about all that was written up to now, and about what came of it. What
-        waits for somebody else, or for a time that is far off, does not count."""
+        """Returns when there is nothing left to do about all that was written up to now, and about what came of it.
+        What waits for somebody else, or for a time that is far off, does not count."""
         while True:
             revision = await self._home.revision()
             if self._feed is not None:
@@ -116,11 +121,8 @@ class System:
 
     @property
     def _is_idle(self) -> bool:
-        queues = (*self._queues, *(controller.queue for controller in self._controllers))
-        return not any(
-            len(queue) or queue.working() or any(seconds < _SOON_SECONDS for _, seconds in queue.waiting())
-            for queue in queues
-        )
+        idle = self._collector is None or _is_idle(self._collector.queue)
+        return idle and all(_is_idle(controller.queue) for controller in self._controllers)
 
     def _account(self, name: str) -> Client:
         return self._home.client_of(f"system:serviceaccount:kube-system:{name}", _ACCOUNTS)
@@ -155,11 +157,13 @@ class System:
         asyncio.get_running_loop().call_soon(self._moved.set)
 
 
+def _is_idle(queue: Queue[Any]) -> bool:
+    return not (len(queue) or queue.working() or any(seconds < _SOON_SECONDS for _, seconds in queue.waiting()))
+
+
 async def _logged(running: Awaitable[None]) -> None:
     try:
         await running
     except Exception:
         _log.exception("a system controller has ended")
         raise
-
-

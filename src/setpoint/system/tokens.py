@@ -1,0 +1,112 @@
+"""Secrets of the type `kubernetes.io/service-account-token`: filled with a token of the account they name.
+
+Such a token lasts as long as its secret and its account; a secret whose account is not there, or is another one by now,
+is deleted. Whoever can asks for tokens that end sooner.
+"""
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import metadata_only
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.handler import mapped
+from setpoint.controller.predicate import deleted
+from setpoint.controller.request import Request
+from setpoint.controller.watch import Watch
+from setpoint.objects.errors import Conflict, NotFound
+from setpoint.objects.tree import Object
+
+NAME, TYPE = "serviceaccount-token-controller", "kubernetes.io/service-account-token"
+ACCOUNT, ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
+# The longest that can be asked for, which is as good as for ever.
+_SECONDS = 2**32
+
+
+def token_controller(client: Client, authority: Callable[[], str]) -> Controller:
+    """The controller, as the user that `client` is. `authority` gives the server's, in PEM, where it is known."""
+    tokens = _Tokens(client, authority)
+    return Controller(
+        NAME,
+        tokens.reconcile,
+        clock=client.clock,
+        kind=Watch("v1/Secret", fields={"type": TYPE}),
+        watches=[Watch(metadata_only("v1/ServiceAccount"), mapped(tokens.of_account), predicates=(deleted,))],
+        keep_runs=16,
+    )
+
+
+class _Tokens:
+    """The secrets with tokens."""
+
+    def __init__(self, client: Client, authority: Callable[[], str]) -> None:
+        self._client = client
+        self._authority = authority
+
+    async def of_account(self, account: Object) -> list[Request]:
+        """The secrets that name an account."""
+        metadata = account["metadata"]
+        found = await self._client.list("v1/Secret", metadata["namespace"], fields={"type": TYPE})
+        return [
+            Request(secret["metadata"]["name"], metadata["namespace"])
+            for secret in found.items
+            if (secret["metadata"].get("annotations") or {}).get(ACCOUNT) == metadata["name"]
+        ]
+
+    async def reconcile(self, ctx: Context, request: Request) -> None:
+        client = self._client.with_options(cause=ctx.cause)
+        try:
+            secret = await client.get("v1/Secret", request.name, request.namespace)
+        except NotFound:
+            return
+        metadata = secret["metadata"]
+        annotations: dict[str, str] = metadata.get("annotations") or {}
+        if secret.get("type") != TYPE or not annotations.get(ACCOUNT) or metadata.get("deletionTimestamp"):
+            return
+        account = await self._account(client, request.namespace, annotations)
+        if account is None:
+            try:
+                await client.delete("v1/Secret", request.name, request.namespace, uid=metadata["uid"])
+            except (NotFound, Conflict):
+                return
+            return
+        missing = await self._missing(client, secret, account)
+        if missing:
+            annotations = {**annotations, ACCOUNT_UID: account["metadata"]["uid"]}
+            changed = {**secret, "metadata": {**metadata, "annotations": annotations}}
+            changed["data"] = {**(secret.get("data") or {}), **missing}
+            try:
+                await client.update(changed)
+            except NotFound:
+                return
+
+    async def _account(self, client: Client, namespace: str, annotations: dict[str, str]) -> Object | None:
+        """The account that a secret names, if it is there and the one that is meant."""
+        try:
+            account: Object = await client.get("v1/ServiceAccount", annotations[ACCOUNT], namespace)
+        except NotFound:
+            return None
+        return account if annotations.get(ACCOUNT_UID) in (None, "", account["metadata"]["uid"]) else None
+
+    async def _missing(self, client: Client, secret: Object, account: Object) -> dict[str, str]:
+        """What a secret does not have, or has wrong."""
+        data: dict[str, Any] = secret.get("data") or {}
+        metadata, authority = secret["metadata"], self._authority()
+        missing = {}
+        if authority and data.get("ca.crt") != _base64(authority):
+            missing["ca.crt"] = _base64(authority)
+        if not data.get("namespace"):
+            missing["namespace"] = _base64(metadata["namespace"])
+        if not data.get("token"):
+            bound = {"apiVersion": "v1", "kind": "Secret", "name": metadata["name"], "uid": metadata["uid"]}
+            asked = await client.token(
+                account["metadata"]["name"], metadata["namespace"], expiration_seconds=_SECONDS, bound_to=bound
+            )
+            missing["token"] = _base64(asked["status"]["token"])
+        return missing
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
