@@ -281,7 +281,7 @@ def test_a_server_that_lost_its_state_is_believed() -> None:
         informer = await world.followed()
         from setpoint.plane import ControlPlane
 
-        async with ControlPlane(clock=world.clock) as fresh, fresh.client() as client:
+        async with ControlPlane(clock=world.clock, system=False) as fresh, fresh.client() as client:
             await client.create(config_map("only"))
             world.faults.inner = client.transport
             world.faults.cut()

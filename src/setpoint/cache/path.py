@@ -112,14 +112,13 @@ def _wire(value: Any) -> Any:
 
 
 def _field(value: msgspec.Struct, name: str) -> list[Any]:
+    if name in ("apiVersion", "kind") and isinstance(value, Resource):
+        return [value.api_version if name == "apiVersion" else value.kind]
     attribute = _attributes(type(value)).get(name)
     if attribute is not None:
         return [getattr(value, attribute)]
-    if isinstance(value, Model):
-        if value.__unknown__ and name in value.__unknown__:
-            return [value.__unknown__[name]]
-        if name in ("apiVersion", "kind") and isinstance(value, Resource):
-            return [value.api_version if name == "apiVersion" else value.kind]
+    if isinstance(value, Model) and value.__unknown__ and name in value.__unknown__:
+        return [value.__unknown__[name]]
     return []
 
 
