@@ -47,7 +47,7 @@ def figures() -> Iterator[Figure]:
 
 
 def _rates() -> Iterator[Figure]:
-    with _server("bench.edge") as bare, _server("setpoint", *_serve_options()) as ours:
+    with serving("bench.edge") as bare, serving("setpoint", *serve_options()) as ours:
         orders = _orders(ours.port)
         _ask(orders["seed"])
         rates: dict[str, float] = {}
@@ -69,7 +69,7 @@ def _rates() -> Iterator[Figure]:
 
 def _many() -> Iterator[Figure]:
     """What many objects weigh, and how fast they are listed."""
-    with _server("setpoint", *_serve_options()) as server:
+    with serving("setpoint", *serve_options()) as server:
         orders = _orders(server.port)
         made = _ask(msgspec.structs.replace(orders["create"], seconds=60.0, most=MANY))
         if made.statuses != {201: MANY}:
@@ -108,11 +108,11 @@ def _orders(port: int) -> dict[str, Order]:
 def _start() -> Iterator[Figure]:
     seconds = spent = float("inf")
     memory = 0.0
-    with _server("setpoint", *_serve_options(tls=True), core=None):
+    with serving("setpoint", *serve_options(tls=True), core=None):
         pass  # now everything is compiled, as it is when it was installed
     for _ in range(5):
         start = time.perf_counter()
-        with _server("setpoint", *_serve_options(tls=True), core=None) as server:
+        with serving("setpoint", *serve_options(tls=True), core=None) as server:
             seconds, spent = min(seconds, time.perf_counter() - start), min(spent, server.cpu())
             memory = server.memory()
     yield Figure("serve: from process start to ready", seconds * 1000, "ms", aim="under 600", met=seconds < 0.6)
@@ -120,10 +120,14 @@ def _start() -> Iterator[Figure]:
     yield Figure("serve: resident memory, idle", memory, "MB", aim="under 90", met=memory < 90)
 
 
-def _serve_options(*, tls: bool = False) -> list[str]:
-    kubeconfig = str(_scratch() / "kubeconfig")
-    options = ["serve", "--listen", "127.0.0.1:0", "--token", TOKEN, "--kubeconfig", kubeconfig]
+def serve_options(*, tls: bool = False) -> list[str]:
+    options = ["serve", "--listen", "127.0.0.1:0", "--token", TOKEN, "--kubeconfig", str(kubeconfig_path())]
     return options if tls else [*options, "--plain-http"]
+
+
+def kubeconfig_path() -> Path:
+    """Where the server writes its kubeconfig."""
+    return _scratch() / "kubeconfig"
 
 
 class Served:
@@ -172,7 +176,7 @@ def _ask(order: Order) -> Report:
 
 
 @contextmanager
-def _server(module: str, *arguments: str, core: int | None = 0) -> Iterator[Served]:
+def serving(module: str, *arguments: str, core: int | None = 0) -> Iterator[Served]:
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         stdout=subprocess.PIPE,
