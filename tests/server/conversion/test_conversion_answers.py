@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tests.server.conversion.widgets import (
     FUNCTION,
+    V1,
     WEBHOOK,
     Widgets,
     at,
@@ -20,6 +21,7 @@ from tests.server.conversion.widgets import (
 )
 from tests.server.outbound.peer import Answer as Behaviour
 from tests.server.outbound.peer import Asked, response
+from tests.server.read.reader import TABLE
 
 from setpoint.merge import mergepatch
 from setpoint.objects.tree import Json, Object
@@ -148,3 +150,26 @@ def test_a_function_that_has_to_be_waited_for_is_refused_at_the_start() -> None:
 
     with pytest.raises(TypeError, match=r"the conversion of widgets\.example\.com must be a plain function"):
         run(lambda _: asyncio.sleep(0), FUNCTION, function=later)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("by", [WEBHOOK, FUNCTION])
+@pytest.mark.parametrize("spec", ["text", [1], 5, {"size": "x", "colour": {"a": 1}}, {"unknown": 1}])
+def test_what_does_not_fit_the_schema_is_shown_without_what_it_does_not_know(by: str, spec: Json) -> None:
+    given = json.dumps(spec)
+
+    def odd(tree: Object, from_version: str, to_version: str) -> Object:
+        whole = {**tree, "spec": {}} if type(tree.get("spec")) is not dict else tree
+        made = convert(whole, from_version, to_version)
+        return {**made, "spec": spec} if to_version == V1 else made
+
+    async def scenario(widgets: Widgets) -> None:
+        await created(widgets, "v2", replicas=1)
+        answer = await widgets("GET", at("v1", "w"))
+        shown = {"size": "x", "colour": {}} if "colour" in given else {} if "unknown" in given else spec
+        assert (answer.status, answer.body["spec"]) == (200, shown)
+        assert (await widgets.get(at("v1"), accept=TABLE))["kind"] == "Table"
+        assert (await widgets("GET", at("v1", "w", "scale"))).status == 422
+        assert (await widgets("DELETE", at("v1", "w"))).status == 200
+        assert json.dumps(spec) == given, "what a function gives stays its own"
+
+    run(scenario, by, function=odd)

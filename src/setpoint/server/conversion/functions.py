@@ -50,7 +50,8 @@ class FunctionConverter:
         except Exception as error:
             _log.exception("the conversion from %s to %s failed", from_version, to_version)
             raise batch.failed(f"{type(error).__name__}: {error}", review.CALL) from None
-        [checked] = batch.checked([made])
+        # What it gives may be part of what it keeps: what becomes of it from here on is none of its business.
+        [checked] = batch.checked([copy(made)])
         metadata = tree.get("metadata")
         if type(metadata) is dict and "resourceVersion" in metadata:
             checked["metadata"]["resourceVersion"] = metadata["resourceVersion"]
