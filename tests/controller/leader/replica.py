@@ -32,7 +32,9 @@ async def main(url: str, token: str, name: str) -> None:
 
     acting = Controller("acting", reconcile, kind="v1/ConfigMap", namespaces=["default"])
     async with Client(HttpTransport(endpoint(url), credentials=credentials)) as client:
-        await run_until_told(Manager(client, controllers=[acting], leader_election=ELECTION._replace(identity=name)))
+        await run_until_told(
+            Manager(client, controllers=[acting], leader_election=ELECTION._replace(identity=name), graceful=0.2)
+        )
 
 
 if __name__ == "__main__":
