@@ -17,8 +17,8 @@ from setpoint.objects.tree import Object
 from setpoint.server.admission.service_resolver import ServiceError, ServiceResolver
 
 if TYPE_CHECKING:
+    from setpoint.client.transport import Answer
     from setpoint.server.outbound.client import Client, Endpoint
-    from setpoint.server.outbound.connection import Answer
 
 _TEXTS = {
     400: "the server rejected our request for an unknown reason",

@@ -1,1 +1,1 @@
-"""What the server asks of others: a small HTTPS client for webhooks, shared by all who call one."""
+"""What the server asks of others: calls to webhooks and issuers, over the connections of `client/http`."""

@@ -1,5 +1,6 @@
-"""A small HTTPS client for calls from the server: webhooks of admission and of conversion.
+"""Calls from the server to others: webhooks of admission and of conversion, and issuers of tokens.
 
+It asks over the connections of `client/http`, and says what goes wrong in Go's words, which is what people search for.
 A call takes the time it is given and no more, whatever the other side does: looking up the name, connecting, the
 handshake and the answer count together, by the server's own clock. Connections are kept and used again. Redirects are
 not followed, and an answer larger than agreed is not read to its end. Nothing here blocks the event loop.
@@ -7,26 +8,31 @@ not followed, and an answer larger than agreed is not read to its end. Nothing h
 
 import asyncio
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
+from setpoint.client.http.connection import Broken, Connection
+from setpoint.client.http.pool import Pool
+from setpoint.client.transport import Answer
 from setpoint.objects.clock import Clock
 from setpoint.server.outbound import failure
-from setpoint.server.outbound.connection import Answer, Broken, Connection
 
 T = TypeVar("T")
 
-# How long a connection is kept that nobody uses, and how many for one server.
-_IDLE_SECONDS = 90.0
+# How many connections that nobody uses are kept for one server.
 _IDLE_CONNECTIONS = 16
 # How many sets of trusted authorities are kept ready.
 _CONTEXTS = 200
 _BODY_BYTES = 16 << 20
 # What stands for itself in a path; what is escaped already stays as it is.
 _PATH = "/%:@!$&'()*+,;=~-._"
+
+
+class _NoConnection(Exception):  # noqa: N818 - a signal between opening a connection and the call
+    """None was made; why, in Go's words."""
 
 
 class AuthoritiesError(ValueError):
@@ -73,10 +79,8 @@ class Client:
     def __init__(self, clock: Clock, *, body_bytes: int = _BODY_BYTES) -> None:
         self._clock = clock
         self._body_bytes = body_bytes
-        self._idle: dict[_Target, list[Connection]] = {}
-        self._busy: set[Connection] = set()
+        self._pool: Pool[_Target] = Pool(clock.monotonic, max_idle=_IDLE_CONNECTIONS)
         self._contexts: dict[bytes, ssl.SSLContext] = {}
-        self._is_closed = False
 
     async def post(self, endpoint: Endpoint, body: bytes, *, timeout: float, query: str = "") -> Answer:
         """Sends JSON, and gives whatever the server answers. Raises CallFailed, or AuthoritiesError."""
@@ -105,18 +109,17 @@ class Client:
             if call.has_head:
                 raise failure.in_body(failure.DEADLINE) from None
             raise failure.before_answer(method, shown, failure.DEADLINE) from None
+        except _NoConnection as none:
+            raise failure.before_answer(method, shown, str(none)) from None
         except Broken as broken:
+            why = failure.of_exchange(broken, self._body_bytes)
             if broken.has_head:
-                raise failure.in_body(broken.why) from None
-            raise failure.before_answer(method, shown, broken.why) from None
+                raise failure.in_body(why) from None
+            raise failure.before_answer(method, shown, why) from None
 
     def close(self) -> None:
         """Ends all connections, and with them the calls that are under way; there will be no others."""
-        self._is_closed = True
-        for connections in (*self._idle.values(), self._busy):
-            for connection in tuple(connections):
-                connection.abort()
-        self._idle.clear()
+        self._pool.close()
 
     def context(self, authorities: bytes) -> ssl.SSLContext:
         """What trusts the authorities of a bundle. Raises AuthoritiesError."""
@@ -128,36 +131,33 @@ class Client:
             self._contexts[authorities] = found
         return found
 
-    def take(self, target: _Target) -> Connection | None:
-        """A connection that waits for work."""
-        waiting = self._idle.get(target)
-        while waiting:
-            connection = waiting.pop()
-            if connection.is_usable:
-                self._busy.add(connection)
-                return connection
-        return None
+    async def exchange(self, target: _Target, request: bytes, on: Callable[[Connection], None]) -> Answer:
+        """Sends a request and gives the answer; `on` is told which connection it goes over. Raises Broken, or that
+        there was no connection."""
+        while True:
+            connection = self._pool.take(target)
+            if connection is None:
+                connection = await self._open(target)
+                self._pool.add(connection)
+            on(connection)
+            was_used = connection.used
+            try:
+                answer = await connection.ask(request)
+            except Broken as broken:
+                self._pool.drop(connection)
+                if was_used and not broken.has_begun and not self._pool.closed:
+                    # The other side had closed it while it waited: that says nothing about this call.
+                    continue
+                raise
+            except BaseException:
+                self._pool.drop(connection)
+                raise
+            self._pool.give_back(target, connection)
+            return answer
 
-    def give_back(self, target: _Target, connection: Connection) -> None:
-        """Keeps a connection for the next call, and lets go of those that have waited for long."""
-        now = self._clock.monotonic()
-        connection.idle_since = now
-        self._idle.setdefault(target, []).append(connection)
-        for other, waiting in tuple(self._idle.items()):
-            fresh = [each for each in waiting if each.is_usable and now - each.idle_since < _IDLE_SECONDS]
-            kept = fresh[-_IDLE_CONNECTIONS:]
-            for each in waiting:
-                if each not in kept:
-                    each.abort()
-            if kept:
-                self._idle[other] = kept
-            else:
-                del self._idle[other]
-
-    async def open(self, target: _Target) -> Connection:
-        """A new connection. Raises Broken."""
-        if self._is_closed:
-            raise Broken("the server is stopping", has_begun=False, has_head=False)
+    async def _open(self, target: _Target) -> Connection:
+        if self._pool.closed:
+            raise _NoConnection("the server is stopping")
         context = None if target.authorities is None else await self._context_of(target.authorities)
         loop = asyncio.get_running_loop()
         first: str | None = None
@@ -175,20 +175,15 @@ class Client:
                 first = first or failure.of_dial(shown, error)
                 continue
             except ValueError as error:  # a name that no certificate can have
-                raise Broken(str(error), has_begun=False, has_head=False) from None
-            self._busy.add(connection)
+                raise _NoConnection(str(error)) from None
             return connection
-        raise Broken(first or "no such host", has_begun=False, has_head=False)
+        raise _NoConnection(first or "no such host")
 
     async def _context_of(self, authorities: bytes) -> ssl.SSLContext:
         if not authorities and authorities not in self._contexts:
             # The system's authorities are many: reading them takes a while.
             await asyncio.to_thread(self.context, authorities)
         return self.context(authorities)
-
-    def ended(self, connection: Connection) -> None:
-        """An exchange is over, however it went."""
-        self._busy.discard(connection)
 
 
 class _Call:
@@ -206,32 +201,20 @@ class _Call:
         return self._connection is not None and self._connection.has_head
 
     async def run(self, request: bytes) -> Answer:
-        client = self._client
-        while True:
-            connection = client.take(self._target) or await client.open(self._target)
-            self._connection, was_used = connection, connection.is_used
-            try:
-                answer = await connection.exchange(request)
-            except Broken as broken:
-                if was_used and not broken.has_begun:
-                    # The other side had closed it while it waited: that says nothing about this call.
-                    continue
-                raise
-            finally:
-                client.ended(connection)
-            if connection.is_usable:
-                client.give_back(self._target, connection)
-            return answer
+        return await self._client.exchange(self._target, request, self._goes_over)
+
+    def _goes_over(self, connection: Connection) -> None:
+        self._connection = connection
 
 
 async def _addresses(loop: asyncio.AbstractEventLoop, target: _Target) -> list[str]:
-    """The addresses of a host. Raises Broken."""
+    """The addresses of a host."""
     with suppress(ValueError):
         return [str(ip_address(target.host))]
     try:
         found = await loop.getaddrinfo(target.host, target.port, type=1)
     except (OSError, UnicodeError) as error:
-        raise Broken(failure.of_lookup(target.host, error), has_begun=False, has_head=False) from None
+        raise _NoConnection(failure.of_lookup(target.host, error)) from None
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -4,6 +4,7 @@ import os
 import socket
 import ssl
 
+from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, Loss
 from setpoint.objects.gotext import quote
 
 # What OpenSSL finds wrong with a certificate, by its number.
@@ -52,7 +53,25 @@ def of_lookup(host: str, error: OSError | UnicodeError) -> str:
     return f"dial tcp: lookup {host}: {_system(error)}"
 
 
-def of_loss(error: Exception | None) -> str:
+def of_exchange(broken: Broken, body_bytes: int) -> str:
+    """An answer did not come whole; at most so many bytes of its body were taken."""
+    match broken.loss:
+        case Loss.CLOSED | Loss.CUT:
+            is_half = broken.has_begun and (broken.error is None or not broken.has_head)
+            return "unexpected EOF" if is_half else _of_loss(broken.error)
+        case Loss.NOT_HTTP:
+            return f"net/http: HTTP/1.x transport connection broken: malformed HTTP response {quote(broken.text)}"
+        case Loss.BAD_BODY:
+            return "invalid byte in chunk length"
+        case Loss.LARGE_HEAD:
+            return f"net/http: server response headers exceeded {MAX_HEAD_BYTES} bytes; aborted"
+        case Loss.LARGE_BODY:
+            return f"the answer is larger than {body_bytes} bytes"
+        case Loss.SWITCHED:
+            return "the server wants to change the protocol"
+
+
+def _of_loss(error: Exception | None) -> str:
     """The connection was lost."""
     if error is None or not isinstance(error, OSError) or error.errno is None:
         return "EOF"
