@@ -204,9 +204,9 @@ def test_what_is_read_is_shared_and_cannot_be_changed() -> None:
         typed = await world.followed(Widget)
         trees = await world.followed("example.com/v1/Widget")
         found, tree = typed.get("default/a"), trees.get("default/a")
+        assert found is typed.get("default/a")
         assert found is not None
         assert type(found.edit()) is Widget
-        assert found is typed.get("default/a")
         assert tree is not None
         with pytest.raises(TypeError, match="edit"):
             found.spec.size = 5

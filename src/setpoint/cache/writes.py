@@ -146,7 +146,9 @@ class NotingTransport:
         await self._inner.close()
 
     def __getattr__(self, name: str) -> Any:
-        # Whatever else the transport can do.
+        # Whatever else the transport can do; not what is its own, or ours and not there yet.
+        if name.startswith("_"):
+            raise AttributeError(name)
         return getattr(self._inner, name)
 
 
