@@ -15,35 +15,69 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.client.sync import SyncClient
+    from setpoint.controller.context import Context
+    from setpoint.controller.controller import Controller
+    from setpoint.controller.declare import controller
+    from setpoint.controller.handler import mapped
+    from setpoint.controller.request import Request, Requeue, Result, TerminalError
+    from setpoint.controller.timers import Channel, Every, Stream
+    from setpoint.controller.watch import Owned, Watch
     from setpoint.plane import ControlPlane
     from setpoint.schema.types import Column, Model, Resource, Scale, crd_of, rule
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Channel",
     "Client",
     "Column",
+    "Context",
     "ControlPlane",
+    "Controller",
+    "Every",
     "Model",
+    "Owned",
+    "Request",
+    "Requeue",
     "Resource",
+    "Result",
     "Scale",
+    "Stream",
     "SyncClient",
+    "TerminalError",
+    "Watch",
     "__version__",
+    "controller",
     "crd_of",
+    "mapped",
     "rule",
 ]
 
 # Where a name is found, if not among the types.
 _HOMES = {
+    "Channel": "setpoint.controller.timers",
     "Client": "setpoint.client.client",
+    "Context": "setpoint.controller.context",
     "ControlPlane": "setpoint.plane",
+    "Controller": "setpoint.controller.controller",
+    "Every": "setpoint.controller.timers",
+    "Owned": "setpoint.controller.watch",
+    "Request": "setpoint.controller.request",
+    "Requeue": "setpoint.controller.request",
+    "Result": "setpoint.controller.request",
+    "Stream": "setpoint.controller.timers",
     "SyncClient": "setpoint.client.sync",
+    "TerminalError": "setpoint.controller.request",
+    "Watch": "setpoint.controller.watch",
+    "mapped": "setpoint.controller.handler",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "controller":
+        return import_module("setpoint.controller")  # which can be called: it is the decorator, too
     home = import_module(_HOMES.get(name, "setpoint.schema.types"))
     found = globals()[name] = getattr(home, name)
     return found

@@ -474,6 +474,9 @@ class Controller:
 
     def _warn_of(self, hot: HotLoop) -> None:
         _log.warning("%s: %s; it is slowed down", self.name, hot)
+        regarding = self.primary_object(hot.request)
+        if self.recorder is not None and regarding is not None:
+            self.recorder.warning(regarding, "HotLoop", str(hot))
 
     def _forget(self, request: Request) -> None:
         """The object is gone, and its reconcile has seen that."""

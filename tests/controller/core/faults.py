@@ -51,6 +51,8 @@ class FaultyTransport:
         # After how many events a watch ends, and how likely it ends with 410.
         self.cut_after: int | None = None
         self.gone = 0.0
+        # The resource whose watches say nothing more, as if the network had swallowed it.
+        self.silent = ""
         self.injected = 0
 
     async def send(self, call: Call) -> Answer:
@@ -72,7 +74,7 @@ class FaultyTransport:
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[Stream]:
         async with self._transport().stream(call) as stream:
-            yield _Cut(stream, self)
+            yield _Cut(stream, self, call.path.rpartition("/")[2])
 
     async def close(self) -> None:
         await self._transport().close()
@@ -84,16 +86,20 @@ class FaultyTransport:
 class _Cut:
     """A stream that ends early."""
 
-    def __init__(self, stream: Stream, faults: FaultyTransport) -> None:
+    def __init__(self, stream: Stream, faults: FaultyTransport, resource: str) -> None:
         self.answer = stream.answer
+        self.resource = resource
         self._stream = stream
         self._faults = faults
+
+    def cut(self, why: str) -> None:
+        self._stream.cut(why)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         faults, rest, events = self._faults, b"", 0
         async for chunk in self._stream:
             *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
+            for line in lines if faults.silent != self.resource else ():
                 if faults.gone and faults.random.random() < faults.gone:
                     faults.injected += 1
                     yield GONE + b"\n"

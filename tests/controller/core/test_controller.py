@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import pytest
 from tests.controller.core.worlds import CONFIG_MAP, WIDGET, World, config_map, in_world, named, settle, until
 
+from setpoint.cache.feed import NotSynced
 from setpoint.controller import predicate
 from setpoint.controller.context import Context
-from setpoint.controller.controller import Controller, NotSynced
+from setpoint.controller.controller import Controller
 from setpoint.controller.options import PAUSED
 from setpoint.controller.queue import LOW_PRIORITY
 from setpoint.controller.request import Request, Requeue, Result, TerminalError
@@ -17,6 +18,11 @@ from setpoint.controller.timers import Channel
 from setpoint.objects.clock import ManualClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def ran(controller: Controller, times: int) -> None:
+    """Waits until so many reconciles are over."""
+    await until(lambda: len(controller.runs) == times and not controller.queue.working())
 
 
 def test_every_object_is_reconciled_at_the_start_and_whenever_it_changes() -> None:
@@ -77,7 +83,7 @@ def test_an_error_is_contained_and_tried_again_with_growing_waits(caplog: pytest
         channel.send(named("a"))
         waits = []
         for failures in range(1, 5):
-            await until(lambda failures=failures: len(controller.runs) == failures and not controller.queue.working())
+            await ran(controller, failures)
             waits.append(round(next(iter(controller.queue.waiting()))[1], 3))
             clock.advance(waits[-1])
         await until(lambda: len(attempts) == 5 and not controller.queue.working())

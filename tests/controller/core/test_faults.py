@@ -13,7 +13,7 @@ from tests.controller.core.worlds import CONFIG_MAP, PATIENCE, WIDGET, Widget, w
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.client.patches import merge
-from setpoint.client.transport import Answer, Call, TransportError
+from setpoint.client.transport import Answer, Call, Transport, TransportError
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
@@ -55,8 +55,9 @@ class World:
         self.plane: ControlPlane | None = None
         self.direct: Client | None = None
         self.faults = FaultyTransport(self._transport, seed)
+        self.controller = Controller("widget", reconcile, kind=Widget, owns=[CONFIG_MAP], concurrency=3)
 
-    def _transport(self) -> object:
+    def _transport(self) -> Transport:
         if self.direct is None:
             raise TransportError("connection refused", sent=False)
         return self.direct.transport
@@ -109,12 +110,11 @@ async def worlds(path: Path, seed: int) -> AsyncIterator[World]:
         "apiextensions.k8s.io/v1/CustomResourceDefinition", "widgets.example.com", "", "condition=Established"
     )
     clock = HurriedClock()
-    async with Cache(Client(world.faults, clock=clock), clock=clock) as cache:  # type: ignore[arg-type]
-        controller = Controller("widget", reconcile, kind=Widget, owns=[CONFIG_MAP], concurrency=3)
-        await controller.start(cache)
-        controller.work()
+    async with Cache(Client(world.faults, clock=clock), clock=clock) as cache:
+        await world.controller.start(cache)
+        world.controller.work()
         yield world
-        await controller.stop()
+        await world.controller.stop()
     await world.stop()
 
 
@@ -204,6 +204,33 @@ def test_writes_are_done_and_nobody_hears_of_it(tmp_path: Path, seed: int) -> No
         world.faults.cut_after = 3
 
     run(tmp_path, seed, upset)
+
+
+def test_a_child_that_was_made_without_anybody_hearing_of_it_is_found_though_the_cache_does_not_know_it(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with worlds(tmp_path, 0) as world:
+            broken = 0
+
+            def lose(call: Call) -> Answer | None:
+                nonlocal broken
+                if call.method == "POST" and broken < 3:
+                    broken += 1
+                    raise TransportError("the connection broke", sent=True)
+                return None
+
+            world.faults.after = lose
+            world.faults.silent = "configmaps"  # no event of them comes any more: the cache stays as it is
+            controller = world.controller
+            await world.client.create(widget("w0"))
+            async with asyncio.timeout(PATIENCE):
+                while not any(run.result == "success" and run.writes for run in controller.runs):
+                    await asyncio.sleep(0.005)
+            maps = (await world.client.list(CONFIG_MAP, "default", labels="widget")).items
+            assert (broken, len(maps)) == (1, 1)
+
+    asyncio.run(main())
 
 
 def test_the_server_is_restarted_in_the_middle(tmp_path: Path) -> None:

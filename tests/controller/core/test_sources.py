@@ -44,6 +44,9 @@ class Seen:
     async def __call__(self, ctx: Context, request: Request) -> None:
         self.requests.append(request)
 
+    async def until(self, times: int) -> None:
+        await until(lambda: len(self.requests) == times)
+
 
 def test_a_timer_comes_every_so_many_seconds() -> None:
     async def test(world: World) -> None:
@@ -55,7 +58,7 @@ def test_a_timer_comes_every_so_many_seconds() -> None:
             await asyncio.sleep(0.01)
             assert len(seen.requests) == times - 1
             clock.advance(1.0)
-            await until(lambda times=times: len(seen.requests) == times)
+            await seen.until(times)
 
     in_world(test)
 

@@ -1,0 +1,132 @@
+"""Requests that run in circles are noticed, explained and slowed down."""
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+
+import pytest
+from tests.controller.core.worlds import WIDGET, Widget, World, in_world, named, settle, until, widget, with_widgets
+
+from setpoint.client.patches import merge
+from setpoint.controller import pace
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.pace import HOT_RUNS, Pace
+from setpoint.controller.request import Request
+from setpoint.controller.run import Run, Write
+from setpoint.objects.clock import ManualClock
+from setpoint.objects.gvk import GroupVersionKind
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+WRITE = Write("patch", GroupVersionKind("", "v1", "ConfigMap"), "default/a")
+
+
+def ended(clock: ManualClock, *writes: Write) -> Run:
+    return Run("id", "c", named("a"), (), 0, 0, 0, 0.0, clock.now(), clock.monotonic(), writes=list(writes))
+
+
+def test_a_controller_that_is_brought_back_by_its_own_writes_is_told_which_field_and_slowed_down(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    async def test(world: World) -> None:
+        await with_widgets(world)
+        heard: list[tuple[str, str]] = []
+
+        class Recorder:
+            def warning(self, regarding: object, reason: str, note: str) -> None:
+                heard.append((reason, note))
+
+        async def reconcile(ctx: Context, request: Request) -> None:
+            obj = await ctx.object()
+            count = int(obj.metadata.annotations.get("count", "0")) + 1
+            change = {"metadata": {"annotations": {"count": str(count)}}}
+            await ctx.client.patch(WIDGET, merge(change), request.name, request.namespace)
+
+        controller = Controller("widget", reconcile, kind=Widget)
+        controller.recorder = Recorder()
+        await world.run(controller)
+        await world.client.create(widget("w"))
+        await until(lambda: bool(controller.hot_loops()))
+        hot = controller.hot_loops()[0]
+        assert hot.fields[0].startswith("metadata.annotations")
+        assert "widget: default/w is reconciled in circles (10 times in 10 s): it keeps changing" in caplog.text
+        assert "metadata.annotations.count" in caplog.text
+        assert heard == [("HotLoop", str(hot))]
+        ran = len(controller.runs)
+        await asyncio.sleep(0.1)
+        assert len(controller.runs) == ran  # it waits a second now
+        assert controller.queue.delayed == 1
+        await world.client.patch(WIDGET, merge({"spec": {"size": 2}}), "w", "default")
+
+    in_world(test)
+
+
+def test_many_reconciles_that_write_nothing_are_no_loop() -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0.0)
+    for _ in range(100):
+        assert found.ran(ended(clock), 1) is None
+    skipped = WRITE._replace(skipped=True)
+    for _ in range(100):
+        assert found.ran(ended(clock, skipped), 1) is None
+    assert not found.hot_loops()
+
+
+def test_writes_that_take_their_time_are_no_loop() -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0.0)
+    for _ in range(100):
+        clock.advance(2.0)
+        assert found.ran(ended(clock, WRITE), 1) is None
+    assert not found.hot_loops()
+
+
+def test_a_hot_request_waits_longer_each_time_and_is_forgiven_when_its_spec_changes() -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0.0)
+    noticed = [found.ran(ended(clock, WRITE), 1) for _ in range(HOT_RUNS)]
+    assert [each is not None for each in noticed] == [False] * (HOT_RUNS - 1) + [True]
+    waits = []
+    for _ in range(8):
+        waits.append(found.wait(named("a")))
+        clock.advance(waits[-1])
+        assert found.ran(ended(clock, WRITE), 1) is None
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    clock.advance(60.0)
+    assert found.ran(ended(clock, WRITE), 2) is None
+    assert not found.hot_loops()
+    assert found.wait(named("a")) == 0.0
+
+
+def test_a_hot_request_is_forgiven_after_a_quiet_time() -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0.0)
+    for _ in range(HOT_RUNS):
+        found.ran(ended(clock, WRITE), 1)
+    found.ran(ended(clock), 1)
+    assert found.hot_loops()
+    clock.advance(pace.QUIET_SECONDS + 1)
+    found.ran(ended(clock), 1)
+    assert not found.hot_loops()
+
+
+def test_nothing_is_kept_of_requests_that_are_at_rest() -> None:
+    async def test(world: World) -> None:
+        await with_widgets(world)
+
+        async def reconcile(ctx: Context, request: Request) -> None:
+            if await ctx.object() is not None:
+                ctx.status["ready"] = True
+
+        controller = await world.run(Controller("widget", reconcile, kind=Widget))
+        await world.client.create(widget("w"))
+        await until(lambda: len(controller.runs) == 1)
+        await world.client.delete(WIDGET, "w", "default")
+        await until(lambda: len(controller.runs) == 2)
+        await settle(controller)
+        assert not controller._pace._recent
+        assert not controller._expectations[""]._unsure
+
+    in_world(test)
