@@ -277,7 +277,7 @@ async def test_an_object_is_waited_for_until_it_is_as_wanted(until: str) -> None
 
 
 async def test_creation_deletion_and_anything_else_are_waited_for() -> None:
-    async with world() as (client, _):
+    async with world() as (client, watched):
         coming = asyncio.ensure_future(client.wait_for("v1/ConfigMap", "a", "default", timeout=30))
         await asyncio.sleep(0.01)
         await client.create(config_map("a", k="1"))
@@ -290,6 +290,7 @@ async def test_creation_deletion_and_anything_else_are_waited_for() -> None:
         assert (await at_two or {})["data"] == {"k": "2"}
         await client.delete("v1/ConfigMap", "a", "default")
         assert await going is None
+        assert not watched._inner._open, "no watch is left behind"
 
 
 async def test_waiting_goes_on_whatever_becomes_of_the_watch_and_has_an_end() -> None:

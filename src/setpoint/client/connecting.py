@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from setpoint.client.agent import user_agent
 from setpoint.client.credentials import Trust
 from setpoint.client.http.endpoint import Endpoint
 from setpoint.client.http.transport import Credentials, HttpTransport
@@ -25,4 +24,4 @@ class Connection(NamedTuple):
 
     def transport(self) -> HttpTransport:
         """A transport on this way."""
-        return HttpTransport(self.endpoint, credentials=self.credentials, tls=self.trust, user_agent=user_agent())
+        return HttpTransport(self.endpoint, credentials=self.credentials, tls=self.trust)

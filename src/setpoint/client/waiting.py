@@ -1,6 +1,7 @@
 """Waiting for an object to be as wanted, by watching it: whatever becomes of the watch, the waiting goes on."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from setpoint.client.kinds import KindRef, tree_of
@@ -63,17 +64,18 @@ async def _wait(client: "Reading", kind: KindRef, name: str, namespace: str, wan
     pause = _FIRST_SECONDS
     while True:
         try:
-            async for obj in _states(client, kind, name, namespace):
-                pause = _FIRST_SECONDS
-                if wanted(obj):
-                    return obj
+            async with aclosing(_states(client, kind, name, namespace)) as states:
+                async for obj in states:
+                    pause = _FIRST_SECONDS
+                    if wanted(obj):
+                        return obj
         except _PASSING as error:
             last[:] = [str(error)]
             await client.clock.sleep(pause)
             pause = min(pause * 2, _MOST_SECONDS)
 
 
-async def _states(client: "Reading", kind: KindRef, name: str, namespace: str) -> AsyncIterator[Any]:
+async def _states(client: "Reading", kind: KindRef, name: str, namespace: str) -> AsyncGenerator[Any, None]:
     """The object as it is, and as it becomes; None when there is none. Ends with the errors of list and watch."""
     fields = {"metadata.name": name}
     found = await client.list(kind, namespace, fields=fields)

@@ -1,9 +1,10 @@
 """Connections that are kept for the next request, apart by whatever tells them apart: their server, or their trust."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from setpoint.client.http.connection import Connection
+from setpoint.client.http.connection import Broken, Connection
+from setpoint.client.transport import Answer
 
 K = TypeVar("K", bound=Hashable)
 # How long a connection is kept that nobody uses, unless told otherwise: below what servers and the boxes between wait.
@@ -35,9 +36,39 @@ class Pool(Generic[K]):
             self.drop(connection)
         return None
 
-    def add(self, connection: Connection) -> None:
-        """A new connection is in use."""
-        self.open.add(connection)
+    async def ask(
+        self,
+        key: K,
+        request: bytes,
+        dial: Callable[[], Awaitable[Connection]],
+        *,
+        may_repeat: bool,
+        stream: bool = False,
+        on: Callable[[Connection], None] | None = None,
+    ) -> tuple[Connection, Answer]:
+        """Sends a request over a connection that waits, or a new one from `dial`; `on` is told which it is. Whoever
+        gets the answer gives the connection back. Raises Broken.
+
+        The server may have closed a connection while it waited, which says nothing about this request: where that comes
+        out before a byte of its answer, it is sent once more, if it may be.
+        """
+        while True:
+            connection = self.take(key, surely_open=not may_repeat)
+            if connection is None:
+                connection = await dial()
+                self.open.add(connection)
+                if self.closed:
+                    self.drop(connection)
+            if on is not None:
+                on(connection)
+            was_used = connection.used
+            try:
+                return connection, await connection.ask(request, stream=stream)
+            except BaseException as error:
+                self.drop(connection)
+                is_stale = isinstance(error, Broken) and was_used and not error.has_begun
+                if not is_stale or not may_repeat or self.closed:
+                    raise
 
     def give_back(self, key: K, connection: Connection) -> None:
         """An exchange is over: the connection is kept if it can be, and those that have waited for long are let go."""

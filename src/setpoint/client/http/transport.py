@@ -11,10 +11,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import TypeAlias, TypeVar
 
+from setpoint.client.agent import user_agent as own_name
 from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, Connection, Loss
 from setpoint.client.http.dial import P, dial
 from setpoint.client.http.endpoint import Endpoint
 from setpoint.client.http.pool import Pool
+from setpoint.client.http.websocket import WebSocket
 from setpoint.client.transport import Answer, Call, NoAnswerInTime, Socket, Stream, TransportError
 
 # How many idle connections are kept, how many requests are under way at once (streams do not count), and how long
@@ -49,7 +51,8 @@ class Flow:
 
 class HttpTransport:
     """Carries requests to an endpoint. `credentials` is asked for every request; `tls` gives the context of new
-    connections where that may change, as with certificates that are renewed: connections of an old one are left."""
+    connections where that may change, as with certificates that are renewed: connections of an old one are left.
+    Compressed answers are not asked for: unpacking them costs more than a near server's bytes."""
 
     def __init__(
         self,
@@ -57,23 +60,23 @@ class HttpTransport:
         *,
         credentials: Credentials | None = None,
         tls: Callable[[], ssl.SSLContext] | None = None,
-        user_agent: str = "setpoint",
+        user_agent: str = "",
         max_requests: int = MAX_REQUESTS,
     ) -> None:
         self.endpoint = endpoint
-        self.user_agent = user_agent
         self._credentials = credentials
         self._tls = tls
-        self._fixed = f"Host: {endpoint.authority}\r\nUser-Agent: {user_agent}\r\n"
+        self._fixed = f"Host: {endpoint.authority}\r\nUser-Agent: {user_agent or own_name()}\r\n"
         self._turns = asyncio.Semaphore(max_requests)
         self._pool: Pool[ssl.SSLContext | None] = Pool(_now, max_idle=MAX_IDLE)
+        self._sockets: set[WebSocket] = set()
 
     async def send(self, call: Call) -> Answer:
         return await self._within(call.timeout, self._send(call))
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[Stream]:
-        key, connection, answer = await self._within(call.timeout, self._begin(call))
+        key, connection, answer = await self._within(call.timeout, self._as_somebody(call, stream=True))
         try:
             yield Flow(answer, connection)
         finally:
@@ -81,8 +84,6 @@ class HttpTransport:
 
     @asynccontextmanager
     async def socket(self, call: Call, protocols: Sequence[str]) -> AsyncIterator[Socket]:
-        from setpoint.client.http.websocket import WebSocket
-
         async def open_() -> WebSocket:
             who = await self._who(None)
             socket = await self._dial(WebSocket)
@@ -90,13 +91,17 @@ class HttpTransport:
             return socket
 
         socket = await self._within(call.timeout if call.timeout is not None else CONNECT_SECONDS, open_())
+        self._sockets.add(socket)
         try:
             yield socket
         finally:
+            self._sockets.discard(socket)
             socket.abort()
 
     async def close(self) -> None:
         self._pool.close()
+        for socket in self._sockets:
+            socket.abort()
 
     async def _who(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
         return await self._credentials(refused) if self._credentials is not None else {}
@@ -115,9 +120,6 @@ class HttpTransport:
             key, connection, answer = await self._as_somebody(call, stream=False)
             self._pool.give_back(key, connection)
             return answer
-
-    async def _begin(self, call: Call) -> tuple[ssl.SSLContext | None, Connection, Answer]:
-        return await self._as_somebody(call, stream=True)
 
     async def _as_somebody(self, call: Call, *, stream: bool) -> tuple[ssl.SSLContext | None, Connection, Answer]:
         """Asks, and once more where the server does not know who asks and there are other credentials."""
@@ -138,26 +140,19 @@ class HttpTransport:
     async def _ask(
         self, call: Call, who: Mapping[str, str], *, stream: bool
     ) -> tuple[ssl.SSLContext | None, Connection, Answer]:
-        request = self._request(call, who)
-        is_harmless = call.method in _HARMLESS
-        while True:
-            key = self._key()
-            connection = self._pool.take(key, surely_open=not is_harmless)
-            if connection is None:
-                connection = await self._dial(Connection)
-                self._pool.add(connection)
-            was_used = connection.used
-            try:
-                return key, connection, await connection.ask(request, stream=stream)
-            except Broken as broken:
-                self._pool.drop(connection)
-                if was_used and not broken.has_begun and is_harmless and not self._pool.closed:
-                    continue
-                why = "the client is closed" if self._pool.closed else _words(broken)
-                raise TransportError(why, sent=True) from None
-            except BaseException:
-                self._pool.drop(connection)
-                raise
+        key = self._key()
+        try:
+            connection, answer = await self._pool.ask(
+                key,
+                self._request(call, who),
+                lambda: self._dial(Connection),
+                may_repeat=call.method in _HARMLESS,
+                stream=stream,
+            )
+        except Broken as broken:
+            why = "the client is closed" if self._pool.closed else _words(broken)
+            raise TransportError(why, sent=True) from None
+        return key, connection, answer
 
     def _request(self, call: Call, who: Mapping[str, str]) -> bytes:
         target = f"{self.endpoint.prefix}{call.target}"

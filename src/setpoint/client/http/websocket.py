@@ -127,6 +127,7 @@ class WebSocket(asyncio.Protocol):
         """Ends it at once."""
         self._ended = True
         self._transport.abort()
+        self._wake()
 
     # The handshake.
 

@@ -134,26 +134,9 @@ class Client:
     async def exchange(self, target: _Target, request: bytes, on: Callable[[Connection], None]) -> Answer:
         """Sends a request and gives the answer; `on` is told which connection it goes over. Raises Broken, or that
         there was no connection."""
-        while True:
-            connection = self._pool.take(target)
-            if connection is None:
-                connection = await self._open(target)
-                self._pool.add(connection)
-            on(connection)
-            was_used = connection.used
-            try:
-                answer = await connection.ask(request)
-            except Broken as broken:
-                self._pool.drop(connection)
-                if was_used and not broken.has_begun and not self._pool.closed:
-                    # The other side had closed it while it waited: that says nothing about this call.
-                    continue
-                raise
-            except BaseException:
-                self._pool.drop(connection)
-                raise
-            self._pool.give_back(target, connection)
-            return answer
+        connection, answer = await self._pool.ask(target, request, lambda: self._open(target), may_repeat=True, on=on)
+        self._pool.give_back(target, connection)
+        return answer
 
     async def _open(self, target: _Target) -> Connection:
         if self._pool.closed:
