@@ -6,6 +6,7 @@ what was given, so both must be treated as immutable afterwards.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 from setpoint.merge import fieldset, last_applied, managedfields
 from setpoint.merge.conflicts import Conflicts
@@ -14,13 +15,14 @@ from setpoint.merge.fieldset import EMPTY, FieldSet
 from setpoint.merge.managedfields import APPLY, UPDATE, Identifier, Managed, ManagedFieldsError, Managers
 from setpoint.merge.typed import validate
 from setpoint.merge.typed.map import MapType
-from setpoint.merge.typed.node import Mismatch, Type
+from setpoint.merge.typed.node import Mismatch, Type, compare
 from setpoint.merge.typed.validate import TypeProblem
 from setpoint.merge.updater import Convert, Updater, VersionNotServed, same_version
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError, BadRequest, Invalid, StatusCause
 from setpoint.objects.field import FieldErrorType
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.times import format_time
 from setpoint.objects.tree import Json, Object
 
 MAX_UPDATE_MANAGERS = 10
@@ -84,7 +86,9 @@ class FieldManager:
         stay as they are.
         """
         sent = _entries(new)
-        before = _without_entries(live) if live is not None else self._nothing()
+        if live is None and sent is None:
+            return self._created(new, manager)
+        before = _without_entries(live) if live is not None else self._nothing
         after = _without_entries(new)
         managers = self._base(live, sent)
         if not managers and live is not None:
@@ -95,6 +99,19 @@ class FieldManager:
         except (Mismatch, VersionNotServed, APIError):
             return self.unchanged(live, new)
         return _with_entries(after, managedfields.encode(_capped(managers)))
+
+    def _created(self, new: Object, manager: str) -> Object:
+        """The same for a new object, as most are: nobody has owned anything of it, and its writer owns what it sets."""
+        try:
+            _, modified, added = compare(self._type, self._nothing, new)
+        except Mismatch:
+            return new
+        fields = self._updater.without_reset(fieldset.union(modified, added), self._version)
+        fields = fieldset.difference(fields, _STRIPPED)
+        if not fields:
+            return new
+        managed = Managed(fields, self._version, applied=False, time=self._now())
+        return _with_entries(new, [managedfields.entry_of(self._identify(manager, UPDATE), managed)])
 
     def unchanged(self, live: Object | None, new: Object) -> Object:
         """The new object with the entries of the live one, for where nobody can tell what a write changed."""
@@ -112,7 +129,7 @@ class FieldManager:
         try:
             managers = managedfields.decode(_entries(live) if live is not None else None)
             if not managers and live is not None:
-                managers = self._update(self._nothing(), before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
+                managers = self._update(self._nothing, before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
             new, managers = self._apply(before, config, fields, managers, manager, force)
         except Conflicts as conflicts:
             rest = (
@@ -172,6 +189,7 @@ class FieldManager:
         version = self._version if operation == UPDATE else ""
         return Identifier(manager or "unknown", operation, version, self._subresource)
 
+    @cached_property
     def _nothing(self) -> Object:
         """The object before anybody writes it."""
         zero = self._empty
@@ -180,7 +198,7 @@ class FieldManager:
         return {**zero, "apiVersion": self._version, "kind": self._gvk.kind}
 
     def _now(self) -> str:
-        return managedfields.timestamp(self._clock.now())
+        return format_time(self._clock.now())
 
     def _check(self, config: Object) -> None:
         """Refuses what is not a configuration for this endpoint."""

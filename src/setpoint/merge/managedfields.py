@@ -6,13 +6,14 @@ entries that somebody sent, checks them and brings them into canonical form.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from setpoint.merge import fieldset
 from setpoint.merge.fieldset import EMPTY, FieldSet, FieldSetError
 from setpoint.objects.gotext import compact_json, quote
 from setpoint.objects.metavalidation import MAX_FIELD_MANAGER
+from setpoint.objects.times import format_time
 from setpoint.objects.tree import Json, Object
 
 APPLY = "Apply"
@@ -155,38 +156,33 @@ def _time(text: str, index: int) -> str | None:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise ManagedFieldsError(f"time of managed fields entry {index} is not an RFC 3339 time: {quote(text)}")
-    return timestamp(moment)
-
-
-def timestamp(moment: datetime) -> str:
-    """A moment as entries write it."""
-    if moment.tzinfo is not UTC:
-        moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="seconds")[:19] + "Z"
+    return format_time(moment)
 
 
 def encode(managers: Managers) -> list[Object]:
     """The entries of the managers, in the order the API lists them."""
-    entries = [_entry(identifier, managed) for identifier, managed in managers.items()]
-    entries.sort(key=_order)
+    entries = [entry_of(identifier, managed) for identifier, managed in managers.items()]
+    if len(entries) > 1:
+        entries.sort(key=_order)
     return entries
 
 
-def _entry(identifier: Identifier, managed: Managed) -> Object:
+def entry_of(identifier: Identifier, managed: Managed) -> Object:
+    """The entry of one manager."""
     if managed.entry is not None and managed.entry.get("time") == managed.time:
         return managed.entry
-    entry: Object = {}
+    found: Object = {}
     if identifier.manager:
-        entry["manager"] = identifier.manager
-    entry["operation"] = APPLY if managed.applied else identifier.operation
-    entry["apiVersion"] = managed.api_version
+        found["manager"] = identifier.manager
+    found["operation"] = APPLY if managed.applied else identifier.operation
+    found["apiVersion"] = managed.api_version
     if managed.time is not None:
-        entry["time"] = managed.time
-    entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = managed.fields
+        found["time"] = managed.time
+    found["fieldsType"] = "FieldsV1"
+    found["fieldsV1"] = managed.fields
     if identifier.subresource:
-        entry["subresource"] = identifier.subresource
-    return entry
+        found["subresource"] = identifier.subresource
+    return found
 
 
 def _order(entry: Object) -> tuple[Any, ...]:
@@ -204,6 +200,8 @@ def manager_name(field_manager: str, user_agent: str) -> str:
     if field_manager:
         return field_manager
     agent = user_agent.partition("/")[0]
+    if agent.isascii() and agent.isprintable() and len(agent) <= MAX_FIELD_MANAGER:
+        return agent
     if not agent.isprintable():
         agent = "".join(char for char in agent if char.isprintable())
     # Cut by bytes, but never inside a character.

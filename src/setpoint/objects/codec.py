@@ -35,8 +35,9 @@ _HALF_PAIR = "a string or a key has half of a surrogate pair, which UTF-8 cannot
 _EXPLAINED = 256 * 1024
 _MAX_PATH = 1000
 _BLANK = b" \t\r\n"
-# Every digit becomes a 0: a row of 19 zeros then shows that a number may be beyond 64 bits.
-_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+# What is looked for in a text beside its values, in one pass over it. Every digit becomes a 0: a row of 19 zeros then
+# shows that a number may be beyond 64 bits. What opens a list opens as an object does: they are counted together.
+_SKETCH = bytes.maketrans(b"123456789[", b"000000000{")
 _LONG_NUMBER = b"0" * 19
 
 _decode = msgspec.json.Decoder().decode
@@ -55,9 +56,10 @@ def decode(data: bytes, limit: int = MAX_BODY) -> Json:
         raise BadRequest(f"invalid UTF-8 in a string: {error.reason}") from None
     except msgspec.MsgspecError as error:
         raise BadRequest(_explain(data, str(error))) from None
-    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and is_too_deep(tree):
+    sketch = data.translate(_SKETCH)
+    if sketch.count(b"{") > MAX_DEPTH and is_too_deep(tree):
         raise BadRequest(TOO_DEEP)
-    if _LONG_NUMBER in data.translate(_DIGITS):
+    if _LONG_NUMBER in sketch:
         return _narrow(tree)
     return tree
 

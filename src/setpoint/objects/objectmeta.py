@@ -17,6 +17,7 @@ from setpoint.objects.times import format_time, parse_time
 from setpoint.objects.tree import Json, Object
 
 _ZERO_TIME = "0001-01-01T00:00:00Z"
+_TIMES = ("creationTimestamp", "deletionTimestamp")
 
 
 class Coerced(NamedTuple):
@@ -37,7 +38,7 @@ def coerce(metadata: Json, *, path: str = "metadata", within: str = "", drop_mal
     With `drop_malformed`, fields of a wrong type are left out instead (for what is already stored).
     """
     unknown: list[str] = []
-    if _is_regular(metadata):
+    if is_regular(metadata):
         return Coerced(metadata, unknown)
     if metadata is None:
         return Coerced({}, unknown)
@@ -249,20 +250,23 @@ class _Regular(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     managed_fields: Annotated[list[_RegularManager], msgspec.Meta(min_length=1)] | msgspec.UnsetType = _UNSET
 
 
-def _is_regular(metadata: Json) -> bool:
+def is_regular(metadata: Json) -> bool:
     """Whether coercing would change nothing and find nothing."""
     try:
         msgspec.convert(metadata, _Regular)
     except (msgspec.ValidationError, TypeError):
         return False
-    entries = metadata.get("managedFields", ())
-    return (
-        all(_is_canonical(metadata.get(name)) for name in ("creationTimestamp", "deletionTimestamp"))
-        and all(_is_canonical(entry.get("time")) for entry in entries)
-        and not any(entry.get("fieldsV1", entry) is None for entry in entries)
-    )
+    for name in _TIMES:
+        if name in metadata and not _is_canonical(metadata[name]):
+            return False
+    for entry in metadata.get("managedFields", ()):
+        if "time" in entry and not _is_canonical(entry["time"]):
+            return False
+        if entry.get("fieldsV1", entry) is None:
+            return False
+    return True
 
 
-def _is_canonical(time: Json) -> bool:
-    """Whether a time, or its absence, is written as the API writes it; that it is a time is known already."""
-    return time is None or (len(time) == 20 and time[10] == "T" and time[-1] == "Z" and time != _ZERO_TIME)
+def _is_canonical(time: str) -> bool:
+    """Whether a time is written as the API writes it; that it is a time is known already."""
+    return len(time) == 20 and time[10] == "T" and time[-1] == "Z" and time != _ZERO_TIME

@@ -48,6 +48,10 @@ class MapType(Type):
             raise Mismatch
         return f"f:{name}", self.element, self.element.leaf
 
+    def _has_leaves_only(self, value: dict[str, Json]) -> bool:
+        """Whether all entries of a map without declared fields are leaves, as in most maps of this kind."""
+        return self.element is not None and {self.element.leaf}.issuperset(map(type, value.values()))
+
     def field_set(self, value: Json, strict: bool) -> FieldSet | None:
         if type(value) is not dict:
             if strict and value is not None:
@@ -57,7 +61,7 @@ class MapType(Type):
             return LEAF
         found: FieldSet = {}
         fields = self.fields
-        if not fields and self.element is not None and {self.element.leaf}.issuperset(map(type, value.values())):
+        if not fields and self._has_leaves_only(value):
             found = {f"f:{name}": LEAF for name in value}
             return LEAF if self.atomic else found or None
         find = fields.get
@@ -88,6 +92,9 @@ class MapType(Type):
             return LEAF
         found: FieldSet = {MEMBER: LEAF}
         fields = self.fields
+        if not fields and self._has_leaves_only(value):
+            found.update({f"f:{name}": LEAF for name in value})
+            return found
         for name, item in value.items():
             element, kind, leaf = fields.get(name) or self._member(name)
             found[element] = LEAF if type(item) is leaf else kind.paths(item)
@@ -123,8 +130,8 @@ class MapType(Type):
         if len(new_map) > len(old_map) - absent:
             for name, after in new_map.items():
                 if name not in old_map:
-                    step, kind, _ = fields.get(name) or self._member(name)
-                    come[step] = kind.paths(after)
+                    step, kind, leaf = fields.get(name) or self._member(name)
+                    come[step] = LEAF if type(after) is leaf else kind.paths(after)
         if gone:
             removed[element] = gone
         if changed:

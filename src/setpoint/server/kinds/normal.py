@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import INT64_MAX, INT64_MIN, float_text
-from setpoint.objects.objectmeta import coerce
+from setpoint.objects.objectmeta import coerce, is_regular
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.times import format_micro_time, format_time, parse_micro_time, parse_time
 from setpoint.objects.tree import Json, Object
@@ -390,6 +390,8 @@ def _time(parse: Callable[[str], Any], write: Callable[[Any], str]) -> Convert:
 
 def _object_meta(value: Json, unknown: list[str]) -> Json:
     """Metadata has its own, faster reader; only what that refuses is read as a struct, for the texts."""
+    if is_regular(value):
+        return value
     try:
         found = coerce(value)
     except ValueError:
