@@ -7,8 +7,9 @@ import pytest
 from tests.cache.faults import CONFIG_MAP, Journal, World, config_map, names, run
 from tests.client.test_client import Widget, widget
 
-from setpoint.cache.cache import NotCached
+from setpoint.cache.cache import NotCached, _is_seen
 from setpoint.cache.transforms import chain, drop, keep_only, strip_managed_fields
+from setpoint.cache.writes import Write
 from setpoint.client.transport import Call
 from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
@@ -177,6 +178,36 @@ def test_a_transform_decides_what_is_kept() -> None:
     run(test)
 
 
+def test_what_somebody_keeps_a_part_of_is_whole_for_everybody_else() -> None:
+    async def test(world: World) -> None:
+        await world.client.create(config_map("a", k="v", secret="s"))
+        await world.followed(transform=keep_only("data.k"))
+        found = await world.cache.get(CONFIG_MAP, "a", "default")
+        assert found is not None
+        assert found["data"] == {"k": "v", "secret": "s"}
+        assert world.cache.counts.live == 1
+
+    run(test)
+
+
+def test_a_cache_can_transform_everything_or_some_kinds() -> None:
+    async def test(world: World) -> None:
+        await make_namespaces(world, "one")
+        await world.client.create(config_map("a", k="v", secret="s"))
+        await world.followed()
+        await world.followed("v1/Namespace", "")
+        found = await world.cache.get(CONFIG_MAP, "a", "default")
+        place = await world.cache.get("v1/Namespace", "one")
+        assert found is not None
+        assert place is not None
+        assert found["data"] == {"k": "v"}
+        assert "managedFields" in found["metadata"]
+        assert "managedFields" not in place["metadata"]
+        assert world.cache.counts.live == 0
+
+    run(test, transform=strip_managed_fields, transforms={CONFIG_MAP: drop("data.secret")})
+
+
 def test_a_transform_that_fails_loses_nothing() -> None:
     async def test(world: World) -> None:
         def fails(tree: Object) -> Object:
@@ -341,9 +372,6 @@ def test_a_write_that_a_filtered_informer_will_never_see_is_not_waited_for() -> 
     async def test(world: World) -> None:
         informer = await world.followed(labels="app=x")
         made = await world.cache.client.create(config_map("a"))
-        from setpoint.cache.cache import _is_seen
-        from setpoint.cache.writes import Write
-
         revision = int(made["metadata"]["resourceVersion"])
         assert _is_seen(informer, "default/a", Write(revision, labels={}))
         assert not _is_seen(informer, "default/a", Write(revision, labels={"app": "x"}))

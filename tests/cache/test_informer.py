@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.cache.faults import CONFIG_MAP, Journal, World, answer_of, config_map, names, run
-from tests.cache.test_reflector import CUT, REFUSED, is_watch
+from tests.cache.faults import CONFIG_MAP, GONE, Journal, World, answer_of, config_map, names, run
+from tests.cache.test_reflector import CUT, REFUSED, is_watch, streams_list
 from tests.client.test_client import Widget, WidgetSpec, widget
 
 from setpoint.cache.feed import NotSynced
@@ -79,9 +79,6 @@ def test_what_went_while_nobody_looked_is_told_as_such() -> None:
         await world.client.update(config_map("b", k="1"))
         await world.client.create(config_map("c"))
         # Only a list brings it to the present: the watch has been away for too long.
-        from tests.cache.faults import GONE
-        from tests.cache.test_reflector import streams_list
-
         world.faults.refuse = lambda call: answer_of(GONE) if is_watch(call) and not streams_list(call) else None
         await world.until(lambda: "default/c" in informer.store)
         assert sorted(journal.texts) == ["+c", "-a!", "~b"]
@@ -95,9 +92,6 @@ def test_an_object_that_was_made_anew_while_nobody_looked_is_told_from_the_old_o
         informer = await world.followed()
         journal = Journal()
         informer.add_handler(journal, replay=False)
-        from tests.cache.faults import GONE
-        from tests.cache.test_reflector import streams_list
-
         world.faults.refuse = lambda call: answer_of(GONE) if is_watch(call) and not streams_list(call) else None
         world.faults.cut()
         await world.settle()

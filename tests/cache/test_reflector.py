@@ -17,6 +17,7 @@ from tests.cache.faults import (
     names,
     run,
 )
+from tests.client.test_client import Widget
 
 from setpoint.cache.backoff import Backoff
 from setpoint.cache.reflector import FAILING, STOPPED, WATCHING
@@ -26,6 +27,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.errors import APIError, Forbidden, InternalError, Invalid, TooManyRequests
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.ids import SeededIds
+from setpoint.plane import ControlPlane
 
 REFUSED = TransportError("connection refused", sent=False)
 CUT = TransportError("the connection was cut", sent=True)
@@ -279,8 +281,6 @@ def test_a_server_that_lost_its_state_is_believed() -> None:
         for number in range(5):
             await world.client.create(config_map(f"m{number}"))
         informer = await world.followed()
-        from setpoint.plane import ControlPlane
-
         async with ControlPlane(clock=world.clock, system=False) as fresh, fresh.client() as client:
             await client.create(config_map("only"))
             world.faults.inner = client.transport
@@ -422,8 +422,6 @@ def test_a_kind_that_is_not_installed_yet_is_there_when_it_is() -> None:
         await world.settle()
         assert informer.state == FAILING
         assert informer.problem.startswith("not installed: ")
-        from tests.client.test_client import Widget
-
         await world.client.create(Widget.crd())
         informer.feed.hurry()  # or after the next wait
         await world.settle()

@@ -70,10 +70,12 @@ class Counts(msgspec.Struct):
 class _Shared:
     """A feed, and how many use it."""
 
-    __slots__ = ("ending", "feed", "users")
+    __slots__ = ("ending", "feed", "is_anywhere", "users")
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, is_anywhere: bool) -> None:
         self.feed = feed
+        # Whether it looks where the cache looks, and not where it was told to.
+        self.is_anywhere = is_anywhere
         self.users = 0
         # Set when nobody has used it for a while.
         self.ending: asyncio.Task[None] | None = None
@@ -154,33 +156,29 @@ class Cache:
     ) -> Informer[Any]:
         """An informer, started if it is the first to ask. Whoever acquires it releases it."""
         ref = kind_of(kind)
-        shared = self._share(self._scope(ref, namespace, labels, fields, transform))
+        is_clusterwide = ref.cls is not None and ref.cls.__resource__.scope == "Cluster"
+        is_anywhere = namespace == EVERYWHERE and not is_clusterwide
+        scope = scope_of(
+            ref, self._namespaces if is_anywhere else namespace, labels, fields, transform or self._transform_of(ref)
+        )
+        shared = self._share(scope.formless, is_anywhere)
         shared.users += 1
         if shared.ending is not None:
             shared.ending.cancel()
             shared.ending = None
         return self._in_form(shared.feed, ref)
 
-    def _scope(
-        self,
-        ref: KindRef,
-        namespace: Namespaces,
-        labels: LabelsArgument,
-        fields: FieldsArgument,
-        transform: Transform | None,
-    ) -> Scope:
-        if namespace == EVERYWHERE and not (ref.cls is not None and ref.cls.__resource__.scope == "Cluster"):
-            namespace = self._namespaces
-        transform = transform or self._transforms.get(ref.gvk, self._transform)
-        return scope_of(ref, namespace, labels, fields, transform).formless
+    def _transform_of(self, ref: KindRef) -> Transform | None:
+        """What is done to objects of a kind for all who do not want something else."""
+        return self._transforms.get(ref.gvk, self._transform)
 
-    def _share(self, scope: Scope) -> _Shared:
+    def _share(self, scope: Scope, is_anywhere: bool) -> _Shared:
         """What follows a scope; metadata alone is read from whole objects where those are followed anyway."""
         whole = msgspec.structs.replace(scope, kind=scope.kind._replace(metadata_only=False))
         shared = self._shared.get(scope) or self._shared.get(whole)
         if shared is None:
             feed = Feed(self._reader, scope, clock=self._clock, ids=self._ids)
-            shared = self._shared[scope] = _Shared(feed)
+            shared = self._shared[scope] = _Shared(feed, is_anywhere)
         return shared
 
     def _in_form(self, feed: Feed, ref: KindRef) -> Informer[Any]:
@@ -236,13 +234,10 @@ class Cache:
     async def set_namespaces(self, namespaces: Iterable[str]) -> None:
         """Looks in these from now on, with every informer that was not told where to look."""
         before, self._namespaces = self._namespaces, tuple(sorted(set(namespaces))) or (EVERYWHERE,)
-        moved: dict[Scope, _Shared] = {}
-        for scope, shared in self._shared.items():
-            if scope.namespaces == before:
+        for shared in list(self._shared.values()):
+            if shared.is_anywhere and shared.feed.scope.namespaces == before:
                 await shared.feed.set_namespaces(self._namespaces)
-                scope = shared.feed.scope
-            moved[scope] = shared
-        self._shared = moved
+        self._shared = {shared.feed.scope: shared for shared in self._shared.values()}
         self._answering.clear()
 
     # Reading
@@ -263,7 +258,8 @@ class Cache:
         for scope, shared in self._shared.items():
             has_enough = scope.kind.gvk == ref.gvk and (ref.metadata_only or not scope.kind.metadata_only)
             is_there = scope.covers(namespace) or (namespace == EVERYWHERE and scope.namespaces == self._namespaces)
-            if has_enough and is_there and not scope.is_filtered:
+            is_whole = not scope.is_filtered and scope.transform == self._transform_of(ref)
+            if has_enough and is_there and is_whole:
                 found = self._in_form(shared.feed, ref)
                 break
         if len(self._answering) >= _MAX_ANSWERING:
