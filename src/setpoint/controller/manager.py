@@ -26,7 +26,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.declare import controller_of
 from setpoint.controller.health import Check, Health
 from setpoint.controller.leader import Elector, LeaderElection
-from setpoint.controller.metrics import Metrics
+from setpoint.controller.metrics import Metrics, WebhookMetrics
 from setpoint.controller.recorder import Events
 from setpoint.controller.run import Run
 from setpoint.controller.runnable import Background, Group, Runnable
@@ -98,6 +98,9 @@ class Manager:
         self._add_pages(metrics, secure_metrics, health)
         if webhooks is not None:
             self._webhook_group.add(webhooks)
+            counted = getattr(webhooks, "metrics", None)
+            if isinstance(counted, WebhookMetrics):
+                self.metrics.webhooks = counted
         self._add_checks()
         for controller in controllers:
             self.add(controller)

@@ -89,6 +89,7 @@ class PageServer:
         self._on_renewal = on_renewal
         self._listener: Listener | None = None
         self._renewing: asyncio.Task[None] | None = None
+        # Where it serves; empty while it does not.
         self.url = ""
 
     async def start(self) -> None:
@@ -113,10 +114,11 @@ class PageServer:
         if self._listener is not None:
             await self._listener.close(_PATIENCE_SECONDS if graceful is None else graceful)
             self._listener = None
+        self.url = ""
 
     @property
     def is_serving(self) -> bool:
-        return self._listener is not None
+        return bool(self.url)
 
     def _certificate(self) -> Kept | None:
         from setpoint.server.http.tls import Certificates, Provided

@@ -5,9 +5,7 @@ next. Without a directory it lives and dies with the process. The certificate is
 start or while the server runs; the authority is not.
 """
 
-import os
 import secrets
-import tempfile
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +13,7 @@ from pathlib import Path
 from setpoint.objects.clock import Clock
 from setpoint.server.certificates import KUBERNETES_NAMES, Authority, CertificateError, Pair
 from setpoint.server.http import files
-from setpoint.server.http.tls import server_context
+from setpoint.server.http.tls import load_pair, server_context
 
 _AUTHORITY = "authority.pem"
 _END = b"-----END CERTIFICATE-----\n"
@@ -97,14 +95,7 @@ class Identity:
         return pair
 
     def _load(self) -> None:
-        # The context reads certificates from files only.
-        descriptor, path = tempfile.mkstemp(prefix="setpoint-", suffix=".pem")
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(_joined(self._serving))
-            self.context.load_cert_chain(path)
-        finally:
-            os.unlink(path)
+        load_pair(self.context, _joined(self._serving))
 
 
 def _prepare(directory: Path) -> None:

@@ -1,6 +1,8 @@
 """What TLS is like at our edge, whoever made the certificates; and serving with certificates that others keep."""
 
+import os
 import ssl
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +27,18 @@ def server_context(client_authorities: str = "") -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_OPTIONAL
         context.load_verify_locations(cadata=client_authorities)
     return context
+
+
+def load_pair(context: ssl.SSLContext, pair: bytes) -> None:
+    """Has a context serve with a certificate and its key, both PEM; connections from now on see it."""
+    # The context reads certificates from files only.
+    descriptor, path = tempfile.mkstemp(prefix="setpoint-", suffix=".pem")
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(pair)
+        context.load_cert_chain(path)
+    finally:
+        os.unlink(path)
 
 
 class Provided:

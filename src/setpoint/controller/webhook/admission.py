@@ -1,0 +1,230 @@
+"""Functions that decide about writes: those that check (`validate`) and those that complete (`default`).
+
+A function takes the object as its class, or as a tree where the kind is given by name, and, if it wants more, a
+`Question` with all there is to know. It refuses by raising `Denied`, an error of the API, or ValueError; a checking
+function may return warnings. One that completes changes the object it is given, or returns another. Whatever else it
+raises is a mistake: the write is refused with a 500, and the process goes on.
+"""
+
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from setpoint.client.kinds import Kind, KindRef, kind_of, tree_of
+from setpoint.merge import jsonpatch, mergepatch
+from setpoint.objects.errors import APIError
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import Object, copy
+from setpoint.schema.types.crd import plural_of
+from setpoint.server.admission.functions import AdmissionFunction, MutatingFunction, ValidatingFunction, rule
+from setpoint.server.admission.operation import CREATE, DELETE, UPDATE
+from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo, allow, deny
+
+Function = Callable[..., Any]
+
+_log = logging.getLogger(__name__)
+
+
+class Denied(Exception):  # noqa: N818 - it says what happened
+    """The write is refused: with these words, this code and this reason."""
+
+    def __init__(self, message: str, *, code: int = 403, reason: str = "Forbidden") -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Question:
+    """All there is to know of a write that is decided about."""
+
+    request: AdmissionRequest
+    # The object as it was, on UPDATE; on DELETE, what is to be deleted.
+    old: Any
+
+    @property
+    def operation(self) -> str:
+        """CREATE, UPDATE, DELETE or CONNECT."""
+        return self.request.operation
+
+    @property
+    def user(self) -> UserInfo:
+        return self.request.user
+
+    @property
+    def dry_run(self) -> bool:
+        return self.request.dry_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmissionWebhook:
+    """A function that decides about the objects of a kind, and when it is asked."""
+
+    ref: KindRef
+    function: Function
+    mutates: bool
+    operations: Sequence[str]
+    path: str
+    name: str
+    subresources: Sequence[str] = ()
+    failure_policy: str = "Fail"
+    # What else to match by, and how: `objectSelector`, `namespaceSelector`, `matchConditions`, `timeoutSeconds`, …
+    match: Object | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """It is still the function that it was."""
+        return self.function(*arguments)
+
+    async def decide(self, request: AdmissionRequest) -> AdmissionResponse:
+        """The decision of the function. Raises nothing."""
+        try:
+            return await self._decide(request)
+        except Denied as error:
+            return deny(str(error), code=error.code, reason=error.reason)
+        except APIError as error:
+            return AdmissionResponse(False, error.to_status())
+        except ValueError as error:
+            return deny(str(error))
+        except Exception as error:
+            _log.exception("webhook %s failed", self.name)
+            why = f"{type(error).__name__}: {error}"
+            return deny(f"the webhook failed: {why}", code=500, reason="InternalError")
+
+    async def _decide(self, request: AdmissionRequest) -> AdmissionResponse:
+        tree = request.old_object if request.operation == DELETE else request.object
+        if tree is None:
+            return allow()
+        obj = self.ref.read(copy(tree))
+        # What the class makes of the object before anybody changes it is no change.
+        before = copy(tree_of(obj))
+        old = None if request.old_object is None else self.ref.read(copy(request.old_object))
+        arguments = (obj, Question(request, old))[: _arguments_of(self.function)]
+        answer = self.function(*arguments)
+        found = await answer if inspect.isawaitable(answer) else answer
+        if not self.mutates:
+            return allow(warnings=_warnings(found))
+        after = tree_of(obj if found is None else found)
+        changed = mergepatch.apply(copy(tree), mergepatch.diff(before, after))
+        return allow(patch=jsonpatch.diff(tree, changed))
+
+    def in_process(self) -> AdmissionFunction:
+        """The same for a server in this process (`ControlPlane(admission=…)`)."""
+        gvk = self.ref.gvk
+        rules = [
+            rule(
+                self.resources(_plural(self.ref)),
+                groups=[gvk.group],
+                versions=[gvk.version],
+                operations=self.operations,
+            )
+        ]
+        match = {name: value for name, value in (self.match or {}).items() if name in _MATCHED_IN_PROCESS}
+        made = MutatingFunction if self.mutates else ValidatingFunction
+        return made(self.name, self.decide, rules, match)
+
+    def resources(self, plural: str) -> list[str]:
+        """What its rule names: the resource, or its subresources."""
+        return [f"{plural}/{name}" for name in self.subresources] or [plural]
+
+
+_MATCHED_IN_PROCESS = ("matchPolicy", "namespaceSelector", "objectSelector")
+
+
+def validate(
+    kind: Kind[Any],
+    *,
+    operations: Sequence[str] = (CREATE, UPDATE),
+    subresources: Sequence[str] = (),
+    path: str = "",
+    name: str = "",
+    failure_policy: str = "Fail",
+    match: Object | None = None,
+) -> Callable[[Function], AdmissionWebhook]:
+    """Makes a function check the objects of a kind."""
+
+    def made(function: Function) -> AdmissionWebhook:
+        return _made(function, kind, False, operations, subresources, path, name, failure_policy, match)
+
+    return made
+
+
+def default(
+    kind: Kind[Any],
+    *,
+    operations: Sequence[str] = (CREATE, UPDATE),
+    subresources: Sequence[str] = (),
+    path: str = "",
+    name: str = "",
+    failure_policy: str = "Fail",
+    match: Object | None = None,
+) -> Callable[[Function], AdmissionWebhook]:
+    """Makes a function complete the objects of a kind."""
+
+    def made(function: Function) -> AdmissionWebhook:
+        return _made(function, kind, True, operations, subresources, path, name, failure_policy, match)
+
+    return made
+
+
+def _made(
+    function: Function,
+    kind: Kind[Any],
+    mutates: bool,
+    operations: Sequence[str],
+    subresources: Sequence[str],
+    path: str,
+    name: str,
+    failure_policy: str,
+    match: Object | None,
+) -> AdmissionWebhook:
+    ref = kind_of(kind)
+    _arguments_of(function)
+    verb = "mutate" if mutates else "validate"
+    return AdmissionWebhook(
+        ref=ref,
+        function=function,
+        mutates=mutates,
+        operations=tuple(operations),
+        path=path or path_of(verb, ref.gvk),
+        name=name or f"{verb}.{ref.gvk.kind.lower()}.{ref.gvk.group or 'core.k8s.io'}",
+        subresources=tuple(subresources),
+        failure_policy=failure_policy,
+        match=match,
+    )
+
+
+def path_of(verb: str, gvk: GroupVersionKind) -> str:
+    """Where controller-runtime serves a webhook for a kind."""
+    return f"/{verb}-{gvk.group.replace('.', '-')}-{gvk.version}-{gvk.kind.lower()}"
+
+
+def in_process(webhooks: Iterable[AdmissionWebhook]) -> list[AdmissionFunction]:
+    """Functions as what a server in this process asks."""
+    return [webhook.in_process() for webhook in webhooks]
+
+
+def _plural(ref: KindRef) -> str:
+    given = ref.cls.__resource__.plural if ref.cls is not None else ""
+    return given or plural_of(ref.gvk.kind.lower())
+
+
+def _arguments_of(function: Function) -> int:
+    """How many arguments a function takes: the object, or the object and the question. Raises TypeError."""
+    parameters = inspect.signature(function).parameters.values()
+    wanted = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    needed = [each for each in wanted if each.default is each.empty]
+    if not wanted or len(needed) > 2:
+        raise TypeError(f"{function!r} decides about nothing: it should take (object) or (object, question)")
+    return min(len(wanted), 2)
+
+
+def _warnings(found: object) -> list[str]:
+    if found is None:
+        return []
+    if isinstance(found, str):
+        return [found]
+    if isinstance(found, Iterable):
+        return [str(each) for each in found]
+    raise TypeError(f"a function that checks returns warnings, or nothing; this one returned {found!r}")

@@ -1,0 +1,191 @@
+"""Serves webhooks over HTTPS, keeps their certificates, and tells the API server where they are.
+
+With `service` (`namespace/name`) they are called through that Service of the cluster, and replicas share their
+authority by a Secret of the same name; without it they are called at our own address, which suits a server on the same
+machine. `certificates` are the files of one that somebody else keeps (cert-manager, say): they are followed, and
+configurations are left to whoever made them. Bodies beyond 7 MiB are refused, as controller-runtime does.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from setpoint.client.client import Client
+from setpoint.client.transport import TransportError
+from setpoint.controller.metrics import WebhookMetrics
+from setpoint.controller.serving import TEXT, Address, Kept, PageServer
+from setpoint.controller.webhook.admission import AdmissionWebhook
+from setpoint.controller.webhook.certificates import LOOK_SECONDS, OwnCertificates
+from setpoint.controller.webhook.conversion import PATH, ConversionWebhook, answer
+from setpoint.controller.webhook.installing import at_service, at_url, by_kind, install_admission, install_conversions
+from setpoint.objects.errors import APIError
+from setpoint.server.admission.request import deny
+from setpoint.server.admission.review import decode_request, encode_answer
+from setpoint.server.exchange import Request, Response
+from setpoint.server.http.limits import Limits
+
+if TYPE_CHECKING:
+    from setpoint.server.http.tls import Certificates
+
+PORT = 9443
+BODY_BYTES = 7 << 20
+JSON = "application/json"
+_RETRY_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class WebhookServer:
+    """The webhooks of one manager; a runnable of it."""
+
+    def __init__(
+        self,
+        client: Client,
+        webhooks: Sequence[AdmissionWebhook] = (),
+        *,
+        conversions: Sequence[ConversionWebhook] = (),
+        name: str = "webhooks",
+        address: str = f":{PORT}",
+        service: str = "",
+        service_port: int = 443,
+        certificates: "Certificates | None" = None,
+        install: bool = True,
+    ) -> None:
+        """`name` is that of the configurations that are written. Raises ValueError."""
+        paths = Counter(webhook.path for webhook in webhooks)
+        if twice := [path for path, count in paths.items() if count > 1]:
+            raise ValueError(f"two webhooks for {', '.join(twice)}: give one of them another path")
+        if service and "/" not in service:
+            raise ValueError(f"{service!r} names no Service: it should read NAMESPACE/NAME")
+        self.name = name
+        self.metrics = WebhookMetrics()
+        self._client = client
+        self._clock = client.clock
+        self._webhooks = {webhook.path: webhook for webhook in webhooks}
+        self._conversions = conversions
+        self._converts: dict[tuple[str, str], ConversionWebhook] = {}
+        self._service = service
+        self._service_port = service_port
+        self._installs = install and certificates is None
+        self._own = None if certificates is not None else self._certificates(Address.parse(address).host)
+        tls: Certificates | Kept | None = certificates if self._own is None else self._own
+        assert tls is not None
+        self._pages = PageServer(
+            address,
+            [self._page],
+            tls=tls,
+            clock=self._clock,
+            limits=Limits(body_bytes=BODY_BYTES),
+            name=name,
+            on_renewal=self._renewed,
+        )
+        self._looking: asyncio.Task[None] | None = None
+
+    def _certificates(self, host: str) -> OwnCertificates:
+        if not self._service:
+            return OwnCertificates(["localhost", "127.0.0.1", "::1", host], self._clock)
+        namespace, _, name = self._service.rpartition("/")
+        ends = ("", f".{namespace}", f".{namespace}.svc", f".{namespace}.svc.cluster.local")
+        return OwnCertificates([f"{name}{end}" for end in ends], self._clock, self._service)
+
+    @property
+    def url(self) -> str:
+        """Where it serves; empty while it does not."""
+        return self._pages.url
+
+    @property
+    def is_serving(self) -> bool:
+        return self._pages.is_serving
+
+    async def start(self) -> None:
+        if self._own is not None:
+            await self._own.look(self._client)
+            self.metrics.certificates += 1
+        await self._pages.start()
+        await self._install()
+        if self._own is not None:
+            self._looking = asyncio.ensure_future(self._look())
+
+    async def wait(self) -> None:
+        await asyncio.Event().wait()
+
+    async def stop(self, graceful: float | None) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+            self._looking = None
+        await self._pages.stop(graceful)
+
+    # Certificates and configurations
+
+    async def _look(self) -> None:
+        """Looks after the certificates, and has the API server trust them."""
+        assert self._own is not None
+        seconds = LOOK_SECONDS
+        while True:
+            await self._clock.sleep(seconds)
+            try:
+                if await self._own.look(self._client):
+                    self.metrics.certificates += 1
+                    await self._install()
+                seconds = LOOK_SECONDS
+            except (APIError, TransportError, OSError, ValueError) as error:
+                self.metrics.certificate_errors += 1
+                _log.warning("%s: the certificates could not be looked after: %s", self.name, error)
+                seconds = _RETRY_SECONDS
+
+    async def _install(self) -> None:
+        if not self._installs:
+            return
+        bundle = self._own.bundle if self._own is not None else b""
+        config = (
+            at_service(self._service, self._service_port, bundle) if self._service else at_url(self._pages.url, bundle)
+        )
+        await install_conversions(self._client, self._conversions, config)
+        await install_admission(self._client, self.name, list(self._webhooks.values()), config)
+
+    def _renewed(self, well: bool) -> None:
+        self.metrics.certificates += well
+        self.metrics.certificate_errors += not well
+
+    # Requests
+
+    async def _page(self, request: Request) -> Response | None:
+        webhook = self._webhooks.get(request.path)
+        if webhook is None and not (request.path == PATH and self._conversions):
+            return None
+        if request.method != "POST":
+            return Response(405, TEXT, b"method not allowed\n", (("Allow", "POST"),))
+        metrics, began = self.metrics, self._clock.monotonic()
+        metrics.in_flight[request.path] += 1
+        code, mistake = 500, False
+        try:
+            body, mistake = await (self._convert(request) if webhook is None else self._decide(webhook, request))
+            code = 200
+            return Response(200, JSON, body)
+        except ValueError as error:
+            code = 400
+            return Response(400, TEXT, f"{error}\n".encode())
+        finally:
+            metrics.in_flight[request.path] -= 1
+            metrics.answered(request.path, code, self._clock.monotonic() - began, mistake=mistake)
+
+    async def _decide(self, webhook: AdmissionWebhook, request: Request) -> tuple[bytes, bool]:
+        """The body of the answer, and whether a mistake made it."""
+        if request.headers.get("content-type", "").partition(";")[0].strip() != JSON:
+            refused = deny("the content type must be application/json", code=400, reason="BadRequest")
+            return encode_answer(refused, "", "v1"), False
+        try:
+            asked, version = decode_request(request.body)
+        except ValueError as error:
+            return encode_answer(deny(str(error), code=400, reason="BadRequest"), "", "v1"), False
+        response = await webhook.decide(asked)
+        mistake = response.status is not None and response.status.get("reason") == "InternalError"
+        return encode_answer(response, asked.uid, version), mistake
+
+    async def _convert(self, request: Request) -> tuple[bytes, bool]:
+        if not self._converts:  # somebody else has installed them
+            self._converts = await by_kind(self._client, self._conversions)
+        return answer(self._converts, request.body), False
