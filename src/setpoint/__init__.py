@@ -19,9 +19,20 @@ if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
     from setpoint.controller.declare import controller
     from setpoint.controller.handler import mapped
+    from setpoint.controller.leader import LeaderElection
+    from setpoint.controller.manager import Manager, run
     from setpoint.controller.request import Request, Requeue, Result, TerminalError
     from setpoint.controller.timers import Channel, Every, Stream
     from setpoint.controller.watch import Owned, Watch
+    from setpoint.controller.webhook import (
+        Denied,
+        WebhookServer,
+        convert,
+        default,
+        hub_and_spokes,
+        in_process,
+        validate,
+    )
     from setpoint.plane import ControlPlane
     from setpoint.schema.types import Column, Model, Resource, Scale, crd_of, rule
 
@@ -34,7 +45,10 @@ __all__ = [
     "Context",
     "ControlPlane",
     "Controller",
+    "Denied",
     "Every",
+    "LeaderElection",
+    "Manager",
     "Model",
     "Owned",
     "Request",
@@ -46,11 +60,18 @@ __all__ = [
     "SyncClient",
     "TerminalError",
     "Watch",
+    "WebhookServer",
     "__version__",
     "controller",
+    "convert",
     "crd_of",
+    "default",
+    "hub_and_spokes",
+    "in_process",
     "mapped",
     "rule",
+    "run",
+    "validate",
 ]
 
 # Where a name is found, if not among the types.
@@ -60,7 +81,10 @@ _HOMES = {
     "Context": "setpoint.controller.context",
     "ControlPlane": "setpoint.plane",
     "Controller": "setpoint.controller.controller",
+    "Denied": "setpoint.controller.webhook",
     "Every": "setpoint.controller.timers",
+    "LeaderElection": "setpoint.controller.leader",
+    "Manager": "setpoint.controller.manager",
     "Owned": "setpoint.controller.watch",
     "Request": "setpoint.controller.request",
     "Requeue": "setpoint.controller.request",
@@ -69,7 +93,14 @@ _HOMES = {
     "SyncClient": "setpoint.client.sync",
     "TerminalError": "setpoint.controller.request",
     "Watch": "setpoint.controller.watch",
+    "WebhookServer": "setpoint.controller.webhook",
+    "convert": "setpoint.controller.webhook",
+    "default": "setpoint.controller.webhook",
+    "hub_and_spokes": "setpoint.controller.webhook",
+    "in_process": "setpoint.controller.webhook",
     "mapped": "setpoint.controller.handler",
+    "run": "setpoint.controller.manager",
+    "validate": "setpoint.controller.webhook",
 }
 
 
