@@ -62,7 +62,7 @@ def test_a_secret_for_a_token_is_filled_and_the_token_is_good() -> None:
         assert base64.b64decode(secret["data"]["namespace"]) == b"default"
         token = base64.b64decode(secret["data"]["token"]).decode()
         async with world.plane.client(token=token) as other:
-            review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}}
+            review: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}}
             found = await other.create(review)
         assert found["status"]["userInfo"]["username"] == "system:serviceaccount:default:default"
 

@@ -57,8 +57,10 @@ class Feed:
             self._watching = asyncio.ensure_future(self._watch())
             try:
                 await asyncio.wait((self._watching,))
-            finally:
+            except asyncio.CancelledError:
                 self._watching.cancel()
+                await asyncio.gather(self._watching, return_exceptions=True)
+                raise
             if self._watching.cancelled():
                 continue
             error = self._watching.exception()

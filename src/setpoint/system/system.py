@@ -7,7 +7,7 @@ kube-controller-manager knows them.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from setpoint.cache.cache import Cache
@@ -59,7 +59,7 @@ class System:
             account = self._account("generic-garbage-collector")
             self._collector = GarbageCollector(account, warn=self._warn, finished=self._moved.set)
             listeners.append(self._collector)
-            self._run(self._collector.run())
+            self._run(self._collector.run)
         if NAMESPACE in self._names:
             deletion = NamespaceDeletion(self._account("namespace-controller"))
             listeners.append(deletion)
@@ -70,7 +70,7 @@ class System:
             await self._control(token_controller(self._manager, lambda: self._authority))
         if listeners:
             self._feed = Feed(self._manager, listeners)
-            self._run(self._feed.run())
+            self._run(self._feed.run)
 
     async def publish(self, authority: str) -> None:
         """Has every namespace know the authority of the server, in PEM. Again with the same one does nothing."""
@@ -133,8 +133,8 @@ class System:
         await controller.start(self._cache)
         controller.work()
 
-    def _run(self, running: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(_logged(running))
+    def _run(self, run: Callable[[], Awaitable[None]]) -> None:
+        task = asyncio.ensure_future(_logged(run))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -144,7 +144,7 @@ class System:
             from setpoint.controller.recorder import Events
 
             self._events = Events(self._account("generic-garbage-collector"))
-            self._run(self._events.run())
+            self._run(self._events.run)
         self._events.recorder(GARBAGE_COLLECTOR, legacy=True).warning(about, reason, note)
 
     # What controllers tell: `controller.options.Observer`.
@@ -161,9 +161,9 @@ def _is_idle(queue: Queue[Any]) -> bool:
     return not (len(queue) or queue.working() or any(seconds < _SOON_SECONDS for _, seconds in queue.waiting()))
 
 
-async def _logged(running: Awaitable[None]) -> None:
+async def _logged(run: Callable[[], Awaitable[None]]) -> None:
     try:
-        await running
+        await run()
     except Exception:
         _log.exception("a system controller has ended")
         raise
