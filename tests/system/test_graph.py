@@ -71,6 +71,14 @@ def test_an_owner_deleted_in_the_foreground_waits_for_those_that_block_it() -> N
     assert owner.blocking() == []
 
 
+def test_nothing_waits_for_itself() -> None:
+    graph = Graph()
+    graph.observe(seen("o", "o", deleting=FOREGROUND))
+    owner = graph.get("o")
+    assert owner is not None
+    assert owner.blocking() == []
+
+
 def test_a_reference_that_blocks_no_more_lets_the_owner_go() -> None:
     graph = Graph()
     graph.observe(seen("d", "o"))
@@ -170,6 +178,6 @@ def test_what_waits_is_looked_at_when_the_last_that_blocks_it_goes(
         blocking = node.blocking()
         for at_last, dependent in enumerate(blocking, 1):
             work = graph.gone(dependent.uid)
-            if at_last == len(blocking) and dependent.uid != each.uid:
+            if at_last == len(blocking):
                 assert Work(each.uid) in work
         break

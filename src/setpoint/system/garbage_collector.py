@@ -67,9 +67,12 @@ class GarbageCollector:
         self.queue: Queue[Work] = Queue(clock=client.clock, limiter=Exponential(limit=LONGEST_WAIT_SECONDS))
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._work())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._workers):
+                    group.create_task(self._work())
+        finally:
+            self.queue.shut_down()
 
     # What the feed tells
 

@@ -123,8 +123,9 @@ class Node:
                         yield dependent, reference
 
     def blocking(self) -> list["Node"]:
-        """The dependents that its deletion in the foreground waits for."""
-        return list(dict.fromkeys(dependent for dependent, reference in self.references() if reference.blocks))
+        """The dependents that its deletion in the foreground waits for: none waits for itself."""
+        found = (dependent for dependent, reference in self.references() if reference.blocks and dependent is not self)
+        return list(dict.fromkeys(found))
 
 
 class Graph:
