@@ -11,6 +11,8 @@ import pytest
 
 from setpoint.client import patches
 from setpoint.client.client import Client
+from setpoint.client.http.endpoint import endpoint
+from setpoint.client.http.transport import HttpTransport
 from setpoint.client.kinds import metadata_only
 from setpoint.client.limit import RateLimit
 from setpoint.client.transport import Answer, Call, Stream, TransportError
@@ -21,6 +23,7 @@ from setpoint.objects.provenance import Cause
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import Model, ObjectMeta, Resource
+from setpoint.server.authentication.settings import AuthenticationSettings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -470,3 +473,19 @@ async def test_a_watch_of_which_nothing_is_heard_ends_with_an_error() -> None:
             with pytest.raises(TransportError, match="the watch stalled: nothing was heard for 60 s"):
                 await waiting
         assert clock.next_deadline() is None
+
+
+async def test_whoever_is_not_known_cannot_say_a_cause() -> None:
+    known = AuthenticationSettings(anonymous="always")
+    async with ControlPlane(authentication=known) as plane, plane.client() as admin:
+        subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "system:anonymous"}
+        role = {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": "cluster-admin"}
+        metadata = {"name": "anybody"}
+        binding: Object = {"metadata": metadata, "subjects": [subject], "roleRef": role}
+        await admin.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", **binding})
+        async with Client(HttpTransport(endpoint(await plane.listen(tls=False)))) as stranger:
+            await stranger.with_options(cause=Cause.reconcile("c", "k", "i")).create(config_map("a"))
+        path = "/apis/setpoint.dev/v1/namespaces/default/configmaps/a/history"
+        (item,) = msgspec.json.decode((await admin.raw("GET", path)).body)["items"]
+        assert item["actor"]["user"] == "system:anonymous"
+        assert "controller" not in item["cause"]
