@@ -32,6 +32,10 @@ class Constraint(Marker):
 
     value: Any
 
+    def __hash__(self) -> int:
+        # The value may be any JSON, and what stands in annotations must be hashable.
+        return hash((type(self), repr(self.value)))
+
 
 class Minimum(Constraint):
     """The smallest number allowed."""
