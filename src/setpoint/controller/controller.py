@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from itertools import count
 from typing import Any, Unpack
 
 from setpoint.cache.cache import Cache, NotCached
@@ -23,9 +24,9 @@ from setpoint.client.options import Options as ClientOptions
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.leader import Fence, fenced
-from setpoint.controller.options import PAUSED, Observer, Options, Reconcile, Settings
+from setpoint.controller.options import Observer, Options, Reconcile, Settings, is_paused
+from setpoint.controller.outcome import conclude
 from setpoint.controller.pace import HotLoop, Pace
-from setpoint.controller.predicate import Predicate, annotations_of
 from setpoint.controller.queue import Item, Queue, ShutDown
 from setpoint.controller.queue import Observer as QueueObserver
 from setpoint.controller.ratelimit import Exponential
@@ -33,38 +34,27 @@ from setpoint.controller.reading import Applied, ReconcileClient
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run import (
     CANCELLED,
-    CONFLICT,
-    ERROR,
-    REQUEUE,
-    REQUEUE_AFTER,
     SUCCESS,
-    TERMINAL,
     TIMEOUT,
     Access,
     Run,
 )
 from setpoint.controller.source import Attached, Source
+from setpoint.controller.tracing import span_of
 from setpoint.controller.tracking import Lookups
-from setpoint.controller.watch import Owned, Watch, for_nobody
+from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.controller.writing import NotingClient
 from setpoint.objects.clock import Clock, SystemClock, timeout
-from setpoint.objects.errors import ApplyConflict, Conflict
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 
 # How long the end of a controller waits for its reconciles, as in controller-runtime.
 GRACEFUL_SECONDS = 30.0
+# After so many reconciles a worker lets everybody else have a turn.
+_YIELDS_AFTER = 4
 
 _log = logging.getLogger(__name__)
-
-
-def _pause_changed(change: Change[Any]) -> bool:
-    states = [annotations_of(held).get(PAUSED) if held is not None else None for held in (change.old, change.new)]
-    return states[0] != states[1]
-
-
-_PAUSE_CHANGED = Predicate(_pause_changed, "paused")
 
 
 class Controller:
@@ -96,10 +86,12 @@ class Controller:
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self.initial_priority = self.options.initial_priority
-        watch = self._primary_watch()
+        watch = self.options.primary()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
         # What it hears from by its options; `watch` and `unwatch` add to that, and take from it, while it works.
-        self.sources = self._declared(watch)
+        self.sources = self.options.sources(watch)
+        if not self.sources:
+            raise ValueError(f"{name} hears of nothing: give it a kind, or something to watch")
         # The last reconciles, the newest at the end.
         self.runs: deque[Run] = deque(maxlen=self.options.keep_runs)
         # What it has asked servers for.
@@ -124,33 +116,6 @@ class Controller:
         self._warned: set[KindRef] = set()
         # The kind drops `observedGeneration`: it is not sent again.
         self._observes = True
-
-    def _primary_watch(self) -> Watch | None:
-        kind, options = self.options.kind, self.options
-        if kind is None:
-            return None
-        watch = kind if isinstance(kind, Watch) else Watch(kind, namespaces=tuple(options.namespaces))
-        predicates = (*watch.predicates, *options.predicates)
-        if not predicates:
-            return watch
-        # Whatever counts otherwise, who is let go on must be looked at again.
-        counts = Predicate(lambda change: all(each(change) for each in predicates), "predicates")
-        return watch.with_handler(watch.handler, [counts | _PAUSE_CHANGED])
-
-    def _declared(self, primary: Watch | None) -> list[Source]:
-        """The sources that the options name."""
-        options, namespaces = self.options, tuple(self.options.namespaces)
-        found: list[Source] = [primary] if primary is not None else []
-        found += [each if isinstance(each, Watch) else Owned(each, namespaces=namespaces) for each in options.owns]
-        found += options.watches
-        known = {(source.cluster, kind_of(source.kind)) for source in found if isinstance(source, Watch)}
-        for each in options.reads:
-            watch = each if isinstance(each, Watch) else Watch(each, namespaces=namespaces)
-            if (watch.cluster, kind_of(watch.kind)) not in known:
-                found.append(watch.with_handler(for_nobody))
-        if not found:
-            raise ValueError(f"{self.name} hears of nothing: give it a kind, or something to watch")
-        return found
 
     # Running
 
@@ -316,17 +281,16 @@ class Controller:
         return self._paused is not None
 
     def _is_left_alone(self, request: Request) -> bool:
-        if request in self._left_alone:
-            return True
-        held = self._held(request)
-        return held is not None and annotations_of(held).get(PAUSED) == "true"
+        return request in self._left_alone or is_paused(self.held(request))
 
     # Working
 
     async def _work(self) -> None:
-        while True:
+        for number in count():
             while self._paused is not None:
                 await self._paused.wait()
+            if number % _YIELDS_AFTER == 0:
+                await self.clock.sleep(0)  # a reconcile in process need not wait for anything: let others run, too
             try:
                 item = await self.queue.get()
             except ShutDown:
@@ -375,6 +339,11 @@ class Controller:
         ctx = Context(self, run, self._watchdog.begin(run, task))
         if self.observer is not None:
             self.observer.started(run)
+        with span_of(self.options.tracer, run):
+            await self._carry_out(ctx, run, task)
+
+    async def _carry_out(self, ctx: Context, run: Run, task: "asyncio.Task[Any]") -> None:
+        """Reconciles once, whatever may happen, and settles what follows."""
         result: Result | None = None
         try:
             result = await self._attempt(ctx)
@@ -392,7 +361,7 @@ class Controller:
             run.error = error
         finally:
             self._watchdog.end(run)
-            run.seconds = clock.monotonic() - run.started
+            run.seconds = self.clock.monotonic() - run.started
             self._finish(ctx, run, result)
 
     async def _attempt(self, ctx: Context) -> Result | None:
@@ -425,10 +394,10 @@ class Controller:
     def _finish(self, ctx: Context, run: Run, result: Result | None) -> None:
         """Decides when a request runs next, and remembers what was."""
         request, queue = run.request, self.queue
-        self._conclude(run, result)
+        conclude(run, result, queue)
         ok = run.error is None
         self.lookups.settle(request, ctx.looks, complete=ok)
-        held = self._held(request)
+        held = self.held(request)
         hot = self._pace.ran(run, held.meta.generation if held is not None else 0)
         if hot is not None:
             self._warn_of(hot)
@@ -437,40 +406,6 @@ class Controller:
         self.runs.append(run)
         if self.observer is not None:
             self.observer.finished(run)
-
-    def _conclude(self, run: Run, result: Result | None) -> None:
-        request, queue, error, priority = run.request, self.queue, run.error, run.priority
-        if isinstance(error, Requeue):
-            run.error, run.result = None, REQUEUE
-            if error.after is None:
-                queue.add_rate_limited(request, Trigger("retry", object=str(error)), priority=priority)
-                return
-            result = Result(requeue_after=error.after)
-        if run.error is None:
-            queue.forget(request)
-            if result is not None and result.requeue_after is not None:
-                run.result, run.requeue_after = REQUEUE_AFTER, result.requeue_after
-                chosen = priority if result.priority is None else result.priority
-                queue.add_after(request, result.requeue_after, Trigger("requeue"), priority=chosen)
-        elif run.result == CANCELLED:
-            return
-        elif isinstance(error, TerminalError):
-            run.result = TERMINAL
-            queue.forget(request)
-            _log.error("%s %s: %s; it waits for the next change", self.name, request, error, exc_info=error)
-        else:
-            self._retry(run, error)
-
-    def _retry(self, run: Run, error: BaseException | None) -> None:
-        seconds = self.queue.add_rate_limited(run.request, Trigger("retry"), priority=run.priority)
-        if isinstance(error, Conflict) and not isinstance(error, ApplyConflict):
-            # Somebody else was faster: nothing is wrong, the next attempt sees what they wrote.
-            run.result = CONFLICT
-            _log.debug("%s %s: %s; again in %.3g s", self.name, run.request, error, seconds)
-            return
-        run.result = run.result or ERROR
-        trace = error if run.result == ERROR else None
-        _log.error("%s %s: %s; again in %.3g s", self.name, run.request, _text(error), seconds, exc_info=trace)
 
     def _warn_of(self, hot: HotLoop) -> None:
         _log.warning("%s: %s; it is slowed down", self.name, hot)
@@ -509,7 +444,7 @@ class Controller:
 
     def primary_object(self, request: Request) -> Any:
         """The object of a request, as the cache has it; None where it has none."""
-        held = self._held(request)
+        held = self.held(request)
         return None if held is None else held.object
 
     def undeclared(self, kind: KindRef) -> None:
@@ -522,9 +457,7 @@ class Controller:
                 kind,
             )
 
-    # Inside
-
-    def _held(self, request: Request) -> Any:
+    def held(self, request: Request) -> Any:
         """The object of a request as the cache holds it."""
         cache = self._caches.get(request.cluster)
         if self.primary is None or cache is None:
@@ -538,10 +471,14 @@ class Controller:
             informer = found[0]
         return informer.store.get(f"{request.namespace}/{request.name}" if request.namespace else request.name)
 
+    # Inside
+
     def _is_own_report(self, request: Request, trigger: Trigger) -> bool:
         """Whether all that happened is that we wrote the status of the object."""
         if self.options.own_status_triggers or self.primary is None or trigger.kind != self.primary.gvk:
             return False
+        if trigger.object != request._replace(cluster="").key:
+            return False  # a request that looked at another object wants to know
         expectations = self._expectations.get(request.cluster)
         return expectations is not None and expectations.take_report(trigger)
 
@@ -550,7 +487,3 @@ class Controller:
         if not item.reasons or item.more:
             return False
         return all(isinstance(why, Trigger) and self._is_own_report(item.key, why) for why in item.reasons)
-
-
-def _text(error: BaseException | None) -> str:
-    return f"{type(error).__name__}: {error}" if error is not None else "it failed"

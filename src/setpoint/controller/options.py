@@ -4,14 +4,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
-from setpoint.client.kinds import Kind
+from setpoint.cache.held import Held
+from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.context import Context
-from setpoint.controller.predicate import Predicate
+from setpoint.controller.predicate import Predicate, annotations_of
 from setpoint.controller.queue import LOW_PRIORITY
 from setpoint.controller.ratelimit import RateLimiter
 from setpoint.controller.request import Request, Result
 from setpoint.controller.source import Source
-from setpoint.controller.watch import Watch
+from setpoint.controller.tracing import Tracer
+from setpoint.controller.watch import Owned, Watch, for_nobody
 
 if TYPE_CHECKING:
     from setpoint.controller.run import Run
@@ -50,6 +52,7 @@ class Settings(TypedDict, total=False):
     field_manager: str
     extra_rules: Sequence[Mapping[str, Any]]
     keep_runs: int
+    tracer: Tracer | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +95,8 @@ class Options:
     extra_rules: Sequence[Mapping[str, Any]] = field(default=())
     # How many reconciles are remembered.
     keep_runs: int = 256
+    # Makes a span of every reconcile: OpenTelemetry's, or one like it.
+    tracer: Tracer | None = None
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
@@ -100,3 +105,36 @@ class Options:
             raise ValueError("a reconcile needs time: timeout is above 0, or None for no limit")
         if self.debounce < 0 or self.min_interval < 0:
             raise ValueError("debounce and min_interval are seconds, not below 0")
+
+    def primary(self) -> Watch | None:
+        """The objects that are reconciled."""
+        if self.kind is None:
+            return None
+        watch = self.kind if isinstance(self.kind, Watch) else Watch(self.kind, namespaces=tuple(self.namespaces))
+        predicates = (*watch.predicates, *self.predicates)
+        if not predicates:
+            return watch
+        # Whatever counts otherwise, who is let go on must be looked at again.
+        counts = Predicate(lambda change: all(each(change) for each in predicates), "predicates")
+        return watch.with_handler(watch.handler, [counts | _PAUSE_CHANGED])
+
+    def sources(self, primary: Watch | None) -> list[Source]:
+        """All that there is to hear from, beginning with the objects themselves."""
+        namespaces = tuple(self.namespaces)
+        found: list[Source] = [primary] if primary is not None else []
+        found += [each if isinstance(each, Watch) else Owned(each, namespaces=namespaces) for each in self.owns]
+        found += self.watches
+        known = {(source.cluster, kind_of(source.kind)) for source in found if isinstance(source, Watch)}
+        for each in self.reads:
+            watch = each if isinstance(each, Watch) else Watch(each, namespaces=namespaces)
+            if (watch.cluster, kind_of(watch.kind)) not in known:
+                found.append(watch.with_handler(for_nobody))
+        return found
+
+
+def is_paused(held: Held[Any] | None) -> bool:
+    """Whether an object asks to be left alone."""
+    return held is not None and annotations_of(held).get(PAUSED) == "true"
+
+
+_PAUSE_CHANGED = Predicate(lambda change: is_paused(change.old) != is_paused(change.new), "paused")

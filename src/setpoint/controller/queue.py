@@ -268,9 +268,7 @@ class Queue(Generic[K]):
     def shut_down(self) -> None:
         """Takes no more. What is ready is still given out, what is delayed is not; then `get` raises ShutDown."""
         self._ending = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._disarm()
         self._delayed.clear()
         for key in [key for key, entry in self._entries.items() if entry.state == _DELAYED]:
             del self._entries[key]
@@ -285,6 +283,7 @@ class Queue(Generic[K]):
         self._ready.clear()
         self._priorities.clear()
         self._delayed.clear()
+        self._disarm()
         self._depth = 0
         if self._drained is not None and not self._working:
             self._drained.set()
@@ -411,6 +410,11 @@ class Queue(Generic[K]):
             self._timer.cancel()
         self._timer_due = due
         self._timer = asyncio.get_running_loop().create_task(self._look(due))
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     async def _look(self, due: float) -> None:
         while True:

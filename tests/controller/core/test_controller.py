@@ -470,3 +470,29 @@ def test_a_reconcile_that_returns_something_else_is_told_so() -> None:
         assert str(controller.runs[0].error) == "a reconcile returns a Result or None, and no bool"
 
     in_world(test)
+
+
+def test_workers_let_others_have_a_turn_though_nothing_makes_them_wait() -> None:
+    async def test(world: World) -> None:
+        channel, turns = Channel(), 0
+
+        async def reconcile(ctx: Context, request: Request) -> None: ...
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        controller = Controller("c", reconcile, watches=[channel])
+        await controller.start(world.cache)
+        for number in range(400):
+            channel.send(named(str(number)))
+        busy = asyncio.ensure_future(other())
+        controller.work()
+        await until(lambda: not len(controller.queue))
+        busy.cancel()
+        await controller.stop()
+        assert turns >= 100
+
+    in_world(test)

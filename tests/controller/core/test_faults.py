@@ -63,7 +63,7 @@ class World:
         return self.direct.transport
 
     async def start(self) -> None:
-        self.plane = ControlPlane(store=f"sqlite:{self._path / 'state.db'}")
+        self.plane = ControlPlane(store=f"sqlite:{self._path / 'state.db'}", system=False)
         await self.plane.__aenter__()
         self.direct = self.plane.client()
 

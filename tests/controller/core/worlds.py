@@ -94,7 +94,7 @@ def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -
 
 @asynccontextmanager
 async def world() -> AsyncIterator[World]:
-    async with ControlPlane() as plane, plane.client() as client, Cache(client) as cache:
+    async with ControlPlane(system=False) as plane, plane.client() as client, Cache(client) as cache:
         found = World(plane, client, cache)
         try:
             yield found

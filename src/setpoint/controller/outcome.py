@@ -1,0 +1,52 @@
+"""What follows from how a reconcile ended: when its request runs next, and what is said about it.
+
+* It ended well: the next failure is the first again; it runs after `requeue_after`, or when something changes.
+* `Requeue`: after as long as it asks for, or with backoff; no error.
+* `TerminalError`: reported, and not tried again before something changes.
+* A conflict: somebody else was faster. It is tried again at once, on what they wrote, and nobody is alarmed.
+* Anything else: reported, and tried again, ever more slowly.
+"""
+
+import logging
+
+from setpoint.controller.queue import Queue
+from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
+from setpoint.controller.run import CANCELLED, CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, TERMINAL, Run
+from setpoint.objects.errors import ApplyConflict, Conflict
+
+_log = logging.getLogger(__name__)
+
+
+def conclude(run: Run, result: Result | None, queue: Queue[Request]) -> None:
+    """Puts the request back where it belongs, and says in the run what came of it."""
+    error = run.error
+    if isinstance(error, Requeue):
+        run.error, run.result = None, REQUEUE
+        if error.after is None:
+            queue.add_rate_limited(run.request, Trigger("retry", object=str(error)), priority=run.priority)
+            return
+        result = Result(requeue_after=error.after)
+    if run.error is None:
+        queue.forget(run.request)
+        if result is not None and result.requeue_after is not None:
+            run.result, run.requeue_after = REQUEUE_AFTER, result.requeue_after
+            priority = run.priority if result.priority is None else result.priority
+            queue.add_after(run.request, result.requeue_after, Trigger("requeue"), priority=priority)
+    elif isinstance(error, TerminalError):
+        run.result = TERMINAL
+        queue.forget(run.request)
+        _log.error("%s %s: %s; it waits for the next change", run.controller, run.request, error, exc_info=error)
+    elif run.result != CANCELLED:
+        _retry(run, run.error, queue)
+
+
+def _retry(run: Run, error: BaseException, queue: Queue[Request]) -> None:
+    seconds = queue.add_rate_limited(run.request, Trigger("retry"), priority=run.priority)
+    if isinstance(error, Conflict) and not isinstance(error, ApplyConflict):
+        run.result = CONFLICT
+        _log.debug("%s %s: %s; again in %.3g s", run.controller, run.request, error, seconds)
+        return
+    run.result = run.result or ERROR
+    what = f"{type(error).__name__}: {error}"
+    trace = error if run.result == ERROR else None
+    _log.error("%s %s: %s; again in %.3g s", run.controller, run.request, what, seconds, exc_info=trace)
