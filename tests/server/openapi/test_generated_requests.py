@@ -145,7 +145,7 @@ def test_what_is_made_from_our_documents_is_answered_as_they_say_and_breaks_noth
 
     async def main() -> None:
         random = Random(part)
-        async with ControlPlane(clock=Hurried(), ids=SeededIds(part)) as plane:
+        async with ControlPlane(clock=Hurried(), ids=SeededIds(part), system=False) as plane:
             async for operation in operations(plane, part, random, long):
                 for mode in GenerationMode:
                     for case in cases(operation, mode, random.getrandbits(32), MANY if long else EXAMPLES):
