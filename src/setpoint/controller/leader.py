@@ -10,14 +10,15 @@ so that a process that was paused for minutes does nothing when it wakes up but 
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from types import MappingProxyType
 from typing import NamedTuple
 
 from setpoint.client.client import Client
-from setpoint.client.transport import Answer, Call, Stream, Transport, TransportError
+from setpoint.client.transport import Answer, Call, Socket, Stream, Transport, TransportError
+from setpoint.controller.forwarding import Forwarding
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.errors import APIError, NotFound
 from setpoint.objects.ids import Ids, SystemIds
@@ -96,11 +97,11 @@ class Fence:
         return left
 
 
-class FencedTransport:
+class FencedTransport(Forwarding):
     """A transport on which only a leader writes. Reads pass."""
 
     def __init__(self, transport: Transport, fence: Fence) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._fence = fence
 
     async def send(self, call: Call) -> Answer:
@@ -108,15 +109,16 @@ class FencedTransport:
             left = self._fence.check()
             # What waits longer for its answer than the term lasts has failed; it may have been done.
             call = call._replace(timeout=left if call.timeout is None else min(left, call.timeout))
-        return await self._transport.send(call)
+        return await self.transport.send(call)
 
     def stream(self, call: Call) -> AbstractAsyncContextManager[Stream]:
         if call.method not in _READS:
             self._fence.check()
-        return self._transport.stream(call)
+        return self.transport.stream(call)
 
-    async def close(self) -> None:
-        await self._transport.close()
+    def socket(self, call: Call, protocols: Sequence[str]) -> AbstractAsyncContextManager[Socket]:
+        self._fence.check()  # whoever executes something changes something
+        return super().socket(call, protocols)
 
 
 def fenced(client: Client, fence: Fence) -> Client:
