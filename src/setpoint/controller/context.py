@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from setpoint.client.kinds import KindRef, tree_of
+from setpoint.client.kinds import KindRef, Obj, ref_of, tree_of
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.reading import ReconcileClient
 from setpoint.controller.request import Request, Trigger
@@ -13,9 +13,10 @@ from setpoint.controller.run import Access, Run, Write
 from setpoint.controller.status import Status
 from setpoint.controller.tracking import Look
 from setpoint.controller.writing import NotingClient
-from setpoint.objects import meta
+from setpoint.objects import meta, owners
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import NotFound
+from setpoint.objects.frozen import thaw
 from setpoint.objects.provenance import Cause
 from setpoint.objects.tree import Object
 
@@ -106,6 +107,27 @@ class Context:
         if self._controller.primary is None:
             raise LookupError(f"{self._controller.name} is for no kind: read what it needs with ctx.client")
         return self._controller.primary
+
+    def own(self, child: Obj) -> Obj:
+        """A copy of an object that makes it a child of the one to reconcile: in its namespace, controlled by it, and
+        gone with it.
+
+        Raises LookupError where that is gone, and ValueError where another controls the child.
+        """
+        held = self._controller.held(self.request)
+        if held is None:
+            raise LookupError(f"{self.request} is gone: nothing can belong to it")
+        gvk, where = self._primary.gvk, held.meta
+        parent: Object = {
+            "apiVersion": gvk.api_version,
+            "kind": gvk.kind,
+            "metadata": {"name": where.name, "namespace": where.namespace, "uid": where.uid},
+        }
+        tree = thaw(tree_of(child))
+        if where.namespace:
+            tree.setdefault("metadata", {}).setdefault("namespace", where.namespace)
+        owners.set_controller(parent, tree)
+        return cast(Obj, ref_of(child).read(tree))
 
     # Status and finalizers
 
