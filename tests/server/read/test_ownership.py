@@ -1,0 +1,116 @@
+"""The watch over all kinds that tells who belongs to whom, and what goes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from setpoint.client.client import Client
+from setpoint.client.transport import Call
+from setpoint.client.watch import raw_events
+from setpoint.objects.errors import BadRequest, Expired, Forbidden
+from setpoint.plane import ControlPlane
+
+PATH = "/apis/setpoint.dev/v1/ownership"
+
+
+def with_plane(test: Callable[[ControlPlane, Client], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30), ControlPlane(system=False) as plane, plane.client() as client:
+            await test(plane, client)
+
+    asyncio.run(main())
+
+
+def config_map(name: str, **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default", **metadata}}
+
+
+async def told(client: Client, **query: str) -> list[tuple[str, Any]]:
+    """What is told up to the bookmark that says that the watch has caught up."""
+    found = []
+    call = Call("GET", PATH, [("watch", "true"), *query.items()], {"accept": "application/json"})
+    async with client.stream(call) as stream:
+        async for event in raw_events(stream):
+            found.append((event.type, msgspec.json.decode(event.object)))
+            if event.type == "BOOKMARK":
+                return found
+    raise AssertionError("the watch ended")
+
+
+def test_it_tells_of_what_has_owners_and_of_everything_that_goes() -> None:
+    async def test(plane: ControlPlane, client: Client) -> None:
+        owner = await client.create(config_map("owner"))
+        start = owner["metadata"]["resourceVersion"]
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+        child = await client.create(config_map("child", ownerReferences=[reference], labels={"a": "b"}))
+        await client.create(config_map("stranger"))
+        await client.delete("v1/ConfigMap", "stranger", "default")
+        *events, (_, bookmark) = await told(client, resourceVersion=start)
+        assert [(kind, each["metadata"]["name"]) for kind, each in events] == [
+            ("ADDED", "child"),
+            ("DELETED", "stranger"),
+        ]
+        assert events[0][1] == {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": "child",
+                "namespace": "default",
+                "uid": child["metadata"]["uid"],
+                "ownerReferences": [reference],
+                "resourceVersion": child["metadata"]["resourceVersion"],
+            },
+        }
+        assert bookmark["metadata"]["resourceVersion"] == events[1][1]["metadata"]["resourceVersion"]
+
+    with_plane(test)
+
+
+def test_it_can_begin_with_what_is_there() -> None:
+    async def test(plane: ControlPlane, client: Client) -> None:
+        reference = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "u"}
+        await client.create(config_map("child", ownerReferences=[reference]))
+        await client.create(config_map("going", finalizers=["orphan"]))
+        await client.create(config_map("stranger"))
+        *events, _ = await told(client, sendInitialEvents="true")
+        assert [(kind, each["metadata"]["name"]) for kind, each in events] == [("ADDED", "child"), ("ADDED", "going")]
+
+    with_plane(test)
+
+
+def test_an_object_that_loses_its_owners_is_told_once_more() -> None:
+    async def test(plane: ControlPlane, client: Client) -> None:
+        reference = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "u"}
+        child = await client.create(config_map("child", ownerReferences=[reference]))
+        await client.update({**config_map("child"), "data": {"k": "v"}})
+        await client.update({**config_map("child"), "data": {"k": "w"}})
+        *events, _ = await told(client, resourceVersion=child["metadata"]["resourceVersion"])
+        assert [each["metadata"].get("ownerReferences") for _, each in events] == [None]
+
+    with_plane(test)
+
+
+def test_who_is_too_late_is_told_so() -> None:
+    async def test(plane: ControlPlane, client: Client) -> None:
+        first = await client.create(config_map("a"))
+        await client.create(config_map("b"))
+        store = plane._started.services.store
+        await store.compact(await store.revision())
+        with pytest.raises(Expired):
+            await told(client, resourceVersion=first["metadata"]["resourceVersion"])
+
+    with_plane(test)
+
+
+def test_it_takes_the_right_to_it() -> None:
+    async def test(plane: ControlPlane, client: Client) -> None:
+        async with plane.client(user="jane") as jane:
+            with pytest.raises(Forbidden, match=r'cannot watch resource "ownership" in API group "setpoint.dev"'):
+                await told(jane)
+        with pytest.raises(BadRequest, match="resourceVersion must be a number"):
+            await told(client, resourceVersion="x")
+
+    with_plane(test)
