@@ -13,12 +13,11 @@ replica stands by.
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
@@ -27,21 +26,17 @@ from setpoint.controller.declare import controller_of
 from setpoint.controller.health import Check, Health
 from setpoint.controller.leader import Elector, LeaderElection
 from setpoint.controller.metrics import Metrics, WebhookMetrics
+from setpoint.controller.pages import metrics_page, reconciles_page
 from setpoint.controller.recorder import Events
-from setpoint.controller.run import Run
 from setpoint.controller.runnable import Background, Group, Runnable
-from setpoint.controller.serving import Gate, Page, PageServer, at
+from setpoint.controller.serving import Gate, Page, PageServer
+from setpoint.controller.tracing import Tracer, find_tracer, traced
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.objects.measure import CONTENT_TYPE, Family, exposition
-from setpoint.objects.times import format_micro_time
-from setpoint.objects.tree import Object
-from setpoint.server.exchange import Request, Response
 
 if TYPE_CHECKING:
     from setpoint.server.http.tls import Certificates
 
 GRACEFUL_SECONDS = 30.0
-JSON = "application/json"
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +48,8 @@ class Manager:
     only one. `metrics` and `health` are addresses (`:8080`); the same for both makes one server. `secure_metrics` puts
     TLS and a gate before the measurements. `webhooks` is what serves those (`controller.webhook`). `graceful` are the
     seconds for the end: 0 waits for nothing, None for ever. `clusters` are the clients of others, by name. `warm` has
-    controllers read everything while their replica stands by, so that they lead at once.
+    controllers read everything while their replica stands by, so that they lead at once. `tracing` makes spans of
+    reconciles and requests: a tracer of OpenTelemetry, or True for that of the program.
     """
 
     def __init__(
@@ -69,10 +65,12 @@ class Manager:
         graceful: float | None = GRACEFUL_SECONDS,
         clusters: Mapping[str, Client] | None = None,
         warm: bool = False,
+        tracing: Tracer | bool = False,
         ids: Ids | None = None,
     ) -> None:
         """Raises ValueError for what cannot work."""
         self.metrics = Metrics()
+        self.tracer = (find_tracer() if tracing else None) if isinstance(tracing, bool) else tracing
         self.client = client = self._counted(client)
         self.clock = client.clock
         self.ids = ids or SystemIds()
@@ -94,7 +92,7 @@ class Manager:
         self._servers, self._webhook_group = Group(self._fail), Group(self._fail)
         self._everywhere, self._leading = Group(self._fail), Group(self._fail)
         self._controllers: dict[str, _Run] = {}
-        self.metrics.parts.append(_EventFamilies(self.events))
+        self.metrics.parts.append(self.events)
         self._add_pages(metrics, secure_metrics, health)
         if webhooks is not None:
             self._webhook_group.add(webhooks)
@@ -106,12 +104,11 @@ class Manager:
             self.add(controller)
 
     def _counted(self, client: Client) -> Client:
-        """The same client, whose requests are counted here unless they are already elsewhere."""
-        if client.observer is not None:
-            return client
+        """The same client, whose requests are counted here unless they are already elsewhere, and traced."""
         counted = copy(client)
-        counted.observer = self.metrics.rest
-        return counted
+        if counted.observer is None:
+            counted.observer = self.metrics.rest
+        return counted if self.tracer is None else traced(counted, self.tracer)
 
     # What it runs
 
@@ -258,7 +255,7 @@ class Manager:
     # Pages
 
     def _add_pages(self, metrics: str, secure: "bool | Certificates", health: str) -> None:
-        told: list[Page] = [at("/metrics", self._metrics_page), at("/debug/reconciles", self._reconciles_page)]
+        told = [metrics_page(self.metrics), reconciles_page(lambda: self.controllers)]
         if secure:
             gate = Gate(self.client)
             told = [gate.guard(page) for page in told]
@@ -272,15 +269,6 @@ class Manager:
 
     def _serve(self, name: str, address: str, pages: Sequence[Page], tls: "bool | Certificates") -> None:
         self._servers.add(_Pages(PageServer(address, pages, tls=tls, clock=self.clock, name=name)))
-
-    async def _metrics_page(self, request: Request) -> Response:
-        text = "".join(f"{line}\n" for line in exposition(self.metrics.families()))
-        return Response(200, CONTENT_TYPE, text.encode())
-
-    async def _reconciles_page(self, request: Request) -> Response:
-        """What each controller did lately, the newest first."""
-        found = {each.name: [_shown(run) for run in reversed(each.runs)] for each in self.controllers}
-        return Response(200, JSON, msgspec.json.encode({"leader": self.is_leader, "controllers": found}))
 
     # Health
 
@@ -327,6 +315,8 @@ class _Run:
         self._warming: asyncio.Future[None] | None = None
         metrics = manager.metrics.controller(controller.name, controller.options.concurrency, lambda: controller.queue)
         controller.observer = controller.observer or metrics
+        if controller.options.tracer is None and manager.tracer is not None:
+            controller.options = replace(controller.options, tracer=manager.tracer)
         controller.queue_observer = controller.queue_observer or metrics.queue_observer
         if controller.recorder is None:
             controller.recorder = manager.events.recorder(controller.name)
@@ -392,48 +382,6 @@ class _Countdown:
     @property
     def seconds(self) -> float | None:
         return None if self._until is None else max(self._until - self._clock.monotonic(), 0.0)
-
-
-class _EventFamilies:
-    """What `/metrics` tells of events."""
-
-    def __init__(self, events: Events) -> None:
-        self._events = events
-
-    def families(self) -> Iterator[Family]:
-        events = self._events
-        yield Family(
-            "setpoint_events_total",
-            "counter",
-            "Events by what became of them.",
-            [
-                ({"result": "written"}, events.written),
-                ({"result": "filtered"}, events.filtered),
-                ({"result": "dropped"}, events.dropped),
-                ({"result": "rejected"}, events.rejected),
-                ({"result": "given_up"}, events.given_up),
-            ],
-        )
-
-
-def _shown(run: Run) -> Object:
-    """A reconcile for the page that shows them."""
-    found: dict[str, Any] = {
-        "id": run.id,
-        "request": str(run.request),
-        "began": format_micro_time(run.began),
-        "waitedSeconds": run.waited,
-        "seconds": run.seconds,
-        "attempt": run.attempt,
-        "priority": run.priority,
-        "why": [str(trigger) for trigger in run.why],
-        "moreReasons": run.more,
-        "writes": [str(write) for write in run.writes],
-        "result": run.result,
-        "error": "" if run.error is None else f"{type(run.error).__name__}: {run.error}",
-        "requeueAfterSeconds": run.requeue_after,
-    }
-    return {name: value for name, value in found.items() if value not in (None, "", [])}
 
 
 def run(*controllers: object, client: Client | None = None, **options: Any) -> None:
