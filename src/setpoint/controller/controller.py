@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from contextlib import nullcontext
 from itertools import count
 from typing import Any, Unpack
 
@@ -138,26 +139,22 @@ class Controller:
         self._forget_all()
         self._caches = {"": cache, **(clusters or {})}
         try:
-            for source in self.sources:
-                await self.watch(source)
-            await self._wait_synced()
+            await self._attach_all()
         except BaseException:
             await self.stop(0)
             raise
 
-    async def _wait_synced(self) -> None:
+    async def _attach_all(self) -> None:
         seconds = self.options.sync_timeout
-        if self.synced:
-            return
-        waiting = asyncio.gather(*(attached.wait_synced() for attached in self._attached.values()))
         try:
-            if seconds is None:
-                await waiting
-            else:
-                async with timeout(self.clock, seconds):
-                    await waiting
+            async with timeout(self.clock, seconds) if seconds is not None else nullcontext():
+                for source in self.sources:
+                    await self.watch(source)
+                for attached in list(self._attached.values()):
+                    await attached.wait_synced()
         except TimeoutError:
-            raise NotSynced(f"{self.name} cannot begin after {seconds:g} s: {'; '.join(self.troubles)}") from None
+            why = "; ".join(self.troubles) or "the server does not answer"
+            raise NotSynced(f"{self.name} cannot begin after {seconds:g} s: {why}") from None
 
     def work(self) -> None:
         """Starts the workers."""

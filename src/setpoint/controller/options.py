@@ -122,7 +122,9 @@ class Options:
         """All that there is to hear from, beginning with the objects themselves."""
         namespaces = tuple(self.namespaces)
         found: list[Source] = [primary] if primary is not None else []
-        found += [each if isinstance(each, Watch) else Owned(each, namespaces=namespaces) for each in self.owns]
+        found += [
+            Owned.like(each) if isinstance(each, Watch) else Owned(each, namespaces=namespaces) for each in self.owns
+        ]
         found += self.watches
         known = {(source.cluster, kind_of(source.kind)) for source in found if isinstance(source, Watch)}
         for each in self.reads:

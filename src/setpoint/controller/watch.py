@@ -10,14 +10,13 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from setpoint.cache.held import Held
 from setpoint.cache.informer import Change, Informer, Registration
 from setpoint.cache.reflector import FAILING
 from setpoint.cache.scope import EVERYWHERE
-from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.mapper import NoMatch
 from setpoint.client.selecting import FieldsArgument, LabelsArgument
@@ -32,6 +31,8 @@ from setpoint.objects.errors import APIError
 
 # How often it is asked whether a kind has appeared, as in controller-runtime.
 KIND_SECONDS = 10.0
+# How often a server that does not answer is asked what it takes to begin.
+ANSWER_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -85,18 +86,29 @@ class Owned(Watch):
         owner = host.primary
         if owner is None:
             raise ValueError(f"{self.name} is owned by what? Only a controller for one kind can own objects")
-        namespaced = await _is_namespaced(host.cache("").client, owner)
-        handler = Owners(owner.gvk.group_kind, namespaced, controller_only=not self.every_owner)
+        handler = Owners(owner.gvk.group_kind, await _is_namespaced(host, owner), controller_only=not self.every_owner)
         return await self.with_handler(handler).attach(host)
 
+    @classmethod
+    def like(cls, watch: Watch) -> "Owned":
+        """The objects of a watch, as what belongs to somebody."""
+        if isinstance(watch, cls):
+            return watch
+        return cls(**{each.name: getattr(watch, each.name) for each in fields(watch)})
 
-async def _is_namespaced(client: Client, kind: KindRef) -> bool:
+
+async def _is_namespaced(host: Host, kind: KindRef) -> bool:
+    """Whether objects of a kind live in namespaces. Waits for a server that does not answer."""
     if kind.cls is not None and kind.cls.__resource__.kind:
         return kind.cls.__resource__.scope == "Namespaced"
-    try:
-        return (await client.resource(kind)).namespaced
-    except NoMatch:
-        return True
+    while True:
+        try:
+            return (await host.cache("").client.resource(kind)).namespaced
+        except NoMatch:
+            return True
+        except (APIError, TransportError) as error:
+            _log.info("whether %s lives in namespaces is not known yet: %s", kind, error)
+            await host.clock.sleep(ANSWER_SECONDS)
 
 
 class _Watching:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from threading import Thread
 
 import pytest
-from tests.controller.core.faults import HurriedClock
+from tests.controller.core.faults import FaultyTransport, HurriedClock
 from tests.controller.core.worlds import (
     CONFIG_MAP,
     WIDGET,
@@ -21,7 +21,10 @@ from tests.controller.core.worlds import (
 )
 
 from setpoint.cache.cache import Cache
+from setpoint.client.client import Client
 from setpoint.client.patches import merge
+from setpoint.client.transport import Answer, Call, TransportError
+from setpoint.controller import predicate
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.handler import for_owner, mapped
@@ -184,6 +187,47 @@ def test_the_owner_may_be_of_the_cluster_and_every_owner_may_count() -> None:
         await world.client.create(config_map("child", ownerReferences=[owner_reference(namespace)]))
         await until(lambda: seen.requests == [Request("default")] * 2)
         await settle(controller)
+
+    in_world(test)
+
+
+def test_a_plain_watch_among_what_is_owned_means_the_owner_too() -> None:
+    async def test(world: World) -> None:
+        await with_widgets(world)
+        seen = Seen()
+        controller = await world.run(
+            Controller("c", seen, kind=Widget, owns=[Watch(CONFIG_MAP, labels="app=x", predicates=[predicate.created])])
+        )
+        owner = (await world.client.create(widget("w"))).to_json()
+        await seen.until(1)
+        references = [controller_reference(owner)]
+        await world.client.create(config_map("no", ownerReferences=references))
+        await world.client.create(config_map("yes", labels={"app": "x"}, ownerReferences=references))
+        await seen.until(2)
+        await settle(controller)
+        assert seen.requests == [named("w"), named("w")]
+
+    in_world(test)
+
+
+def test_a_server_that_does_not_answer_at_the_start_is_waited_for() -> None:
+    async def test(world: World) -> None:
+        def refuse(call: Call) -> Answer | None:
+            raise TransportError("connection refused", sent=True)
+
+        faults, clock, seen = FaultyTransport(lambda: world.client.transport), HurriedClock(), Seen()
+        faults.before = refuse
+        async with Cache(Client(faults, clock=clock), clock=clock) as cache:
+            watch = Watch("v1/Namespace", fields="metadata.name=default")
+            controller = Controller("c", seen, kind=watch, owns=[CONFIG_MAP])
+            starting = asyncio.ensure_future(controller.start(cache))
+            await asyncio.sleep(0.05)
+            assert not starting.done()
+            faults.before = lambda call: None
+            await starting
+            controller.work()
+            await seen.until(1)
+            await controller.stop()
 
     in_world(test)
 
