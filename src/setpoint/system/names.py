@@ -7,7 +7,17 @@ NAMESPACE = "namespace-controller"
 SERVICE_ACCOUNT = "serviceaccount-controller"
 SERVICE_ACCOUNT_TOKEN = "serviceaccount-token-controller"
 ROOT_CA = "root-ca-certificate-publisher-controller"
-NAMES = (GARBAGE_COLLECTOR, NAMESPACE, SERVICE_ACCOUNT, SERVICE_ACCOUNT_TOKEN, ROOT_CA)
+CLAIM_PROTECTION = "persistentvolumeclaim-protection-controller"
+VOLUME_PROTECTION = "persistentvolume-protection-controller"
+NAMES = (
+    GARBAGE_COLLECTOR,
+    NAMESPACE,
+    SERVICE_ACCOUNT,
+    SERVICE_ACCOUNT_TOKEN,
+    ROOT_CA,
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+)
 
 
 def chosen(names: bool | Collection[str]) -> frozenset[str]:

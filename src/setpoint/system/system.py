@@ -18,8 +18,17 @@ from setpoint.objects.tree import Object
 from setpoint.system.feed import Feed, Listener
 from setpoint.system.garbage_collector import GarbageCollector
 from setpoint.system.home import Home
-from setpoint.system.names import GARBAGE_COLLECTOR, NAMESPACE, ROOT_CA, SERVICE_ACCOUNT, SERVICE_ACCOUNT_TOKEN
+from setpoint.system.names import (
+    CLAIM_PROTECTION,
+    GARBAGE_COLLECTOR,
+    NAMESPACE,
+    ROOT_CA,
+    SERVICE_ACCOUNT,
+    SERVICE_ACCOUNT_TOKEN,
+    VOLUME_PROTECTION,
+)
 from setpoint.system.namespaces import NamespaceDeletion
+from setpoint.system.protection import claim_protection, volume_protection
 from setpoint.system.root_ca import root_ca_publisher
 from setpoint.system.service_accounts import default_service_accounts
 from setpoint.system.tokens import token_controller
@@ -64,6 +73,14 @@ class System:
             deletion = NamespaceDeletion(self._account("namespace-controller"))
             listeners.append(deletion)
             await self._control(deletion.controller)
+        for name, make, user in (
+            (CLAIM_PROTECTION, claim_protection, "pvc-protection-controller"),
+            (VOLUME_PROTECTION, volume_protection, "pv-protection-controller"),
+        ):
+            if name in self._names:
+                protection = make(self._account(user))
+                listeners.append(protection)
+                await self._control(protection.controller)
         if SERVICE_ACCOUNT in self._names:
             await self._control(default_service_accounts(self._account("service-account-controller")))
         if SERVICE_ACCOUNT_TOKEN in self._names:

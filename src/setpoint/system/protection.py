@@ -1,0 +1,104 @@
+"""Storage that is in use stays: claims while a pod uses them, volumes while they are bound.
+
+Admission puts a finalizer on each. When one is to be deleted and nobody uses it any more, the finalizer is taken away.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import metadata_only
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import Predicate
+from setpoint.controller.request import Request, Result
+from setpoint.controller.watch import Watch
+from setpoint.objects.errors import NotFound
+from setpoint.objects.tree import Object
+from setpoint.system.graph import Seen
+
+CLAIM, VOLUME = "v1/PersistentVolumeClaim", "v1/PersistentVolume"
+CLAIM_FINALIZER, VOLUME_FINALIZER = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
+# How often what is in use is looked at again: a pod may end without going.
+AGAIN_SECONDS = 10.0
+
+_ENDING = Predicate(lambda change: change.held.meta.deletion_timestamp is not None, "is being deleted")
+IsUsed = Callable[[Client, Object], Awaitable[bool]]
+
+
+class Protection:
+    """Lets objects of a kind go when they are not used, as the user that `client` is."""
+
+    def __init__(self, name: str, client: Client, kind: str, finalizer: str, is_used: IsUsed) -> None:
+        self._client = client
+        self._kind = kind
+        self._finalizer = finalizer
+        self._is_used = is_used
+        # Those that are to go and still used, by namespace.
+        self._waiting: dict[str, set[str]] = {}
+        self.controller = Controller(
+            name,
+            self.reconcile,
+            clock=client.clock,
+            kind=Watch(metadata_only(kind), predicates=(_ENDING,)),
+            keep_runs=16,
+        )
+
+    async def reconcile(self, ctx: Context, request: Request) -> Result | None:
+        client = self._client.with_options(cause=ctx.cause)
+        waiting = self._waiting.setdefault(request.namespace, set())
+        waiting.discard(request.name)
+        try:
+            found = await client.get(self._kind, request.name, request.namespace)
+            finalizers = found["metadata"].get("finalizers") or []
+            if self._finalizer not in finalizers or not found["metadata"].get("deletionTimestamp"):
+                return None
+            if await self._is_used(client, found):
+                waiting.add(request.name)
+                return Result(requeue_after=AGAIN_SECONDS)
+            kept = [each for each in finalizers if each != self._finalizer]
+            await client.update({**found, "metadata": {**found["metadata"], "finalizers": kept}})
+        except NotFound:
+            return None
+        return None
+
+    # What the feed tells
+
+    def begin(self) -> None:
+        """Those that wait are looked at again by themselves."""
+
+    def seen(self, seen: Seen) -> None:
+        """What is there is of no interest here."""
+
+    def gone(self, seen: Seen) -> None:
+        if seen.at.kind == "Pod":
+            for name in self._waiting.get(seen.at.namespace, ()):
+                self.controller.enqueue(Request(name, seen.at.namespace))
+
+
+async def is_used_by_pod(client: Client, claim: Object) -> bool:
+    """Whether a pod that has a node, and has not ended, uses a claim."""
+    metadata = claim["metadata"]
+    for pod in (await client.list("v1/Pod", metadata["namespace"])).items:
+        if not pod["spec"].get("nodeName") or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+            continue
+        for volume in pod["spec"].get("volumes") or ():
+            named = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+            generic = f"{pod['metadata']['name']}-{volume['name']}" if volume.get("ephemeral") else None
+            if metadata["name"] in (named, generic):
+                return True
+    return False
+
+
+async def is_bound(client: Client, volume: Object) -> bool:
+    """Whether a volume belongs to a claim."""
+    return (volume.get("status") or {}).get("phase") == "Bound"
+
+
+def claim_protection(client: Client) -> Protection:
+    """The controller of claims."""
+    return Protection("pvc-protection-controller", client, CLAIM, CLAIM_FINALIZER, is_used_by_pod)
+
+
+def volume_protection(client: Client) -> Protection:
+    """The controller of volumes."""
+    return Protection("pv-protection-controller", client, VOLUME, VOLUME_FINALIZER, is_bound)
