@@ -86,6 +86,7 @@ class Manager:
             self.metrics.leading[config.name] = False
             self.elector = Elector(client, config, ids=self.ids, on_change=self._led)
         self._failure: BaseException | None = None
+        self._has_run = False
         self._ending = asyncio.Event()
         self._elected = asyncio.Event()
         self._webhooks = webhooks
@@ -93,6 +94,7 @@ class Manager:
         self._everywhere, self._leading = Group(self._fail), Group(self._fail)
         self._controllers: dict[str, _Run] = {}
         self.metrics.parts.append(self.events)
+        self._servers.add(Background("events", self.events.run, self.clock))
         self._add_pages(metrics, secure_metrics, health)
         if webhooks is not None:
             self._webhook_group.add(webhooks)
@@ -126,6 +128,7 @@ class Manager:
         """Stops a controller and takes it out, while the others go on. Raises KeyError."""
         runs = self._controllers.pop(controller.name)
         await self._group(runs).remove(runs, self.graceful)
+        await runs.stop(0)  # it may have been only warm
 
     def _group(self, runs: "_Run") -> Group:
         return self._leading if runs.controller.options.leader_election else self._everywhere
@@ -165,8 +168,10 @@ class Manager:
     # Running
 
     async def run(self, stop: asyncio.Event | None = None) -> None:
-        """Runs until `stop` is set, it is cancelled, or a part fails: that is raised."""
-        events = asyncio.ensure_future(self.events.run())
+        """Runs until `stop` is set, it is cancelled, or a part fails: that is raised. A manager runs once."""
+        if self._has_run:
+            raise RuntimeError("a manager runs once: make another one")
+        self._has_run = True
         electing: asyncio.Future[None] | None = None
         try:
             for group in (self._servers, self._webhook_group, self._everywhere):
@@ -184,8 +189,6 @@ class Manager:
         finally:
             self._ending.set()
             await self._stop(electing)
-            events.cancel()
-            await asyncio.gather(events, return_exceptions=True)
             await self.events.flush()
         if self._failure is not None:
             raise self._failure

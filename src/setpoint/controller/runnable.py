@@ -7,6 +7,9 @@ from typing import Protocol
 
 from setpoint.objects.clock import Clock, timeout
 
+# How long what was cancelled may take before it is complained of.
+_PATIENCE_SECONDS = 5.0
+
 _log = logging.getLogger(__name__)
 
 
@@ -27,7 +30,7 @@ class Runnable(Protocol):
 
 
 class Background:
-    """A coroutine function as a runnable: what runs beside controllers. It is cancelled at the end."""
+    """A coroutine function as a runnable: what runs beside controllers. It is cancelled at the end, and waited for."""
 
     def __init__(self, name: str, function: Callable[[], Awaitable[None]], clock: Clock) -> None:
         self.name = name
@@ -49,14 +52,13 @@ class Background:
         if task is None or task.done():
             return
         task.cancel()
+        # Nothing is left behind: what does not end when it is cancelled is waited for, but not in silence.
         try:
-            if graceful is None:
+            async with timeout(self._clock, max(graceful or 0.0, _PATIENCE_SECONDS)):
                 await asyncio.wait((task,))
-            else:
-                async with timeout(self._clock, max(graceful, 0.001)):
-                    await asyncio.wait((task,))
         except TimeoutError:
-            _log.warning("%s did not end when it was cancelled, and is left behind", self.name)
+            _log.warning("%s does not end although it was cancelled; it is still waited for", self.name)
+            await asyncio.wait((task,))
 
 
 class Group:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -264,6 +265,48 @@ def test_a_manager_that_loses_the_lease_stands_by_and_works_again_later(warm: bo
             assert log.lines == ["maps one"]
 
     in_time(test)
+
+
+def test_it_stands_by_only_when_everything_that_ran_beside_its_controllers_has_ended() -> None:
+    async def test(world: Timed) -> None:
+        release = asyncio.Event()
+        begun: list[float] = []
+
+        async def stubborn() -> None:
+            begun.append(world.clock.monotonic())
+            while not release.is_set():
+                with suppress(asyncio.CancelledError):
+                    await release.wait()
+
+        manager = Manager(world.plane.client(), leader_election=ELECTION)
+        manager.run_beside("stubborn", stubborn)
+        async with running(manager):
+            await world.pass_time(1)
+            lease = await world.client.get("coordination.k8s.io/v1/Lease", "operator", "default")
+            lease["spec"]["holderIdentity"] = "somebody"
+            await world.client.update(lease)
+            await world.pass_time(60)
+            # Nobody holds the lease any more, but something of the last term still runs.
+            assert not manager.is_leader
+            assert len(begun) == 1
+            release.set()
+            await world.pass_time(30)
+            assert manager.is_leader
+            assert len(begun) == 2
+
+    in_time(test)
+
+
+def test_a_manager_runs_once() -> None:
+    async def test(plane: ControlPlane, client: Client) -> None:
+        stop = asyncio.Event()
+        stop.set()
+        manager = Manager(client)
+        await manager.run(stop)
+        with pytest.raises(RuntimeError, match="runs once"):
+            await manager.run(stop)
+
+    on_a_plane(test)
 
 
 def test_readiness_says_what_keeps_a_controller_from_beginning() -> None:
