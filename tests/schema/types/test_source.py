@@ -1,5 +1,6 @@
 """A definition becomes classes that make the same definition again."""
 
+import ast
 import inspect
 import json
 import subprocess
@@ -169,6 +170,50 @@ def test_versions_of_a_kind_have_names_of_their_own_and_their_order() -> None:
 def test_what_is_no_definition_is_told(tree: Object, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         models([tree])
+
+
+HOSTILE = [
+    '"""\nraise SystemExit\n"""',
+    'a """" b',
+    'ends with "',
+    'ends with ""',
+    '"',
+    "\\",
+    "back\\",
+    "nul \x00 \x0b \r bell \x07",
+    "'); raise SystemExit('",
+    "{raise SystemExit}",
+    "\u2028x",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_of_a_definition_becomes_code(text: str) -> None:
+    field: Object = {"type": "string", "description": text, "enum": [text, "x"], "default": text, "title": text}
+    rules = [{"rule": text, "message": text}]
+    schema: Object = {
+        "type": "object",
+        "description": text,
+        "properties": {
+            "a": {"type": "object", "description": text, "properties": {"f": field}, "x-kubernetes-validations": rules},
+            "b": {"type": "array", "items": field},
+        },
+    }
+    definition = _definition(schema)
+    definition["spec"]["versions"][0]["additionalPrinterColumns"] = [{"name": text, "type": "string", "jsonPath": text}]
+    definition["spec"]["versions"].append({**definition["spec"]["versions"][0], "name": text})
+    definition["spec"]["names"]["shortNames"] = [text]
+    ast.parse(models([definition]).source)
+    (cls,) = _classes(models([_definition({"type": "object", "properties": {"b": field}})]))
+    assert struct_schema(cls)["properties"]["b"]["enum"] == [text, "x"]
+
+
+@pytest.mark.parametrize("keyword", ["x-kubernetes-list-type", "x-kubernetes-map-type"])
+def test_a_way_to_merge_that_there_is_none_of_is_told(keyword: str) -> None:
+    kind = {"x-kubernetes-list-type": {"type": "array", "items": {"type": "string"}}}.get(keyword, {"type": "object"})
+    schema: Object = {"type": "object", "properties": {"a": {**kind, keyword: "set\nraise SystemExit"}}}
+    with pytest.raises(ModelError, match="none of the ways"):
+        models([_definition(schema)])
 
 
 def test_what_a_class_cannot_say_is_told() -> None:

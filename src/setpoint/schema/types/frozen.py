@@ -18,6 +18,8 @@ from setpoint.schema.types.shape import fields_of
 
 T = TypeVar("T")
 
+_NO_LIST = frozen.frozen_list(())
+
 
 def _refuse(self: Any, name: str, value: Any = None) -> NoReturn:
     raise TypeError(
@@ -101,12 +103,13 @@ def _freeze_model(model: Any) -> Any:
         value = getattr(model, name)
         if value is None:
             continue
-        if not is_flat:
-            value = _frozen(value)
-        elif type(value) is list:
-            value = frozen.frozen_list(value)
-        elif type(value) is dict:
+        kind = type(value)
+        if kind is list:
+            value = frozen.frozen_list(value if is_flat else [_frozen(item) for item in value]) if value else _NO_LIST
+        elif kind is dict and (is_flat or not value):
             value = frozen.frozen_dict(value)
+        else:
+            value = _frozen(value)
         setattr(model, name, value)
     if model.__unknown__:
         model.__unknown__ = frozen.freeze(model.__unknown__)

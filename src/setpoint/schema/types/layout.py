@@ -1,10 +1,13 @@
 """Python source, laid out as formatters lay it out: on one line where it fits, else a line for each argument."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 WIDTH = 120
 _INDENT = "    "
+_QUOTES = re.compile(r'"{2,}')
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Bracketed(NamedTuple):
@@ -109,8 +112,10 @@ def _pair(key: str, value: Node) -> Node:
 
 def docstring(text: str, depth: int) -> list[str]:
     """The lines of a docstring. A text that Python would not give back unchanged loses its outer blanks."""
-    escaped = text.strip().replace("\\", "\\\\").replace('"""', '\\"""')
-    lines = [part.rstrip() for part in escaped.splitlines()] or [""]
+    escaped = text.strip().replace("\\", "\\\\")
+    escaped = _QUOTES.sub(lambda found: '\\"' * len(found[0]), escaped)
+    escaped = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", escaped)
+    lines = [part.rstrip() for part in escaped.split("\n")]
     if lines[0].startswith('"'):
         lines[0] = f"\\{lines[0]}"
     if lines[-1].endswith('"') and not lines[-1].endswith('\\"'):

@@ -6,6 +6,7 @@ and refused by it. `MicroTime` is a datetime that is always written with its mic
 """
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Any, Self, TypeAlias
 
 import msgspec
@@ -50,6 +51,11 @@ class MicroTime(datetime):
         return self.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+# Objects of a cluster have the same few amounts again and again.
+_quantity = lru_cache(maxsize=4096)(Quantity.parse)
+_SHORT = 32
+
+
 def encode_scalar(value: Any) -> Any:
     """The JSON of a scalar that msgspec does not know."""
     if isinstance(value, Duration | Quantity | MicroTime):
@@ -64,5 +70,6 @@ def decode_scalar(wanted: type, value: Any) -> Any:
     if wanted is MicroTime and isinstance(value, str):
         return MicroTime.parse(value)
     if wanted is Quantity and isinstance(value, str | int | float):
-        return Quantity.parse(str(value))
+        text = str(value)
+        return _quantity(text) if len(text) <= _SHORT else Quantity.parse(text)
     raise msgspec.ValidationError(f"Expected `{wanted.__name__}`, got `{type(value).__name__}`")

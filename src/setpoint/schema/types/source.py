@@ -7,13 +7,13 @@ because it is said of the whole object, is left out, and told in `Module.left_ou
 import io
 import re
 import tokenize
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from setpoint.objects.gvk import version_priority
-from setpoint.objects.tree import Json, Object
+from setpoint.objects.tree import Object
 from setpoint.schema.types.builtin import snake_case
-from setpoint.schema.types.crd import plural_of
 from setpoint.schema.types.embedded import QUANTITY
+from setpoint.schema.types.kind_source import config_of
 from setpoint.schema.types.layout import (
     WIDTH,
     Bracketed,
@@ -153,7 +153,7 @@ class _Writer:
     def version(self, definition: Object, version: Object, *, is_first: bool) -> None:
         spec = definition["spec"]
         kind = spec["names"]["kind"]
-        suffix = "" if is_first else version["name"].capitalize()
+        suffix = "" if is_first else _camel(version["name"])
         name = self.class_name(f"{_camel(kind)}{suffix}", "Kind")
         schema = version.get("schema", {}).get("openAPIV3Schema", {})
         own = {key: value for key, value in schema.get("properties", {}).items() if key not in _EVERY}
@@ -162,7 +162,7 @@ class _Writer:
                 self.left_out.append(f"{name}: what the schema says about {key}")
         for key in sorted(schema.keys() - _SAID_OF_ROOT):
             self.left_out.append(f"{name}: {key} of the whole object")
-        config = _config(definition, version, name, own)
+        config = config_of(definition, version, name, own)
         if "status" in version.get("subresources", {}) and "status" not in own:
             self.left_out.append(f"{name}: a status subresource without a field status in the schema")
         self.write_class(name, "Resource", config, schema | {"properties": own})
@@ -183,7 +183,7 @@ class _Writer:
         for wire, field in schema.get("properties", {}).items():
             fields += self.field(name, _field_name(wire, taken), wire, field, wire in required)
         if schema.get("x-kubernetes-map-type"):
-            config = [*config, Keyword("map_type", f"MapType.{schema['x-kubernetes-map-type'].upper()}")]
+            config = [*config, Keyword("map_type", _member("MapType", schema["x-kubernetes-map-type"]))]
         if schema.get(_PRESERVE):
             config = [*config, Keyword("preserve_unknown_fields", "True")]
         rules = [lay_out("@", Bracketed("rule", _rule(rule, first=False)), "", 0) for rule in _rules(schema)]
@@ -384,12 +384,19 @@ def _structure(base: Node, schema: Object) -> list[Node]:
     if list_type == "map":
         found.append(Bracketed("ListMap", [quote(key) for key in schema.get("x-kubernetes-list-map-keys", ())]))
     elif list_type:
-        found.append(f"ListType.{list_type.upper()}")
+        found.append(_member("ListType", list_type))
     if schema.get("x-kubernetes-map-type") and isinstance(base, Bracketed):
-        found.append(f"MapType.{schema['x-kubernetes-map-type'].upper()}")
+        found.append(_member("MapType", schema["x-kubernetes-map-type"]))
     if schema.get(_EMBEDDED):
         found.append(Bracketed("EmbeddedResource", []))
     return found
+
+
+def _member(enum: str, word: str) -> str:
+    """A member of ListType or MapType."""
+    if word not in ("atomic", "granular", "set"):
+        raise ModelError(f"{word!r} is none of the ways in which lists and maps are merged")
+    return f"{enum}.{word.upper()}"
 
 
 def _rules(schema: Object) -> list[Object]:
@@ -408,76 +415,3 @@ def _rule(rule: Object, *, first: bool) -> list[Node]:
     }
     given: list[Node] = [Keyword(name, literal(rule[key])) for key, name in names.items() if key in rule]
     return [Keyword("rule", expression) if first else expression, *given]
-
-
-def _config(definition: Object, version: Object, name: str, own: Object) -> list[Node]:
-    """What a class says about itself as a kind, where it is not what it would be anyway."""
-    spec = definition["spec"]
-    names = spec["names"]
-    kind = names["kind"]
-    metadata = definition.get("metadata", {})
-    annotations = {
-        key: text
-        for key, text in metadata.get("annotations", {}).items()
-        if not key.startswith("kubectl.kubernetes.io/")
-    }
-    subresources = version.get("subresources") or {}
-    said: list[tuple[str, Json, Json]] = [
-        ("kind", kind, name),
-        ("plural", names["plural"], plural_of(kind.lower())),
-        ("singular", names.get("singular") or kind.lower(), kind.lower()),
-        ("list_kind", names.get("listKind") or f"{kind}List", f"{kind}List"),
-        ("short_names", names.get("shortNames") or [], []),
-        ("categories", names.get("categories") or [], []),
-        ("scope", spec.get("scope", "Namespaced"), "Namespaced"),
-        ("served", version.get("served", True), True),
-        ("deprecated", version.get("deprecationWarning") or version.get("deprecated", False), False),
-        ("selectable_fields", [each["jsonPath"] for each in version.get("selectableFields") or ()], []),
-        ("annotations", annotations, {}),
-        ("labels", metadata.get("labels", {}), {}),
-    ]
-    found: list[Node] = [Keyword("group", quote(spec["group"])), Keyword("version", quote(version["name"]))]
-    found += [Keyword(key, literal(value)) for key, value, usual in said if value != usual]
-    if "status" in own and "status" not in subresources:
-        found.append(Keyword("status_subresource", "False"))
-    if scale := subresources.get("scale"):
-        found.append(Keyword("scale", Bracketed("Scale", _scale(scale))))
-    if columns := version.get("additionalPrinterColumns"):
-        found.append(Keyword("columns", Bracketed("", [Bracketed("Column", _column(each)) for each in columns], "[]")))
-    if (conversion := spec.get("conversion") or {}).get("strategy") == "Webhook":
-        found.append(Keyword("conversion", Bracketed("WebhookConversion", _conversion(conversion["webhook"]))))
-    return found
-
-
-def _scale(scale: Object) -> list[Node]:
-    found: list[Node] = [
-        Keyword("spec", quote(scale["specReplicasPath"])),
-        Keyword("status", quote(scale["statusReplicasPath"])),
-    ]
-    if selector := scale.get("labelSelectorPath"):
-        found.append(Keyword("selector", quote(selector)))
-    return found
-
-
-def _column(column: Object) -> list[Node]:
-    found: list[Node] = [quote(column["name"]), quote(column["jsonPath"]), Keyword("type", quote(column["type"]))]
-    optional = ("format", "description", "priority")
-    return found + [Keyword(key, literal(column[key])) for key in optional if column.get(key)]
-
-
-def _conversion(webhook: Object) -> list[Node]:
-    config: Any = webhook.get("clientConfig") or {}
-    service = config.get("service") or {}
-    said = {
-        "url": config.get("url"),
-        "service": f"{service['namespace']}/{service['name']}" if service else None,
-        "path": service.get("path"),
-        "port": service.get("port"),
-        "ca_bundle": config.get("caBundle"),
-    }
-    found: list[Node] = [Keyword(key, literal(value)) for key, value in said.items() if value]
-    versions = webhook.get("conversionReviewVersions") or ["v1"]
-    if versions != ["v1"]:
-        trailing = "," if len(versions) == 1 else ""
-        found.append(Keyword("review_versions", f"({', '.join(map(quote, versions))}{trailing})"))
-    return found
