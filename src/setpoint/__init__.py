@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         validate,
     )
     from setpoint.plane import ControlPlane
-    from setpoint.schema.types import Column, Model, Resource, Scale, crd_of, rule
+    from setpoint.schema.types import Column, Model, ObjectMeta, Resource, Scale, crd_of, rule
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ __all__ = [
     "LeaderElection",
     "Manager",
     "Model",
+    "ObjectMeta",
     "Owned",
     "Request",
     "Requeue",

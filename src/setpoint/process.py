@@ -6,6 +6,8 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from setpoint.client.loop import loop_factory
+
 Serve = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
 
@@ -13,7 +15,7 @@ def run(serve: Serve) -> int:
     """Serves until SIGINT or SIGTERM comes, which sets the event that `serve` is given; a second one does not wait for
     it to finish. Returns the exit code, and raises what `serve` raises."""
     _raise_file_limit()
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_until_told(serve))
 
 
@@ -33,14 +35,6 @@ async def _until_told(serve: Serve) -> int:
     except asyncio.CancelledError:
         return 1
     return 0
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    try:
-        import uvloop
-    except ImportError:  # there is none for Windows
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
 
 
 def _raise_file_limit() -> None:

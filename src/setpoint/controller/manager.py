@@ -3,6 +3,8 @@
     manager = Manager(client, controllers=[websites], leader_election="websites", metrics=":8080", health=":8081")
     await manager.run()
 
+    async with manager: ...  # beside what a test or a larger program does
+
 It starts, each when the one before is ready: the pages (so that probes are answered from the beginning), webhooks (or
 no cache could read what needs conversion), what runs on every replica, and, once this replica leads, the rest. It ends
 in the opposite order: what reconciles is given `graceful` seconds to finish, the lease is given back, events are
@@ -17,10 +19,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
+from setpoint.client.loop import loop_factory
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import controller_of
 from setpoint.controller.health import Check, Health
@@ -87,7 +91,8 @@ class Manager:
             self.elector = Elector(client, config, ids=self.ids, on_change=self._led)
         self._failure: BaseException | None = None
         self._has_run = False
-        self._ending = asyncio.Event()
+        self._ending, self._left = asyncio.Event(), asyncio.Event()
+        self._beside = asyncio.TaskGroup()
         self._elected = asyncio.Event()
         self._webhooks = webhooks
         self._servers, self._webhook_group = Group(self._fail), Group(self._fail)
@@ -192,6 +197,23 @@ class Manager:
             await self.events.flush()
         if self._failure is not None:
             raise self._failure
+
+    async def __aenter__(self) -> Self:
+        """Runs it beside what follows, which is cancelled where it fails."""
+        await self._beside.__aenter__()
+        self._beside.create_task(self.run(self._left))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._left.set()
+        try:
+            await self._beside.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            if len(group.exceptions) == 1:
+                raise group.exceptions[0] from None
+            raise
 
     async def _is_ended(self, stop: asyncio.Event | None, before: Awaitable[None] | None = None) -> bool:
         """Waits for the end; False if something else came before it."""
@@ -395,7 +417,8 @@ def run(*controllers: object, client: Client | None = None, **options: Any) -> N
         async with client or Client.connect() as connected:
             await run_until_told(Manager(connected, controllers=controllers, **options))
 
-    asyncio.run(main())
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(main())
 
 
 async def run_until_told(manager: Manager) -> None:
