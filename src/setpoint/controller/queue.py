@@ -68,7 +68,7 @@ class Observer(Protocol):
 class _Entry(Generic[K]):
     """A key that waits: for its time, for its turn, or for the worker that has it."""
 
-    __slots__ = ("due", "key", "more", "priority", "reasons", "since", "state")
+    __slots__ = ("key", "more", "priority", "reasons", "state", "when")
 
     def __init__(self, key: K, priority: int) -> None:
         self.key = key
@@ -76,8 +76,7 @@ class _Entry(Generic[K]):
         self.reasons: dict[Hashable, None] | None = None
         self.more = 0
         # When it is due, while it is delayed; since when it is ready, while it is that.
-        self.due = 0.0
-        self.since = 0.0
+        self.when = 0.0
         self.state = _DELAYED
 
     def gather(self, reason: Hashable) -> None:
@@ -144,7 +143,7 @@ class Queue(Generic[K]):
             entry = self._entries[key] = _Entry(key, priority)
             if reason is not None:
                 entry.reasons = {reason: None}
-            if key in self._working:
+            if self._working and key in self._working:
                 entry.state = _HELD
             else:
                 self._make_ready(entry)
@@ -179,13 +178,13 @@ class Queue(Generic[K]):
             return
         else:
             entry.priority = max(entry.priority, priority)
-            if entry.due <= due:
+            if entry.when <= due:
                 if reason is not None:
                     entry.gather(reason)
                 return
         if reason is not None:
             entry.gather(reason)
-        entry.due = due
+        entry.when = due
         if len(self._delayed) > _SPARE + 2 * len(self._entries):
             self._delayed = [found for found in self._delayed if self._is_delayed(found)]
             heapq.heapify(self._delayed)
@@ -240,11 +239,20 @@ class Queue(Generic[K]):
     def take(self) -> Item[K]:
         """The next key of a queue that has one ready."""
         now = self._now()
-        entry = self._next(now)
+        priorities = self._priorities
+        priority = priorities[0] if len(priorities) == 1 else self._most_urgent(now)
+        lines = self._ready[priority]
+        fair, line = next(iter(lines.items()))
+        entry = line.popleft()
+        self._depth -= 1
+        if not line:
+            self._end_line(priority, lines, fair)
+        elif len(lines) > 1:
+            lines.move_to_end(fair)
         key = entry.key
         del self._entries[key]
         self._working[key] = now
-        waited = now - entry.since
+        waited = now - entry.when
         if self._observer is not None:
             self._observer.got(waited, self._depth)
         reasons = entry.reasons
@@ -325,13 +333,13 @@ class Queue(Generic[K]):
     def waiting(self) -> Iterable[tuple[K, float]]:
         """The keys that wait for their time, and the seconds until it comes."""
         now = self._now()
-        return [(entry.key, entry.due - now) for entry in self._entries.values() if entry.state == _DELAYED]
+        return [(entry.key, entry.when - now) for entry in self._entries.values() if entry.state == _DELAYED]
 
     # Inside
 
     def _make_ready(self, entry: _Entry[K]) -> None:
         entry.state = _READY
-        entry.since = self._now()
+        entry.when = self._now()
         self._put_in(entry)
         if self._observer is not None:
             self._observer.added(self._depth)
@@ -357,7 +365,9 @@ class Queue(Generic[K]):
         lines = self._ready[entry.priority]
         fair = self._fair(entry.key)
         lines[fair].remove(entry)
-        self._left(entry.priority, lines, fair)
+        self._depth -= 1
+        if not lines[fair]:
+            self._end_line(entry.priority, lines, fair)
 
     def _raise_priority(self, entry: _Entry[K], priority: int) -> None:
         if entry.state == _READY:
@@ -367,32 +377,19 @@ class Queue(Generic[K]):
         else:
             entry.priority = priority
 
-    def _next(self, now: float) -> _Entry[K]:
-        priorities = self._priorities
-        priority = priorities[0] if len(priorities) == 1 else self._most_urgent(now)
-        lines = self._ready[priority]
-        fair, line = next(iter(lines.items()))
-        entry = line.popleft()
-        if line and len(lines) > 1:
-            lines.move_to_end(fair)
-        self._left(priority, lines, fair)
-        return entry
-
     def _most_urgent(self, now: float) -> int:
         """The highest priority, but for that of who has waited too long."""
         found, oldest = self._priorities[0], now - self._patience
         for priority in self._priorities[1:]:
             line = next(iter(self._ready[priority].values()))
-            if line[0].since < oldest:
-                found, oldest = priority, line[0].since
+            if line[0].when < oldest:
+                found, oldest = priority, line[0].when
         return found
 
-    def _left(self, priority: int, lines: "OrderedDict[Hashable, deque[_Entry[K]]]", fair: Hashable) -> None:
-        self._depth -= 1
-        if not lines[fair]:
-            del lines[fair]
-            if not lines:
-                self._priorities.remove(priority)
+    def _end_line(self, priority: int, lines: "OrderedDict[Hashable, deque[_Entry[K]]]", fair: Hashable) -> None:
+        del lines[fair]
+        if not lines:
+            self._priorities.remove(priority)
 
     def _wake(self) -> None:
         """Lets one of those who wait look."""
@@ -439,4 +436,4 @@ class Queue(Generic[K]):
         """Whether an entry of the heap still means something: a key may have been made ready meanwhile, moved to an
         earlier time, or taken out."""
         due, _, entry = found
-        return entry.state == _DELAYED and entry.due == due and self._entries.get(entry.key) is entry
+        return entry.state == _DELAYED and entry.when == due and self._entries.get(entry.key) is entry
