@@ -48,10 +48,13 @@ class Serving(NamedTuple):
 
 
 @contextmanager
-def serving(directory: Path, store: str = "memory", listen: str = "127.0.0.1:0") -> Iterator[Serving]:
-    """A server over a store; by default at a free port of the loopback address."""
+def serving(
+    directory: Path, store: str = "memory", listen: str = "127.0.0.1:0", *, controllers: str = "-*"
+) -> Iterator[Serving]:
+    """A server over a store; by default at a free port of the loopback address, and without system controllers: what it
+    has is what its clients made."""
     kubeconfig = directory / "kubeconfig"
-    options = ["--listen", listen, "--kubeconfig", str(kubeconfig), "--store", store]
+    options = ["--listen", listen, "--kubeconfig", str(kubeconfig), "--store", store, f"--controllers={controllers}"]
     with (directory / "log").open("a") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "setpoint", "serve", *options],

@@ -81,7 +81,7 @@ def _admission(config: Config) -> Iterator[Wrong]:
 def _controllers(config: Config) -> Iterator[Wrong]:
     for index, name in enumerate(config.controllers):
         bare = name.removeprefix("-")
-        if name != "*" and bare not in NAMES:
+        if bare not in ("*", *NAMES):
             yield ("controllers", index), f"{bare} is no system controller{choices(bare, NAMES)}"
 
 

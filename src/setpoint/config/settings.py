@@ -254,7 +254,7 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     controllers: Annotated[
         tuple[str, ...],
         Meta(
-            description="The system controllers to run; * stands for all, -NAME is one to do without.",
+            description="The system controllers to run; * stands for all, -NAME is one to do without, -* for none.",
             extra={"flag": "--controllers", "metavar": "NAME"},
         ),
     ] = ("*",)

@@ -21,11 +21,11 @@ NAMES = (
 
 
 def chosen(names: bool | Collection[str]) -> frozenset[str]:
-    """The controllers that are meant: `*` stands for all, and `-name` is one to do without. Raises ValueError for one
-    that is not there."""
+    """The controllers that are meant: `*` stands for all, `-name` is one to do without, and `-*` alone means none.
+    Raises ValueError for one that is not there."""
     if isinstance(names, bool):
         return frozenset(NAMES if names else ())
     for name in names:
-        if name != "*" and name.removeprefix("-") not in NAMES:
+        if name.removeprefix("-") not in ("*", *NAMES):
             raise ValueError(f"there is no system controller {name!r}; there are: {', '.join(NAMES)}")
     return frozenset(name for name in NAMES if (name in names or "*" in names) and f"-{name}" not in names)
