@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import parse_qs
 
@@ -31,8 +31,15 @@ if TYPE_CHECKING:
     from setpoint.server.quota.ledger import Ledger
     from setpoint.server.resource import Resource
 
-_NO_QUERY: Mapping[str, Sequence[str]] = {}
+# A longer query is read anew each time: what is remembered stays small.
+_REMEMBERED = 256
 _ANONYMOUS = "system:anonymous"
+
+
+@lru_cache(maxsize=256)
+def _read_query(text: str) -> Mapping[str, Sequence[str]]:
+    """The parameters in a query. Clients ask the same over and over: how they write, how they list."""
+    return parse_qs(text, keep_blank_values=True)
 
 
 class User(NamedTuple):
@@ -171,21 +178,27 @@ class Services:
     ) -> int:
         """Commits what a client wrote: of an item, or of nothing, a new object, or nothing. In the same step it is
         charged to the quotas that count it. Raises Forbidden where they do not allow it."""
-        if self.ledger is None or not resource.namespaced:
+        ledger = self.ledger
+        if ledger is None or not resource.namespaced or ((quotas := ledger.view) is not None and quotas.is_empty):
             return await self.commit(write.key, write.value, write.expect, actor, cause, write.ttl)
-        return await self.ledger.commit(resource, write, actor, cause, item=item, new=new, subresource=subresource)
+        return await ledger.commit(resource, write, actor, cause, item=item, new=new, subresource=subresource)
 
     async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
         """Tells those who follow up writes of the resource."""
-        for reaction in self.reactions:
-            if reaction.concerns(resource):
-                await reaction.after_write(context, resource, tree)
+        for reaction in self._concerned(resource):
+            await reaction.after_write(context, resource, tree)
 
     async def after_delete(self, context: "Context", resource: "Resource", tree: Object) -> None:
         """Tells those who follow up the end of such objects."""
-        for reaction in self.reactions:
-            if reaction.concerns(resource):
-                await reaction.after_delete(context, resource, tree)
+        for reaction in self._concerned(resource):
+            await reaction.after_delete(context, resource, tree)
+
+    def _concerned(self, resource: "Resource") -> Sequence[Reaction]:
+        # Kept on the resource: when a definition changes, its old resources go, and what is remembered of them.
+        found = resource.reacting.get(self)
+        if found is None:
+            found = resource.reacting[self] = tuple(each for each in self.reactions if each.concerns(resource))
+        return found
 
 
 class Context:
@@ -233,7 +246,7 @@ class Context:
         """The query parameters, each with all its values."""
         if self._query is None:
             text = self.request.query
-            self._query = parse_qs(text, keep_blank_values=True) if text else _NO_QUERY
+            self._query = _read_query(text) if len(text) <= _REMEMBERED else _read_query.__wrapped__(text)
         return self._query
 
     def parameter(self, name: str) -> str:

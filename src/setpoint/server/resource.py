@@ -28,6 +28,7 @@ from setpoint.store.contract import Item
 
 if TYPE_CHECKING:
     from setpoint.server.admission.operation import Plugin
+    from setpoint.server.context import Reaction, Services
 
 T = TypeVar("T")
 
@@ -89,6 +90,8 @@ class Resource:
     field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
     # The admission plugins that concern the resource, by phase and operation, as the chain found out.
     admitting: "dict[tuple[str, str], Sequence[Plugin]]" = field(default_factory=dict, repr=False)
+    # Who follows up the writes of the resource, as the services of each server found out.
+    reacting: "dict[Services, Sequence[Reaction]]" = field(default_factory=dict, repr=False)
     # What the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
     relays: Relays = field(default_factory=Relays, repr=False)
@@ -141,7 +144,7 @@ class Resource:
         """The same in the version that objects are stored in, whether or not it is served."""
         return self.family.get(self.storage.api_version, self)
 
-    @property
+    @cached_property
     def is_custom(self) -> bool:
         return not self.definition
 
@@ -151,7 +154,11 @@ class Resource:
 
     def render(self, value: bytes, revision: int) -> bytes:
         """The finished JSON of a stored value, in this version."""
-        return self.render_replaced(value, revision, revision)
+        encoding = self.encoding
+        # As `shows`: every answer with one object comes through here.
+        if revision < self.since or not value.startswith(encoding.head):
+            value = encoding.encode(self.decode(value, revision))
+        return encoding.render(value, revision)
 
     def render_replaced(self, value: bytes, revision: int, end: int) -> bytes:
         """The same of a value of some revision that is there no more: it shows the revision that ended it."""
@@ -176,7 +183,7 @@ class Resource:
 
     def decode(self, value: bytes, revision: int) -> Object:
         """The object in this version, with its resource version. The tree is the caller's own."""
-        tree = self._stored(value, revision)
+        tree = self.storage.decode(value, revision) if revision >= self.since else self._stored(value, revision)
         stored = tree["apiVersion"]
         return tree if stored == self.api_version else self._converted(tree, stored, self)
 

@@ -35,6 +35,8 @@ class View(Generic[T]):
         self.prefix = prefix
         # Changes whenever an object does: what is computed from the whole view is right as long as it stays.
         self.generation = 0
+        # Whether it is known that there is no object: who goes by the objects then has nothing to do.
+        self.is_empty = False
         self._services = services
         self._decode = decode
         self._make = make
@@ -57,9 +59,11 @@ class View(Generic[T]):
         if revision <= self._revisions.get(key, 0) or revision <= self._gone.get(key, 0):
             return
         self.generation += 1
+        self.is_empty = False
         if value is None:
             self._revisions.pop(key, None)
             self._values.pop(key, None)
+            self.is_empty = self._loaded and not self._values
             self._gone[key] = revision
             if len(self._gone) > _REMEMBERED:
                 del self._gone[next(iter(self._gone))]
@@ -96,6 +100,7 @@ class View(Generic[T]):
         for key in [key for key, seen in self._revisions.items() if seen < page.revision and key not in there]:
             self.wrote(key, None, page.revision)
         self._loaded = True
+        self.is_empty = not self._values
         return page.revision
 
     async def followed(self, after: int) -> None:

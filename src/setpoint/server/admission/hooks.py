@@ -90,16 +90,17 @@ class Hooks:
 
     def __init__(self, plural: str) -> None:
         self._plural = plural
-        self._view: View[list[Hook]] | None = None
+        # Their configurations; None until they are first asked for.
+        self.view: View[list[Hook]] | None = None
         self._generation = -1
         self._all: Numbered = ()
         self._relevant: WeakKeyDictionary[Resource, dict[tuple[str, str], Numbered]] = WeakKeyDictionary()
 
     async def of(self, services: Services, operation: Operation) -> Numbered:
         """Those that may have something to say of an operation, each with its place among all."""
-        view = self._view
+        view = self.view
         if view is None:
-            view = self._view = services.views.of(_GROUP, _VERSION, self._plural, _read)
+            view = self.view = services.views.of(_GROUP, _VERSION, self._plural, _read)
         configurations = await view.current()
         if not configurations:
             return ()

@@ -6,13 +6,16 @@ A rule is a `Plugin`: it says which writes concern it at all, may change the obj
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.server.context import Context
 from setpoint.server.conversion.waiting import Held
 from setpoint.server.resource import Resource
+
+if TYPE_CHECKING:
+    from setpoint.server.views import View
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 
@@ -64,6 +67,8 @@ class Plugin:
     """A rule that is switched on and off by its name. A subclass overrides what it needs."""
 
     name: str = ""
+    # What the rule goes by, if that are objects of one kind: as long as there are none, it is not asked.
+    goes_by: "View[Any] | None" = None
 
     def concerns(self, resource: Resource, verb: str) -> bool:
         """Whether the rule may have something to say of such writes. The answer is remembered for the resource; what

@@ -130,6 +130,7 @@ class MutatingAdmissionWebhook(Plugin):
 
     async def mutate(self, context: Context, operation: Operation) -> None:
         hooks = await self._hooks.of(context.services, operation)
+        self.goes_by = self._hooks.view
         if not hooks:
             return
         rounds = Rounds.of(operation, self.name)
@@ -191,6 +192,7 @@ class ValidatingAdmissionWebhook(Plugin):
 
     async def validate(self, context: Context, operation: Operation) -> None:
         hooks = await self._hooks.of(context.services, operation)
+        self.goes_by = self._hooks.view
         if not hooks:
             return
         requests: dict[Resource, AdmissionRequest] = {}

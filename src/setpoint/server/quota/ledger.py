@@ -27,6 +27,7 @@ from setpoint.server.quota.evaluators import Evaluator, evaluator_of
 from setpoint.server.quota.quotas import Quota, asked_for, read_quota
 from setpoint.server.quota.recount import is_complete, recount
 from setpoint.server.resource import Resource
+from setpoint.server.views import View
 from setpoint.store.contract import ExpectationFailed, Item, StoreError, Write
 
 # How soon a quota that was written is counted, if nothing is charged to it before.
@@ -57,6 +58,11 @@ class Ledger:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._unsettled: set[tuple[str, str]] = set()
         self._settling: asyncio.Task[None] | None = None
+
+    @property
+    def view(self) -> View[Quota] | None:
+        """All quotas; None until they are first asked for."""
+        return self._quotas.view
 
     # --- judging ---
 

@@ -26,15 +26,16 @@ class Lookup(Generic[T]):
         self._of = group, version, plural
         self._make = make
         self._learned = learned
-        self._view: View[T] | None = None
+        # All of them; None until they are first asked for.
+        self.view: View[T] | None = None
         # By namespace, and then by name; what has no namespace is below the empty one.
         self._found: dict[str, dict[str, T]] = {}
 
     async def all(self, services: Services, namespace: str = "") -> Mapping[str, T]:
         """Those of a namespace by name. The mapping is the view's own: read it, and do not keep it over an `await`."""
-        view = self._view
+        view = self.view
         if view is None:
-            view = self._view = services.views.of(*self._of, self._make, self._changed)
+            view = self.view = services.views.of(*self._of, self._make, self._changed)
         await view.current()
         return self._found.get(namespace, _NOTHING)  # type: ignore[arg-type]
 
@@ -42,9 +43,9 @@ class Lookup(Generic[T]):
         return (await self.all(services, namespace)).get(name)
 
     def _changed(self, key: str, made: T | None) -> None:
-        if self._view is None:
+        if self.view is None:
             return
-        namespace, _, name = key[len(self._view.prefix) :].rpartition("/")
+        namespace, _, name = key[len(self.view.prefix) :].rpartition("/")
         if self._learned is not None:
             self._learned(namespace, name, made)
         if made is not None:

@@ -20,5 +20,7 @@ class ResourceQuota(Plugin):
         return evaluator is not None and (verb == CREATE or (verb == UPDATE and not evaluator.is_plain))
 
     async def validate(self, context: Context, operation: Operation) -> None:
-        if context.services.ledger is not None:
-            await context.services.ledger.check(operation)
+        ledger = context.services.ledger
+        if ledger is not None:
+            await ledger.check(operation)
+            self.goes_by = ledger.view

@@ -43,6 +43,7 @@ class ValidatingAdmissionPolicy(Plugin):
         if self._source is None:
             plurals = "validatingadmissionpolicies", "validatingadmissionpolicybindings"
             self._source = Source(context.services, *plurals, _validating)
+            self.goes_by = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:
             from setpoint.server.admission.policies.validating import validate
@@ -65,6 +66,7 @@ class MutatingAdmissionPolicy(Plugin):
         if self._source is None:
             plurals = "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"
             self._source = Source(context.services, *plurals, _mutating)
+            self.goes_by = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:
             from setpoint.server.admission.policies.mutating import mutate

@@ -59,7 +59,7 @@ class Source(Generic[P]):
     """The policies of one kind."""
 
     def __init__(self, services: Services, policies: str, bindings: str, make: Callable[[Object], P]) -> None:
-        self._policies = services.views.of(GROUP, VERSION, policies, lambda tree: tree)
+        self.policies = services.views.of(GROUP, VERSION, policies, lambda tree: tree)
         self._bindings = services.views.of(GROUP, VERSION, bindings, Binding)
         self._make = make
         self._made: dict[str, tuple[Object, P]] = {}
@@ -69,11 +69,11 @@ class Source(Generic[P]):
 
     async def hooks(self, operation: Operation) -> Sequence[Hook[P]]:
         """The policies that may have something to say of an operation, by name, with their bindings, by name."""
-        policies = await self._policies.current()
+        policies = await self.policies.current()
         if not policies:
             return ()
         bindings = await self._bindings.current()
-        generation = self._policies.generation, self._bindings.generation
+        generation = self.policies.generation, self._bindings.generation
         if generation != self._generation:
             self._generation = generation
             self._hooks = self._joined(policies, bindings.values())
