@@ -281,6 +281,9 @@ def restore_times(live: Object, new: Object) -> Object:
     old_entries, new_entries = _entries(live), _entries(new)
     if not old_entries or not new_entries or len(old_entries) != len(new_entries) or old_entries == new_entries:
         return new
+    for name, value in new.items():
+        if name != "metadata" and value != live.get(name):
+            return new
     for old, entry in zip(old_entries, new_entries, strict=True):
         if old is not entry and _timeless(old) != _timeless(entry):
             return new

@@ -90,12 +90,14 @@ class Updater:
             new = self._prune(new, managers, me, last)
             if new is not live and equal(new, live):
                 new = live
-        _, managers = self._take(live, new, version, managers, me, force)
+        if len(managers) > 1:  # else there is nobody to take anything from
+            _, managers = self._take(live, new, version, managers, me, force)
         return new, managers
 
     def without_reset(self, fields: FieldSet, version: str) -> FieldSet:
         """The fields that a write can change at all."""
-        return fieldset.recursive_difference(fields, self._reset_fields.get(version, EMPTY))
+        reset = self._reset_fields.get(version)
+        return fieldset.recursive_difference(fields, reset) if reset else fields
 
     def _reconcile(self, managers: Managers) -> Managers:
         """The managers as they read under the types of today; those of versions that are gone are left out."""

@@ -109,13 +109,14 @@ def put(meta: Object, field: str, value: object) -> None:
         meta.pop(field, None)
 
 
-_SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_SYSTEM = frozenset(("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
 
 
 def wipe_system_fields(meta: Object) -> None:
     """Takes away what a client may not set on an object it creates."""
-    for field in _SYSTEM:
-        meta.pop(field, None)
+    if not _SYSTEM.isdisjoint(meta):
+        for field in _SYSTEM:
+            meta.pop(field, None)
 
 
 def fill_system_fields(meta: Object, clock: Clock, ids: Ids) -> None:

@@ -51,7 +51,8 @@ def validate_create(
     if base := meta.get("generateName"):
         errors += [invalid(child(path, "generateName"), base, message) for message in name_rule(base, True)]
     if name := meta.get("name"):
-        errors += [invalid(child(path, "name"), name, message) for message in name_rule(name, False)]
+        if messages := name_rule(name, False):
+            errors += [invalid(child(path, "name"), name, message) for message in messages]
     else:
         errors.append(required(child(path, "name"), "name or generateName is required"))
     namespace = meta.get("namespace")
@@ -59,10 +60,12 @@ def validate_create(
         if namespace:
             errors.append(forbidden(child(path, "namespace"), "not allowed on this type"))
     elif namespace:
-        errors += [invalid(child(path, "namespace"), namespace, message) for message in names.dns1123_label(namespace)]
+        if messages := names.dns1123_label(namespace):
+            errors += [invalid(child(path, "namespace"), namespace, message) for message in messages]
     else:
         errors.append(required(child(path, "namespace")))
-    errors += _validate_generation(meta, path)
+    if "generation" in meta:
+        errors += _validate_generation(meta, path)
     if labels := meta.get("labels"):
         errors += validate_labels(labels, child(path, "labels"))
     if annotations := meta.get("annotations"):
@@ -73,7 +76,9 @@ def validate_create(
         errors += validate_finalizers(finalizers, child(path, "finalizers"))
     if managed := meta.get("managedFields"):
         errors += validate_managed_fields(managed, child(path, "managedFields"))
-    return errors + _validate_domains(meta, path) if builtin else errors
+    if builtin and finalizers:
+        errors += _validate_domains(finalizers, path)
+    return errors
 
 
 def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin: bool = False) -> list[FieldError]:
@@ -83,9 +88,10 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin
         errors += _validate_no_new_finalizers(new, old, child(path, "finalizers"))
     if not new.get("resourceVersion"):
         errors.append(invalid(child(path, "resourceVersion"), "", "must be specified for an update"))
-    errors += _validate_generation(new, path)
-    if new.get("generation", 0) < old.get("generation", 0):
-        errors.append(invalid(child(path, "generation"), new.get("generation", 0), "must not be decremented"))
+    if "generation" in new or "generation" in old:
+        errors += _validate_generation(new, path)
+        if new.get("generation", 0) < old.get("generation", 0):
+            errors.append(invalid(child(path, "generation"), new.get("generation", 0), "must not be decremented"))
     for name, absent in _UNCHANGING:
         if (value := new.get(name, absent)) != old.get(name, absent):
             errors.append(invalid(child(path, name), value, _IMMUTABLE))
@@ -97,7 +103,9 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin
         errors += validate_owner_references(owners, child(path, "ownerReferences"))
     if managed := new.get("managedFields"):
         errors += validate_managed_fields(managed, child(path, "managedFields"))
-    return errors + _validate_domains(new, path) if builtin else errors
+    if builtin and (finalizers := new.get("finalizers")):
+        errors += _validate_domains(finalizers, path)
+    return errors
 
 
 # What no update may change, and what its absence is shown as.
@@ -152,11 +160,11 @@ def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
     return errors
 
 
-def _validate_domains(meta: Object, path: str) -> list[FieldError]:
+def _validate_domains(finalizers: list[str], path: str) -> list[FieldError]:
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(index(child(path, "finalizers"), at), finalizer, text)
-        for at, finalizer in enumerate(meta.get("finalizers", ()))
+        for at, finalizer in enumerate(finalizers)
         if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS
     ]
 

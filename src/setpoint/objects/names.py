@@ -94,9 +94,9 @@ def _too_long(limit: int, unit: str = "characters") -> str:
 def dns1123_label(name: str, prefix: bool = False) -> tuple[str, ...]:
     """Lower case letters, digits and dashes, up to 63: namespaces, services, containers."""
     name = _mask(name) if prefix else name
+    if _match_dns1123_label(name):  # then a character is a byte
+        return () if len(name) <= LABEL_LENGTH else (_too_long(LABEL_LENGTH),)
     errors = (_too_long(LABEL_LENGTH),) if byte_length(name) > LABEL_LENGTH else ()
-    if _match_dns1123_label(name):
-        return errors
     return (*errors, "must not contain dots" if _match_dns1123_subdomain(name) else _LABEL_ERROR)
 
 
@@ -120,8 +120,10 @@ def path_segment(name: str, prefix: bool = False) -> tuple[str, ...]:
 
 
 def _subdomain(name: str, unit: str) -> tuple[str, ...]:
+    if _match_dns1123_subdomain(name):
+        return () if len(name) <= SUBDOMAIN_LENGTH else (_too_long(SUBDOMAIN_LENGTH, unit),)
     errors = (_too_long(SUBDOMAIN_LENGTH, unit),) if byte_length(name) > SUBDOMAIN_LENGTH else ()
-    return errors if _match_dns1123_subdomain(name) else (*errors, _SUBDOMAIN_ERROR)
+    return (*errors, _SUBDOMAIN_ERROR)
 
 
 def _mask(name: str) -> str:

@@ -57,7 +57,7 @@ class Body(NamedTuple):
 def media_type(context: Context) -> str:
     """The media type of the body, without its parameters; JSON unless it says otherwise."""
     given = context.request.headers.get("content-type", "")
-    return given.partition(";")[0].strip().lower() if given else JSON
+    return given.partition(";")[0].strip().lower() if given and given != JSON else JSON
 
 
 def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twice: bool) -> Body:

@@ -61,11 +61,14 @@ class Clause(NamedTuple):
 
 
 PLAIN = Accepted()
+# The headers of those who take JSON.
+_UNDEMANDING = ("", JSON, "*/*")
 
 
 def negotiate(context: Context, resource: Resource) -> Accepted:
     """The form in which a request to a resource is answered. Raises NotAcceptable."""
-    return accepted(context.request.headers.get("accept", ""), custom=resource.is_custom)
+    header = context.request.headers.get("accept", "")
+    return PLAIN if header in _UNDEMANDING else accepted(header, custom=resource.is_custom)
 
 
 def negotiate_stream(context: Context, resource: Resource) -> Accepted:
@@ -78,7 +81,7 @@ def negotiate_stream(context: Context, resource: Resource) -> Accepted:
 
 def accepted(header: str, *, custom: bool = False) -> Accepted:
     """The best form that an Accept header allows. Raises NotAcceptable."""
-    if not header or header in (JSON, "*/*"):
+    if header in _UNDEMANDING:
         return PLAIN
     if len(header) <= _REMEMBERED:
         return _accepted(header, custom)

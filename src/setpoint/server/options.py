@@ -51,7 +51,8 @@ def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteO
     if kind == "PatchOptions" and force and not apply:
         errors.append(forbidden("force", "may not be specified for non-apply patch"))
     errors += validate_field_manager(manager, "fieldManager")
-    errors += validate_dry_run(dry_run)
+    if dry_run:
+        errors += validate_dry_run(dry_run)
     if validation not in _VALIDATIONS:
         errors.append(not_supported("fieldValidation", validation, _VALIDATIONS))
     if errors:

@@ -38,7 +38,7 @@ from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.conversion.converters import Converters
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
-from setpoint.server.history import history, is_history
+from setpoint.server.history import GROUP, history, is_history
 from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.kinds.event import EVENT_TTL, keep_events
 from setpoint.server.negotiate import PLAIN, negotiate, wants_indents
@@ -244,7 +244,8 @@ class Server:
 
     def _context(self, request: Request) -> Context:
         """The request with what it is about; who asks is not known yet."""
-        info = request_info(request.method, request.path, _watch_parameter(request))
+        watch = _watch_parameter(request) if "watch=" in request.query else None
+        info = request_info(request.method, request.path, watch)
         given = request.headers.get("audit-id")
         audit_id = given[:_MAX_AUDIT_ID] if given else self.services.ids.uid()
         return Context(self.services, request, info, _NOBODY, audit_id)
@@ -303,10 +304,11 @@ class Server:
             if _is_in_builtin_group(context):
                 raise NotFound.resource()
             return _NO_PAGE
-        if is_history(info):
-            return await history(context)
-        if is_ownership(info):
-            return await ownership(context)
+        if info.group == GROUP:
+            if is_history(info):
+                return await history(context)
+            if is_ownership(info):
+                return await ownership(context)
         found = _route(context.registry, info)
         if found is None:
             return _NO_PAGE
@@ -366,8 +368,6 @@ def _subresource_verb(resource: Resource, info: RequestInfo) -> Verb:
 
 
 def _watch_parameter(request: Request) -> str | None:
-    if "watch=" not in request.query:
-        return None
     values = parse_qs(request.query, keep_blank_values=True).get("watch")
     return values[0] if values else None
 

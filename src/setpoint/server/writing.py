@@ -101,7 +101,8 @@ async def _store_new(
             _prepare_for_create(resource, tree)
             if strategy.requester_field:
                 tree[strategy.requester_field] |= requester(context.user)
-            await _allocate(context, resource, tree, None, options)
+            if strategy.allocates:
+                await _allocate(context, resource, tree, None, options)
             _check_new(context, resource, tree)
             await authorize_creation(context, resource.group_resource)
         operation.object, operation.name = tree, metadata["name"]
@@ -184,8 +185,6 @@ async def _allocate(
     context: Context, resource: Resource, tree: Object, old: Object | None, options: WriteOptions
 ) -> None:
     """Gives an object the addresses and ports that it is to have, of those that no other has."""
-    if not resource.strategy.allocates:
-        return
     give = context.services.allocations.give
     if errors := await give(context, resource, tree, old, dry_run=options.dry_run):
         raise Invalid.of(resource.stored_kind, meta.name(tree), errors)
@@ -223,7 +222,7 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
 
 def _check_new(context: Context, resource: Resource, tree: Object) -> None:
     strategy, metadata = resource.strategy, tree["metadata"]
-    errors = _kind_errors(resource, tree)
+    errors = [] if tree["kind"] == resource.kind else _kind_errors(resource, tree)
     if not strategy.validates_metadata:
         errors += metavalidation.validate_create(
             metadata,
@@ -244,8 +243,6 @@ def _kind_of(resource: Resource, tree: Object) -> GroupKind:
 
 def _kind_errors(resource: Resource, tree: Object) -> list[FieldError]:
     """A custom resource says its kind itself, and may say a wrong one."""
-    if tree["kind"] == resource.kind:
-        return []
     return [invalid("kind", tree["kind"], f"must be {resource.kind}")]
 
 
@@ -397,7 +394,8 @@ async def _changed(
         new = lens.put(new, operation.object) if lens else operation.object
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
     prepare_for_update(resource, new, old, subresource)
-    await _allocate(context, resource, new, old, options)
+    if resource.strategy.allocates:
+        await _allocate(context, resource, new, old, options)
     _check_changed(context, resource, name, new, old, subresource)
     operation.object = lens.show(new) if lens else new
     await services.admission.validate(context, operation)
@@ -441,7 +439,7 @@ def _restore(new: Object, old: Object, field: str) -> None:
 
 def _check_changed(context: Context, resource: Resource, name: str, new: Object, old: Object, subresource: str) -> None:
     strategy = resource.strategy
-    errors = _kind_errors(resource, new)
+    errors = [] if new["kind"] == resource.kind else _kind_errors(resource, new)
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"], builtin=not resource.is_custom)
     errors += strategy.validate_update(new, old, subresource)

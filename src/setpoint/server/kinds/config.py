@@ -60,7 +60,7 @@ class ConfigMapStrategy(Strategy):
                 found += wrong(key("data", name), name, messages)
             if name in binary:
                 found.append(invalid(key("data", name), name, "duplicate of key present in binaryData"))
-            size += byte_length(value)
+            size += len(value) if value.isascii() else byte_length(value)
         for name, value in binary.items():
             found += wrong(key("binaryData", name), name, config_key(name))
             size += _decoded_size(value)

@@ -34,8 +34,8 @@ def cost(event: Event) -> int:
 
 
 def item_of(entry: Entry) -> Item | None:
-    revision, key, value, _, created, *_ = entry
-    return None if value is None else _new(Item, (key, value, revision, created))
+    value = entry[2]
+    return None if value is None else _new(Item, (entry[1], value, entry[0], entry[4]))
 
 
 def _at(versions: list[Entry], revision: int) -> Item | None:

@@ -139,7 +139,8 @@ class MemoryStore:
             return old[0]
         time = self._clock.now().timestamp()
         revision = state.current + 1
-        state.append(revision, key, value, old, time, actor, cause, self._deadline(time, value, ttl))
+        deadline = None if ttl is None else self._deadline(time, value, ttl)
+        state.append(revision, key, value, old, time, actor, cause, deadline)
         self._committed(revision, (key,))
         return revision
 
