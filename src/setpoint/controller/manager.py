@@ -92,6 +92,7 @@ class Manager:
         self._failure: BaseException | None = None
         self._has_run = False
         self._ending, self._left = asyncio.Event(), asyncio.Event()
+        self._up = asyncio.Event()
         self._beside = asyncio.TaskGroup()
         self._elected = asyncio.Event()
         self._webhooks = webhooks
@@ -190,6 +191,7 @@ class Manager:
                 else:
                     self._warm_up()
                     electing = asyncio.ensure_future(self._elect(self.elector))
+                self._up.set()
                 await self._is_ended(stop)
         finally:
             self._ending.set()
@@ -199,9 +201,15 @@ class Manager:
             raise self._failure
 
     async def __aenter__(self) -> Self:
-        """Runs it beside what follows, which is cancelled where it fails."""
+        """Runs it beside what follows, which is cancelled where it fails. Pages and webhooks are served when this
+        returns."""
         await self._beside.__aenter__()
         self._beside.create_task(self.run(self._left))
+        try:
+            await self._up.wait()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     async def __aexit__(
