@@ -98,7 +98,11 @@ class PageServer:
 
         kept = self._certificate()
         self._listener = Listener(self._handle, self._clock, self._limits)
-        host, port = await self._listener.listen(*self._address, kept.context if kept else None)
+        try:
+            host, port = await self._listener.listen(*self._address, kept.context if kept else None)
+        except OSError as error:
+            where = f"{self._address.host}:{self._address.port}"
+            raise OSError(error.errno, f"{self.name} cannot be served at {where}: {error.strerror}") from error
         shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         self.url = f"{'https' if kept else 'http'}://{f'[{shown}]' if ':' in shown else shown}:{port}"
         if kept is not None:

@@ -1,0 +1,88 @@
+"""`ctx.own`: an object becomes a child of the one that is reconciled."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.api.core.v1 import ConfigMap
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request
+from setpoint.schema.types import ObjectMeta
+from tests.controller.core.worlds import Widget, World, config_map, in_world, until, widget, with_widgets
+
+
+async def reconciled(world: World, work: Any) -> None:
+    """Has `work` called in a reconcile of a widget, and waits for it."""
+    await with_widgets(world)
+    done = []
+
+    async def reconcile(ctx: Context, request: Request) -> None:
+        await work(ctx)
+        done.append(request)
+
+    await world.run(Controller("widget", reconcile, kind=Widget, owns=["v1/ConfigMap"]))
+    await world.client.create(widget("w"))
+    await until(lambda: bool(done))
+
+
+def test_a_typed_child_is_in_the_namespace_of_its_owner_and_controlled_by_it() -> None:
+    async def test(world: World) -> None:
+        async def work(ctx: Context) -> None:
+            child = ConfigMap(metadata=ObjectMeta(name="child"), data={"a": "b"})
+            await ctx.client.apply(ctx.own(child))
+            assert not child.metadata.owner_references
+
+        await reconciled(world, work)
+        found = await world.client.get(ConfigMap, "child", "default")
+        [owner] = found.metadata.owner_references
+        uid = (await world.client.get(Widget, "w", "default")).metadata.uid
+        assert (owner.kind, owner.name, owner.uid, owner.controller) == ("Widget", "w", uid, True)
+
+    in_world(test)
+
+
+def test_a_tree_is_copied_and_keeps_its_other_owners() -> None:
+    async def test(world: World) -> None:
+        async def work(ctx: Context) -> None:
+            other = {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": "u"}
+            child = config_map("child", ownerReferences=[other])
+            owned = ctx.own(child)
+            assert [owner["kind"] for owner in owned["metadata"]["ownerReferences"]] == ["Secret", "Widget"]
+            assert child["metadata"]["ownerReferences"] == [other]
+
+        await reconciled(world, work)
+
+    in_world(test)
+
+
+def test_what_another_controls_or_lives_elsewhere_is_no_child() -> None:
+    async def test(world: World) -> None:
+        async def work(ctx: Context) -> None:
+            other = {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": "u", "controller": True}
+            with pytest.raises(ValueError, match="already controlled by Secret s"):
+                ctx.own(config_map("child", ownerReferences=[other]))
+            with pytest.raises(ValueError, match="cross-namespace"):
+                ctx.own({**config_map("child"), "metadata": {"name": "child", "namespace": "other"}})
+
+        await reconciled(world, work)
+
+    in_world(test)
+
+
+def test_nothing_can_belong_to_what_is_gone() -> None:
+    async def test(world: World) -> None:
+        errors: list[str] = []
+
+        async def reconcile(ctx: Context, request: Request) -> None:
+            try:
+                ctx.own(config_map("child"))
+            except LookupError as error:
+                errors.append(str(error))
+
+        controller = await world.run(Controller("widget", reconcile, kind="v1/Secret"))
+        controller.enqueue(Request("gone", "default"))
+        await until(lambda: bool(errors))
+        assert errors == ["default/gone is gone: nothing can belong to it"]
+
+    in_world(test)
