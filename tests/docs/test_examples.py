@@ -12,12 +12,12 @@ import pytest
 from examples.bucket_operator import FINALIZER, Bucket, Buckets, BucketSpec, Storage
 from examples.guarded_kind import Ticket, TicketSpec, check, fill_in, ticket
 from examples.website_operator import Website, WebsiteSpec, replicas_are_up, website
+from tests.clients.serving import Serving, serving
 
 import setpoint as sp
 from setpoint.api.apps.v1 import Deployment
 from setpoint.api.core.v1 import Service
 from setpoint.objects.errors import APIError
-from tests.clients.serving import Serving, serving
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
+from tests.controller.core.worlds import Widget, World, config_map, in_world, until, widget, with_widgets
 
 from setpoint.api.core.v1 import ConfigMap
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
 from setpoint.schema.types import ObjectMeta
-from tests.controller.core.worlds import Widget, World, config_map, in_world, until, widget, with_widgets
 
 
 async def reconciled(world: World, work: Any) -> None:

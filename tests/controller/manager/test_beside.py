@@ -60,7 +60,7 @@ def test_an_address_that_is_taken_is_told_at_once() -> None:
     async def main() -> None:
         async with sp.ControlPlane() as plane, plane.client() as client:
             url = await plane.listen(tls=False)
-            with pytest.raises(OSError, match="health cannot be served at 127.0.0.1:"):
+            with pytest.raises(OSError, match=r"health cannot be served at 127\.0\.0\.1:"):
                 async with sp.Manager(client, health=url.removeprefix("http://")):
                     pytest.fail("it began all the same")
 
