@@ -14,7 +14,14 @@ Wrong = tuple[Path, str]
 
 def check(config: Config) -> list[Wrong]:
     """What is wrong, each with the path of its field."""
-    return [*_edge(config), *_keys(config), *_admission(config), *_controllers(config), *_webhooks(config), *_history(config)]
+    return [
+        *_edge(config),
+        *_keys(config),
+        *_admission(config),
+        *_controllers(config),
+        *_webhooks(config),
+        *_history(config),
+    ]
 
 
 def address(listen: str) -> tuple[str, int] | None:
