@@ -114,6 +114,21 @@ def fields_of(tree: Object, manager: str) -> fieldset.FieldSet:
 
 
 @laws
+@given(specs, st.dictionaries(texts, texts, max_size=2), st.booleans())
+def test_who_creates_an_object_owns_all_it_sets_as_does_who_asks_to_forget_all_owners_before_that(
+    spec: Object, labels: Object, system: bool
+) -> None:
+    metadata = {"name": "t", "uid": "u", "generation": 1} if system else {"name": "t"}
+    metadata |= {"labels": labels} if labels else {}
+    tree = {**thing(spec), "metadata": metadata}
+    plain = FIELDS.update(None, tree, "me")
+    assert plain == FIELDS.update(None, {**tree, "metadata": {**metadata, "managedFields": []}}, "me")
+    there = fieldset.difference(compare(TYPE, {"metadata": {}}, tree).added, fields_of(plain, "me"))
+    unowned = {"apiVersion", "kind", "metadata", "name", "uid", "generation"}
+    assert all(element[2:] in unowned for path in fieldset.paths(there) for element in path)
+
+
+@laws
 @given(specs, specs)
 def test_applying_twice_is_applying_once(before: Object, spec: Object) -> None:
     live = FIELDS.apply(None, thing({**before, "text": "tracked"}), "other")

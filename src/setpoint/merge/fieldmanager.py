@@ -30,24 +30,14 @@ ANCIENT_CHANGES = "ancient-changes"
 BEFORE_FIRST_APPLY = "before-first-apply"
 
 # Nobody owns what names an object or what the server itself writes.
+_UNOWNED = frozenset(
+    (
+        *("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields"),
+        "resourceVersion",
+    )
+)
 _STRIPPED = fieldset.from_paths(
-    ("f:apiVersion",),
-    ("f:kind",),
-    ("f:metadata",),
-    *(
-        ("f:metadata", f"f:{name}")
-        for name in (
-            "name",
-            "namespace",
-            "creationTimestamp",
-            "selfLink",
-            "uid",
-            "clusterName",
-            "generation",
-            "managedFields",
-            "resourceVersion",
-        )
-    ),
+    ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _UNOWNED)
 )
 
 
@@ -86,7 +76,7 @@ class FieldManager:
         stay as they are.
         """
         sent = _entries(new)
-        if live is None and sent is None:
+        if live is None and sent is None and type(new.get("metadata")) is dict:
             return self._created(new, manager)
         before = _without_entries(live) if live is not None else self._nothing
         after = _without_entries(new)
@@ -102,12 +92,14 @@ class FieldManager:
 
     def _created(self, new: Object, manager: str) -> Object:
         """The same for a new object, as most are: nobody has owned anything of it, and its writer owns what it sets."""
+        nothing = self._nothing
+        metadata = {name: value for name, value in new["metadata"].items() if name not in _UNOWNED}
+        ownable = {**new, "apiVersion": self._version, "kind": nothing["kind"], "metadata": metadata}
         try:
-            _, modified, added = compare(self._type, self._nothing, new)
+            _, modified, added = compare(self._type, nothing, ownable)
         except Mismatch:
             return new
         fields = self._updater.without_reset(fieldset.union(modified, added), self._version)
-        fields = fieldset.difference(fields, _STRIPPED)
         if not fields:
             return new
         managed = Managed(fields, self._version, applied=False, time=self._now())
@@ -195,7 +187,7 @@ class FieldManager:
         zero = self._empty
         if zero is None:
             zero = self._type.zero if isinstance(self._type, MapType) else {}
-        return {**zero, "apiVersion": self._version, "kind": self._gvk.kind}
+        return {"metadata": {}, **zero, "apiVersion": self._version, "kind": self._gvk.kind}
 
     def _now(self) -> str:
         return format_time(self._clock.now())

@@ -40,9 +40,9 @@ class WriteOptions(NamedTuple):
 
 def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteOptions:
     """Reads the options of a write; `kind` is what errors call them. Raises Invalid."""
-    query = context.query
-    if not query and not apply:
+    if not context.request.query and not apply:
         return WriteOptions(manager_of(context))
+    query = context.query
     manager, validation = context.parameter("fieldManager"), context.parameter("fieldValidation")
     dry_run, force = query.get("dryRun", ()), "force" in query
     errors: list[FieldError] = []
