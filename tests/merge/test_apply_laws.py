@@ -118,7 +118,7 @@ def fields_of(tree: Object, manager: str) -> fieldset.FieldSet:
 def test_who_creates_an_object_owns_all_it_sets_as_does_who_asks_to_forget_all_owners_before_that(
     spec: Object, labels: Object, system: bool
 ) -> None:
-    metadata = {"name": "t", "uid": "u", "generation": 1} if system else {"name": "t"}
+    metadata: Object = {"name": "t", "uid": "u", "generation": 1} if system else {"name": "t"}
     metadata |= {"labels": labels} if labels else {}
     tree = {**thing(spec), "metadata": metadata}
     plain = FIELDS.update(None, tree, "me")
