@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.server.http.edge import Answer, Client, edge, run
 
 from setpoint.server.exchange import Request, Response
-from setpoint.server.http.head import Head
+from setpoint.server.http.head import Envelope, Head
 from setpoint.server.http.limits import Limits
 
 HEADERS = b"Host: x\r\nAuthorization: Bearer t\r\n\r\n"
@@ -67,6 +67,44 @@ def test_nothing_is_repeated_before_something_was_learned() -> None:
     assert Head().repeated(b"") is None
 
 
+BEFORE, AFTER = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: ", b"\r\nAuthorization: Bearer t\r\n\r\n"
+
+
+def enveloped() -> Envelope:
+    envelope = Envelope()
+    envelope.learn(BEFORE + b"4" + AFTER + b"four", {"host": "x", "content-length": "4"})
+    return envelope
+
+
+@pytest.mark.parametrize("body", [b"", b"five!", b"{}" * 100, AFTER, BEFORE + b"4" + AFTER + b"four"])
+def test_a_body_of_another_length_passes_by_the_parser(body: bytes) -> None:
+    sent = enveloped().repeated(BEFORE + b"%d" % len(body) + AFTER + body)
+    assert sent == ("POST", "/a", {"host": "x", "content-length": str(len(body))}, body)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        BEFORE + b"4" + AFTER + b"fou",
+        BEFORE + b"4" + AFTER + b"four!",
+        BEFORE + b"04" + AFTER + b"four",
+        BEFORE + b"+4" + AFTER + b"four",
+        BEFORE + b"4, 4" + AFTER + b"four",
+        BEFORE + b"" + AFTER,
+        BEFORE + b"4\r\nContent-Length: 4" + AFTER + b"four",
+        BEFORE + b"4\r\nTransfer-Encoding: chunked" + AFTER + b"four",
+        BEFORE + b"4" + AFTER.replace(b"Bearer t", b"Bearer u") + b"four",
+        BEFORE.replace(b"HTTP/1.1", b"HTTP/1.0") + b"4" + AFTER + b"four",
+        BEFORE.replace(b"/a", b"http://x/a") + b"4" + AFTER + b"four",
+        b"POST /a HTTP/1.1",
+        b"",
+    ],
+)
+def test_whatever_else_differs_in_a_request_with_a_body_is_for_the_parser(data: bytes) -> None:
+    assert enveloped().repeated(data) is None
+    assert Envelope().repeated(data) is None
+
+
 TARGETS = st.sampled_from(["/", "/api/v1/pods?watch=0", "/b%20c", "http://x/abs", "*"])
 HEAD_LINES = st.lists(
     st.sampled_from(["Host: x", "Host: x", "host: y", "Accept: a", "Accept: b", "Expect: 100-continue", "X: "]),
@@ -76,18 +114,20 @@ MESSAGES = st.tuples(
     st.sampled_from(["GET", "HEAD", "DELETE", "POST", "BREW"]),
     TARGETS,
     HEAD_LINES,
-    st.sampled_from(["", "", "", "body", "chunks"]),
+    st.sampled_from(["", "", "", "four", "four", "longer than ten", "\r\n\r\n", "none", "zeros", "chunks"]),
     st.sampled_from(["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0"]),
 )
 
 
 def message(method: str, target: str, lines: list[str], body: str, version: str) -> bytes:
     text = f"{method} {target} {version}\r\n" + "".join(f"{line}\r\n" for line in lines)
-    if body == "body":
-        return f"{text}Content-Length: 4\r\n\r\nfour".encode()
     if body == "chunks":
         return f"{text}Transfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n".encode()
-    return f"{text}\r\n".encode()
+    if body == "none":
+        return f"{text}Content-Length: 0\r\n\r\n".encode()
+    if body == "zeros":
+        return f"{text}Content-Length: 004\r\n\r\nfour".encode()
+    return f"{text}Content-Length: {len(body)}\r\n\r\n{body}".encode() if body else f"{text}\r\n".encode()
 
 
 async def tell(request: Request) -> Response:

@@ -16,7 +16,7 @@ import httptools
 from setpoint.objects.errors import APIError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
 from setpoint.server.exchange import LISTED, Frame, Peer, Request, Response, Stream
 from setpoint.server.http import websocket
-from setpoint.server.http.head import METHODS, NAMES, Head, Read, may_repeat
+from setpoint.server.http.head import METHODS, NAMES, Envelope, Head, Read, may_repeat
 from setpoint.server.http.message import (
     CHUNKED,
     CLOSE,
@@ -60,6 +60,7 @@ class Connection(asyncio.Protocol):
         "_deaf",
         "_ear",
         "_ending",
+        "_envelope",
         "_expecting",
         "_gone",
         "_head",
@@ -106,8 +107,10 @@ class Connection(asyncio.Protocol):
         self._body: bytes | bytearray = b""
         self._expecting = False
         self._untold = 0
-        # The head of the last request that may come again, and how many requests the parser found in what it was fed.
+        # The heads of the last requests without and with a body that may come again, and how many requests the parser
+        # found in what it was fed.
         self._head = Head()
+        self._envelope = Envelope()
         self._completed = 0
         self._repeatable = False
         # What is still to be answered: a request, or the fault of one that could not be read; and whether the client
@@ -163,6 +166,9 @@ class Connection(asyncio.Protocol):
             if not (head.reads and self._answer_read(*found)):
                 self._take_request(*found, head.headers, b"", True, True)
             return
+        if first and (sent := self._envelope.repeated(data)) is not None and len(sent.body) <= self._limits.body_bytes:
+            self._take_request(*sent, True, True)
+            return
         self._untold += len(data)
         self._completed = 0
         try:
@@ -183,7 +189,7 @@ class Connection(asyncio.Protocol):
                 limit = self._limits.head_bytes
                 self._refuse(BadRequest(f"the request line and headers are larger than {limit} bytes"))
             elif first and self._completed == 1 and not self._reading and self._repeatable:
-                head.learn(data, self._headers)
+                (self._envelope if "content-length" in self._headers else head).learn(data, self._headers)
 
     def eof_received(self) -> bool:
         """The client sends no more. What it has asked for is still answered, but for a stream: nobody watches with half

@@ -1,8 +1,8 @@
 """The heads of requests, and what is known of them beforehand.
 
 A client says the same about itself in all its requests: on one connection the headers of those without a body are
-mostly the same to the byte. What the parser made of them once it need not make again, which saves half of what the
-edge does for a read.
+mostly the same to the byte, and those of the others but for the length of the body. What the parser made of them once
+it need not make again, which saves half of what the edge does for a read.
 """
 
 from typing import NamedTuple
@@ -13,8 +13,10 @@ _CRLF = b"\r\n"
 _VERSION = b"HTTP/1.1"
 # What may be in the target of a request: ASCII that can be seen.
 _VISIBLE = bytes(range(0x21, 0x7F))
-# Headers whose request is more than its head, or is not like the next one.
-_SINGULAR = frozenset(("content-length", "transfer-encoding", "expect", "upgrade"))
+_END = b"\r\n\r\n"
+_LENGTH = b"\r\nContent-Length: "
+# Headers whose request is not over with its head and a body of a known length, or is not like the next one.
+_SINGULAR = frozenset(("transfer-encoding", "expect", "upgrade"))
 
 METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 # The names that come with most requests, as clients write them: to find one here is quicker than to make it.
@@ -35,8 +37,49 @@ class Read(NamedTuple):
     start: str
 
 
+class Sent(NamedTuple):
+    """A whole request with a body."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Envelope:
+    """The headers that last came with a body on a connection, as the bytes around its length, and as what they mean."""
+
+    __slots__ = ("_after", "_before", "_headers")
+
+    def __init__(self) -> None:
+        self._before: bytes | None = None
+        self._after = b""
+        self._headers: dict[str, str] = {}
+
+    def learn(self, data: bytes, headers: dict[str, str]) -> None:
+        """Remembers a whole request, and the headers that the parser found in it."""
+        top, _, body = data.partition(_END)
+        line, _, _ = top.partition(_CRLF)
+        before, _, rest = top[len(line) :].partition(_LENGTH)
+        number, separator, after = rest.partition(_CRLF)
+        if number == b"%d" % len(body) and headers["content-length"] == str(len(body)):
+            self._before, self._after, self._headers = before + _LENGTH, separator + after, headers
+
+    def repeated(self, data: bytes) -> Sent | None:
+        """A whole request whose headers are the same but for the length of its body; None for all else."""
+        if self._before is None:
+            return None
+        top, _, body = data.partition(_END)
+        start = top.find(_CRLF)
+        size = b"%d" % len(body)
+        if start < 0 or top[start:] != self._before + size + self._after:
+            return None
+        found = _request_line(top[:start])
+        return None if found is None else Sent(*found, {**self._headers, "content-length": size.decode()}, body)
+
+
 class Head:
-    """The headers that came last on a connection, as bytes and as what they mean."""
+    """The headers that came last on a connection without a body, as bytes and as what they mean."""
 
     __slots__ = ("_block", "headers", "reads")
 
@@ -59,7 +102,7 @@ class Head:
 
 
 def may_repeat(headers: dict[str, str]) -> bool:
-    """Whether a request with these headers is over with its head."""
+    """Whether a request with these headers is over with its head, or with a body of the length that it says."""
     return _SINGULAR.isdisjoint(headers)
 
 
