@@ -3,7 +3,6 @@
 import ast
 import asyncio
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")) if path.is_file()
 )
+PATIENCE = 30.0
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|#)([^)#\s]+)")
 
@@ -24,25 +24,21 @@ def blocks(page: str) -> list[str]:
     return _BLOCK.findall((ROOT / page).read_text())
 
 
-def all_blocks() -> Iterator[tuple[str, int]]:
-    for page in PAGES:
-        for number in range(len(blocks(page))):
-            yield page, number
-
-
-def run(source: str) -> dict[str, Any]:
-    """Runs a block, which may await at its top level, and returns its names."""
+def run(*sources: str) -> dict[str, Any]:
+    """Runs blocks one after the other, as one who reads the page would; each may await at its top level. Returns
+    their names."""
     names: dict[str, Any] = {"__name__": "page"}
-    code = compile(source, "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    found = eval(code, names)
-    if found is not None:
-        asyncio.run(found)
+    for number, source in enumerate(sources, 1):
+        code = compile(source, f"block {number}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        found = eval(code, names)
+        if found is not None:
+            asyncio.run(asyncio.wait_for(found, PATIENCE))
     return names
 
 
-@pytest.mark.parametrize(("page", "number"), list(all_blocks()))
-def test_the_python_of_every_page_runs(page: str, number: int) -> None:
-    run(blocks(page)[number])
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+def test_the_python_of_every_page_runs(page: str) -> None:
+    run(*blocks(page))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -12,6 +12,7 @@ from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef, kind_of
 from setpoint.client.mapper import NoMatch
 from setpoint.controller.controller import Controller
+from setpoint.controller.declare import controller_of
 from setpoint.controller.watch import Owned, Watch
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
@@ -25,14 +26,15 @@ _VERBS = {"apply": ("patch", "create")}
 Rights = dict[tuple[str, str], set[str]]
 
 
-async def rules(controllers: Iterable[Controller], client: Client, *, recorded: bool = False) -> list[Object]:
-    """The rules that controllers need: by what they declare, or, `recorded`, by what they were seen to do.
+async def rules(controllers: Iterable[object], client: Client, *, recorded: bool = False) -> list[Object]:
+    """The rules that controllers, or what is declared as one, need: by what they declare, or, `recorded`, by what they
+    were seen to do.
 
     The server says what the resources of the kinds are called. Raises NoMatch for a kind that it does not have.
     """
     found: Rights = {}
     extra: list[Object] = []
-    for controller in controllers:
+    for controller in map(controller_of, controllers):
         for source in controller.sources:
             if isinstance(source, Watch) and not source.cluster:
                 await _declared(source, controller, client, found, recorded)
