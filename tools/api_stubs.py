@@ -201,8 +201,8 @@ def main() -> None:
         target.parent.mkdir(exist_ok=True)
         target.write_text(text, encoding="utf-8")
         written += len(text)
-    subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", TARGET], check=True)
     subprocess.run([sys.executable, "-m", "ruff", "check", "--quiet", "--fix", TARGET], check=True)
+    subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", TARGET], check=True)
     print(f"{TARGET.name}: {len(modules())} modules, {written:,} bytes")
 
 

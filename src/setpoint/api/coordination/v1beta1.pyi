@@ -1,6 +1,5 @@
 """The types of `coordination/v1beta1`. Made by `tools/api_stubs.py`: change that, not this."""
 
-
 from setpoint.api.meta import v1 as _meta_v1
 from setpoint.schema.types import MicroTime, Model, Resource
 

@@ -1,6 +1,5 @@
 """The types of `node/v1`. Made by `tools/api_stubs.py`: change that, not this."""
 
-
 from setpoint.api.core import v1 as _core_v1
 from setpoint.api.meta import v1 as _meta_v1
 from setpoint.schema.types import Model, Quantity, Resource
