@@ -6,7 +6,7 @@ that kept changing is named, and the request has to wait before each further rec
 been quiet for a while.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, field
 
 from setpoint.controller.request import Request, Trigger
@@ -40,8 +40,9 @@ class _Recent:
     started: float = 0.0
     not_before: float = 0.0
     generation: int = 0
-    # When reconciles that wrote began, and why. Of the first nothing is kept: most stay alone.
-    writing: deque[tuple[float, tuple[Trigger, ...]]] = field(default_factory=lambda: deque(maxlen=HOT_RUNS))
+    # When the last reconciles that wrote began, and why. Of the first nothing is kept: most stay alone. There is one of
+    # these for every object, and a deque would take ten times the room of a short list.
+    writing: list[tuple[float, tuple[Trigger, ...]]] = field(default_factory=list)
     hot: HotLoop | None = None
 
 
@@ -77,6 +78,7 @@ class Pace:
         if writing and run.started - writing[-1][0] > HOT_SECONDS:
             writing.clear()
         writing.append((run.started, run.why if writing else ()))
+        del writing[:-HOT_RUNS]
         return self._look(run, recent)
 
     def hot_loops(self) -> list[HotLoop]:

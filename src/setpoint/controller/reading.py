@@ -276,7 +276,7 @@ class ReconcileClient(NotingClient):
             return cast(Obj, ref.read(thaw(tree_of(held.object))))
         found = await super().apply(obj, force=force, subresource=subresource, **how)
         if not how.get("dry_run", self.options.dry_run):
-            self._applied.learn(applied, body, placed(tree_of(found)).resource_version)
+            self._applied.learn(applied, body, placed(found).resource_version)
         return found
 
     async def _known(self, ref: KindRef, place: Placed) -> Held[Any] | None:

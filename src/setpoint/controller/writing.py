@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 
 from setpoint.client.client import Client
-from setpoint.client.kinds import KindRef
+from setpoint.client.kinds import AnyObject, KindRef
 from setpoint.client.options import Options
 from setpoint.client.patches import APPLY
 from setpoint.client.requests import JSON, Query
@@ -15,7 +15,7 @@ from setpoint.controller.request import Request
 from setpoint.controller.run import Access, Write
 from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupVersionKind
-from setpoint.objects.tree import Object
+from setpoint.schema.types.resource import Resource
 
 
 class Placed(msgspec.Struct, rename="camel"):
@@ -38,9 +38,12 @@ class _Head(msgspec.Struct):
 _read_head = msgspec.json.Decoder(_Head).decode
 
 
-def placed(tree: Object) -> Placed:
+def placed(obj: AnyObject) -> Placed:
     """Where an object says that it is."""
-    return msgspec.convert(tree.get("metadata") or {}, Placed)
+    if isinstance(obj, Resource):
+        meta = obj.metadata
+        return Placed(meta.name, meta.namespace, meta.uid, meta.resource_version)
+    return msgspec.convert(obj.get("metadata") or {}, Placed)
 
 
 class Noting(Protocol):
