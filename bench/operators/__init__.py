@@ -4,7 +4,8 @@ One server for all, a new one for each; the same objects, created by one program
 status and looks whether every child is as it should be. Counted are the seconds from the first creation to that, the
 CPU time of the operator's process and what it grew by. Ours runs also in the process of the server, where creating
 and serving count, too. Ours and the program in Go have as many workers; kopf's handlers run in as many threads as it
-chooses. Where there is no Go, or no kopf, it is left out with a word.
+chooses; it is there as it comes, and without the events that the others do not post. Where there is no Go, or no
+kopf, it is left out with a word.
 """
 
 import asyncio
@@ -40,7 +41,9 @@ def figures() -> Iterator[Figure]:
     programs = {"ours": [sys.executable, "-m", "bench.operators.ours", str(WORKERS)]}
     if importlib.util.find_spec("kopf") and importlib.util.find_spec("kubernetes"):
         path = str(ROOT / "bench/operators/by_kopf.py")
-        programs["kopf"] = [sys.executable, "-m", "kopf", "run", "--standalone", "--quiet", "--namespace=default", path]
+        kopf = [sys.executable, "-m", "kopf", "run", "--standalone", "--quiet", "--namespace=default", path]
+        programs["kopf"] = kopf
+        programs["kopf without events"] = ["env", "WITHOUT_EVENTS=1", *kopf]
     else:
         print("operators: kopf is left out, it is not installed")
     if go := _built():
@@ -59,20 +62,24 @@ def _beside(programs: dict[str, list[str]], how: str, tls: bool) -> Iterator[Fig
             within.append(_in_process())
     jobs = {name: _middle(rounds) for name, rounds in found.items()}
     ours, what = jobs["ours"], f"operator: {OBJECTS:,} objects over {how}"
-    yield Figure(f"{what}, settled", OBJECTS / ours.seconds, "objects/s")
-    for name, aim, share in (("kopf", "10x", 10.0), ("Go", "0.5x", 0.5)):
-        if (other := jobs.get(name)) is None:
+    for name, other in jobs.items():
+        if name == "ours":
             continue
+        share = 0.5 if name == "Go" else 10.0
         rate, theirs = OBJECTS / ours.seconds, OBJECTS / other.seconds
-        yield Figure(f"{what}, settled", rate, "objects/s", name, theirs, aim, rate / theirs >= share)
+        yield Figure(f"{what}, settled", rate, "objects/s", name, theirs, f"{share:g}x", rate / theirs >= share)
         yield Figure(f"{what}, CPU", ours.cpu / OBJECTS * 1e6, "µs/object", name, other.cpu / OBJECTS * 1e6)
-        least = "0.1x" if name == "kopf" else ""
+        yield Figure(
+            f"{what}, CPU of the server", ours.server / OBJECTS * 1e6, "µs/object", name, other.server / OBJECTS * 1e6
+        )
+        least = "" if name == "Go" else "0.1x"
         light = ours.memory <= other.memory / 10 if least else None
         yield Figure(f"{what}, memory", ours.memory, "KB/object", name, other.memory, least, light)
     if within:
         job = _middle(within)
         what = f"operator: {OBJECTS:,} objects in one process with the server"
-        yield Figure(f"{what}, settled", OBJECTS / job.seconds, "objects/s", "kopf", OBJECTS / jobs["kopf"].seconds)
+        for name, other in jobs.items():
+            yield Figure(f"{what}, settled", OBJECTS / job.seconds, "objects/s", name, OBJECTS / other.seconds)
         yield Figure(f"{what}, CPU", job.cpu / OBJECTS * 1e6, "µs/object")
 
 
@@ -83,7 +90,7 @@ def _middle(rounds: list[Job]) -> Job:
 
 def _measured(program: list[str], tls: bool) -> Job:
     """One round of an operator, with a server of its own."""
-    with serving("setpoint", *serve_options(tls=tls)):
+    with serving("setpoint", *serve_options(tls=tls)) as server:
 
         async def main() -> Job:
             async with Client.from_kubeconfig(kubeconfig_path()) as client:
@@ -91,9 +98,10 @@ def _measured(program: list[str], tls: bool) -> Job:
                 with _operating(program) as operator:
                     async with asyncio.timeout(PATIENCE):
                         await do(client, WARM, "warm")
-                        memory, cpu = operator.memory(), operator.cpu()
+                        memory, cpu, served = operator.memory(), operator.cpu(), server.cpu()
                         seconds = await do(client, OBJECTS)
-                    return Job(seconds, operator.cpu() - cpu, (operator.memory() - memory) * 1024 / OBJECTS)
+                    grown = (operator.memory() - memory) * 1024 / OBJECTS
+                    return Job(seconds, operator.cpu() - cpu, grown, server.cpu() - served)
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(main())

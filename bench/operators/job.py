@@ -22,6 +22,8 @@ class Job(NamedTuple):
     cpu: float
     # What it grew by for each object, in kilobytes.
     memory: float
+    # Seconds of CPU of the server, where that is another process.
+    server: float = 0.0
 
 
 async def do(client: Client, objects: int, prefix: str = "tank") -> float:
