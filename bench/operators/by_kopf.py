@@ -1,20 +1,11 @@
-"""The operator of the comparison as kopf's users write it, with the official client as in kopf's own tutorial.
+"""The operator of the comparison as kopf's users write it, with the official client as in kopf's own tutorial."""
 
-As it comes, kopf posts an event for each handler that succeeded; with WITHOUT_EVENTS it does no more than the others.
-"""
-
-import os
 from typing import Any
 
 import kopf
 import kubernetes
 
 api = kubernetes.client.CoreV1Api(kubernetes.config.new_client_from_config())
-
-
-@kopf.on.startup()
-def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    settings.posting.enabled = "WITHOUT_EVENTS" not in os.environ
 
 
 @kopf.on.resume("operator.setpoint.example", "v1", "tanks")

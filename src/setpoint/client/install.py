@@ -41,8 +41,12 @@ class Installing(Editing):
         wanted = _definitions(kinds)
         if timeout is None:
             return await self._install(wanted, wait)
-        async with within(self.clock, timeout):
-            return await self._install(wanted, wait)
+        try:
+            async with within(self.clock, timeout):
+                return await self._install(wanted, wait)
+        except TimeoutError:
+            names = ", ".join(definition["metadata"]["name"] for definition in wanted)
+            raise TimeoutError(f"the server does not serve {names} after {timeout:g} s") from None
 
     async def _install(self, wanted: list[Object], wait: bool) -> list[Object]:
         found = [await self._put(definition) for definition in wanted]
