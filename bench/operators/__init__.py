@@ -109,7 +109,7 @@ def _measured(program: list[str], tls: bool) -> Job:
 
 @contextmanager
 def _operating(program: list[str]) -> Iterator[Served]:
-    environment = {**os.environ, "KUBECONFIG": str(kubeconfig_path()), "PYTHONPATH": str(ROOT), "TOKEN": TOKEN}
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig_path()), "TOKEN": TOKEN}
     process = subprocess.Popen(
         program, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
     )
