@@ -18,6 +18,7 @@ from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.service_resolver import ServiceError, ServiceResolver
+from setpoint.server.advertised import address_of, advertise, withdraw
 from setpoint.server.authentication.assembly import assemble
 from setpoint.server.authentication.settings import AuthenticationSettings
 from setpoint.server.authentication.users import ADMIN
@@ -30,7 +31,7 @@ from setpoint.server.kubeconfig import KEPT, is_ours, kubeconfig
 from setpoint.server.pipeline import Server
 from setpoint.server.plain.metrics import Metrics
 from setpoint.server.plain.standard import standard
-from setpoint.store.contract import Retention, Store
+from setpoint.store.contract import Retention, Store, StoreError
 from setpoint.system.names import chosen
 
 if TYPE_CHECKING:
@@ -294,12 +295,24 @@ class ControlPlane:
         """
         context = self._tls(host, names, tls) if tls else None
         host, port = await self._edge().listen(host, port, context)
+        await self._advertise(host, port)
         reachable = _ANY_ADDRESS.get(host, host)
         shown = f"[{reachable}]" if ":" in reachable else reachable
         self._url = f"{'https' if tls else 'http'}://{shown}:{port}"
         if self._system is not None and self._identity is not None:
             await self._system.publish(self._identity.authority.pair.certificate.decode())
         return self._url
+
+    async def _advertise(self, host: str, port: int) -> None:
+        """Has the cluster tell where it is, until it ends."""
+        services, address = self._started.services, address_of(host)
+        await advertise(services, address, port)
+
+        async def end() -> None:
+            with suppress(StoreError):  # who cannot be told is gone as well
+                await withdraw(services, address, port)
+
+        self._stack.push_async_callback(end)
 
     async def listen_unix(self, path: Path | str) -> None:
         """Serves at a unix socket that only our own user may open; clients authenticate as elsewhere."""
@@ -351,7 +364,7 @@ class ControlPlane:
     def _own(self, host: str, names: Sequence[str]) -> "Identity":
         from setpoint.server.http.identity import Identity
 
-        called = [host, *names] if host and host not in _ANY_ADDRESS else names
+        called = [address_of(host), *names] if host else names
         # Other machines judge certificates, and their clocks are real even where ours is not.
         self._identity = Identity(called, SystemClock(), self._data)
         return self._identity

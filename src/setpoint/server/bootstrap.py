@@ -7,6 +7,7 @@ from setpoint.objects import meta
 from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
 from setpoint.server.context import Services
+from setpoint.server.resource import Resource
 from setpoint.store.contract import ABSENT, ExpectationFailed
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -43,16 +44,22 @@ async def make(services: Services, plural: str, tree: Object) -> None:
     key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
     if await services.store.get(key) is not None:
         return
+    complete(services, resource, tree)
+    try:
+        await services.commit(key, resource.encode(tree), ABSENT, APISERVER)
+    except ExpectationFailed:
+        return  # another server over the same store was faster
+
+
+def complete(services: Services, resource: Resource, tree: Object) -> None:
+    """Gives a new object of the server's own all that it has beside what it says."""
+    metadata = tree["metadata"]
     resource.shape.admit(tree)
     resource.strategy.default(tree)
     meta.fill_system_fields(metadata, services.clock, services.ids)
     if resource.strategy.keeps_generation:
         metadata["generation"] = 1
     resource.strategy.prepare_for_create(tree)
-    try:
-        await services.commit(key, resource.encode(tree), ABSENT, APISERVER)
-    except ExpectationFailed:
-        return  # another server over the same store was faster
 
 
 def _own_service(cidr: str) -> Object:
