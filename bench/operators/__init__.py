@@ -4,8 +4,7 @@ One server for all, a new one for each; the same objects, created by one program
 status and looks whether every child is as it should be. Counted are the seconds from the first creation to that, the
 CPU time of the operator's process and what it grew by. Ours runs also in the process of the server, where creating
 and serving count, too. Ours and the program in Go have as many workers; kopf's handlers run in as many threads as it
-chooses; it is there as it comes, when it logs and posts an event of each handler that succeeded, and quiet, when it
-does neither. Where there is no Go, or no kopf, it is left out with a word.
+chooses, and it writes no log. Where there is no Go, or no kopf, it is left out with a word.
 """
 
 import asyncio
@@ -41,9 +40,7 @@ def figures() -> Iterator[Figure]:
     programs = {"ours": [sys.executable, "-m", "bench.operators.ours", str(WORKERS)]}
     if importlib.util.find_spec("kopf") and importlib.util.find_spec("kubernetes"):
         path = str(ROOT / "bench/operators/by_kopf.py")
-        kopf = [sys.executable, "-m", "kopf", "run", "--standalone", "--namespace=default", path]
-        programs["kopf"] = kopf
-        programs["kopf --quiet"] = [*kopf, "--quiet"]
+        programs["kopf"] = [sys.executable, "-m", "kopf", "run", "--standalone", "--quiet", "--namespace=default", path]
     else:
         print("operators: kopf is left out, it is not installed")
     if go := _built():
