@@ -1,0 +1,207 @@
+"""The graph of relations among objects: who owns, uses, selects and targets whom, and which of them are not there.
+
+    found = graph(objects)
+    print(found.render(ref_of(deployment)))
+
+It is a pure function of the objects and of the rules (`flow.relations.rules`). An owner is the object with the uid of
+the reference: another one of that name is not it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from setpoint.client.kinds import AnyObject
+from setpoint.flow.paths import path
+from setpoint.flow.relations.links import OWNED_BY, Link, Ref, links_of, ref_of
+from setpoint.flow.relations.rules import Rules, builtin
+from setpoint.flow.summary.rules import Rules as SummaryRules
+from setpoint.flow.summary.summary import Summary, summarize
+from setpoint.objects.tree import Object
+from setpoint.schema.types.resource import Resource
+
+OWNS = "owns"
+DEPTH = 5
+
+
+class Node(NamedTuple):
+    """An object of the graph."""
+
+    ref: Ref
+    # Neither is there for an object that others name, and that was not among those given.
+    object: Object | None = None
+    summary: Summary | None = None
+    # Whether it would have been among them, if there were one.
+    missing: bool = False
+
+
+class Edge(NamedTuple):
+    """One object stands in a relation to another. Ownership always goes from the owner to what it owns."""
+
+    source: Ref
+    verb: str
+    target: Ref
+    # Where it is said: by the source, or for ownership by the target.
+    at: str
+    controller: bool = False
+
+
+class Graph:
+    """Objects and their relations."""
+
+    def __init__(
+        self, nodes: Mapping[Ref, Node], edges: Iterable[Edge], rules: Rules, unread: Iterable[str] = ()
+    ) -> None:
+        self.nodes = nodes
+        self.edges = tuple(edges)
+        # Kinds that could not be read, with the reason: what is related through them is not shown.
+        self.unread = tuple(unread)
+        self._rules = rules
+        self._from: defaultdict[Ref, list[Edge]] = defaultdict(list)
+        self._to: defaultdict[Ref, list[Edge]] = defaultdict(list)
+        for edge in self.edges:
+            self._from[edge.source].append(edge)
+            self._to[edge.target].append(edge)
+
+    def outgoing(self, ref: Ref) -> list[Edge]:
+        """What an object owns, uses, selects…"""
+        return self._from.get(ref, [])
+
+    def incoming(self, ref: Ref) -> list[Edge]:
+        """Who owns, uses, selects… an object."""
+        return self._to.get(ref, [])
+
+    def owners(self, ref: Ref) -> list[Ref]:
+        return [edge.source for edge in self.incoming(ref) if edge.verb == OWNS]
+
+    def owned(self, ref: Ref) -> list[Ref]:
+        return [edge.target for edge in self.outgoing(ref) if edge.verb == OWNS]
+
+    def missing(self) -> list[Edge]:
+        """Relations to objects that are not there, of which an owner that is gone is one."""
+        return [edge for edge in self.edges if self.nodes[edge.target].missing or self.nodes[edge.source].missing]
+
+    def around(self, ref: Ref, depth: int = DEPTH) -> "Graph":
+        """What is within that many steps of an object, whichever way the relations go."""
+        found, rim = {ref}, [ref]
+        for _ in range(depth):
+            next_ = {edge.target for each in rim for edge in self.outgoing(each)}
+            next_ |= {edge.source for each in rim for edge in self.incoming(each)}
+            rim = sorted(next_ - found)
+            found.update(rim)
+        nodes = {each: self.nodes.get(each, Node(each)) for each in sorted(found)}
+        kept = (edge for edge in self.edges if edge.source in nodes and edge.target in nodes)
+        return Graph(nodes, kept, self._rules, self.unread)
+
+    def render(self, ref: Ref, depth: int = DEPTH) -> str:
+        """A tree of what an object is related to, as text. What was told already is not told again."""
+        lines = [self._label(ref)]
+        told = {ref}
+        lines += self._below(ref, depth, "", told, is_root=True)
+        lines += [f"not read: {reason}" for reason in self.unread]
+        return "\n".join(lines)
+
+    def _below(self, ref: Ref, depth: int, indent: str, told: set[Ref], *, is_root: bool) -> Iterator[str]:
+        if depth <= 0:
+            return
+        # Of those that come to the root only they themselves are shown, not everything they go to.
+        outgoing = sorted(self.outgoing(ref), key=lambda edge: edge.verb != OWNS)
+        near = {(edge.verb, edge.target): depth - 1 for edge in outgoing}
+        if is_root:
+            for edge in self.incoming(ref):
+                near.setdefault((self._rules.verbs.get(edge.verb, f"{edge.verb} of"), edge.source), 0)
+        for position, ((verb, other), reach) in enumerate(near.items()):
+            is_last = position == len(near) - 1
+            yield f"{indent}{'└─' if is_last else '├─'} {verb} {self._label(other, ref.namespace)}"
+            if other not in told:
+                told.add(other)
+                yield from self._below(other, reach, f"{indent}{'   ' if is_last else '│  '}", told, is_root=False)
+
+    def _label(self, ref: Ref, namespace: str = "") -> str:
+        node = self.nodes.get(ref, Node(ref))
+        shown = str(ref._replace(namespace="") if namespace and ref.namespace == namespace else ref)
+        if node.missing:
+            return f"{shown} (not found)"
+        return f"{shown}: {node.summary}" if node.summary else shown
+
+
+def graph(
+    objects: Iterable[AnyObject],
+    *,
+    rules: Rules | None = None,
+    summary_rules: SummaryRules | None = None,
+    now: datetime | None = None,
+    expected: Callable[[Ref], bool] = lambda _ref: True,
+    unread: Iterable[str] = (),
+) -> Graph:
+    """The relations among objects. `expected` says of an object that is named, and not among them, whether it would be
+    if there were one: else it is simply not known. Never raises, whatever the objects."""
+    rules = rules or builtin()
+    world = _World()
+    for obj in objects:
+        tree = obj.to_json() if isinstance(obj, Resource) else obj
+        world.add(tree, Node(ref_of(tree), tree, summarize(tree, rules=summary_rules, now=now)))
+    edges = [edge for ref in list(world.nodes) for edge in world.edges(ref, rules, expected)]
+    return Graph(world.nodes, dict.fromkeys(edges), rules, unread)
+
+
+class _World:
+    """The objects by all that others name them by."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[Ref, Node] = {}
+        self._by_uid: dict[str, Ref] = {}
+        self._by_kind: defaultdict[tuple[str, str, str], list[Ref]] = defaultdict(list)
+
+    def add(self, tree: Object, node: Node) -> None:
+        if node.ref in self.nodes:
+            return
+        self.nodes[node.ref] = node
+        self._by_kind[node.ref[:3]].append(node.ref)
+        if uid := _uid(tree):
+            self._by_uid[uid] = node.ref
+
+    def edges(self, ref: Ref, rules: Rules, expected: Callable[[Ref], bool]) -> Iterator[Edge]:
+        for link in links_of(self.nodes[ref].object, rules):
+            if link.selector is not None:
+                for target in self._selected(link):
+                    yield Edge(ref, link.verb, target, link.at)
+                continue
+            other = self._named(link, expected)
+            if link.verb == OWNED_BY:
+                yield Edge(other, OWNS, ref, link.at, link.controller)
+            else:
+                yield Edge(ref, link.verb, other, link.at)
+
+    def _selected(self, link: Link) -> Iterator[Ref]:
+        assert link.selector is not None
+        for ref in self._by_kind.get(link.target[:3], ()):
+            if link.selector.matches(_labels(self.nodes[ref].object)):
+                yield ref
+
+    def _named(self, link: Link, expected: Callable[[Ref], bool]) -> Ref:
+        """Which object a link means; one that is not there gets a place in the graph all the same."""
+        ref = link.target
+        if link.uid and link.uid in self._by_uid:
+            return self._by_uid[link.uid]
+        for candidate in (ref, ref._replace(namespace="")):
+            node = self.nodes.get(candidate)
+            if node is None or node.object is None:
+                continue
+            if not link.uid or not _uid(node.object):
+                return candidate
+            # The one that is meant is gone, and another has its name.
+            ref = candidate._replace(name=f"{ref.name}@{link.uid}")
+            break
+        self.nodes.setdefault(ref, Node(ref, missing=expected(ref)))
+        return ref
+
+
+def _uid(tree: Object) -> str:
+    return path("metadata.uid").text_at(tree)
+
+
+def _labels(tree: Object | None) -> dict[str, str]:
+    found = next((value for value in path("metadata.labels").find(tree) if isinstance(value, dict)), {})
+    return {key: value for key, value in found.items() if isinstance(value, str)}

@@ -1,0 +1,151 @@
+"""The table of rules that says how objects name each other. It is data; whoever has kinds of their own extends it.
+
+    rules = builtin().extended('''
+    links:
+      - {of: Website.example.com, at: spec.tls.secretName, to: v1/Secret, as: uses}
+      - {of: Website.example.com, at: spec.backendRef, name: name, kind: kind, apiVersion: apiVersion, as: routes}
+    ''')
+
+A link says whose it is (`of`: one or more of `Kind.group`, or a shape), at which path it stands, and whom it names: an
+object of the kind `to`, or of the one that the fields `kind` and `apiVersion` or `apiGroup` below that path say. The
+name is the value itself or the field `name` below it; the namespace that of the object, or of the field `namespace`.
+With `selector` the value selects by labels (`labels`: a map, `object`: a LabelSelector). Tables never change.
+"""
+
+import importlib.resources
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+
+from setpoint.flow.paths import Path, PathError
+from setpoint.objects import yamltext
+from setpoint.objects.errors import BadRequest
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.tree import Object
+
+
+class RuleError(ValueError):
+    """A table of rules says something that it cannot say."""
+
+
+class _Given(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """A link as it is written."""
+
+    of: str | list[str]
+    at: str
+    verb: str = msgspec.field(name="as")
+    to: str = ""
+    name: str = ""
+    namespace: str = ""
+    kind: str = ""
+    api_version: str = ""
+    api_group: str = ""
+    selector: Literal["", "labels", "object"] = ""
+
+
+class _GivenTable(msgspec.Struct, forbid_unknown_fields=True):
+    verbs: dict[str, str] = {}
+    cluster: list[str] = []
+    shapes: dict[str, dict[str, str]] = {}
+    links: list[_Given] = []
+
+
+class LinkRule(msgspec.Struct, frozen=True):
+    """How objects of one kind name others, ready to be used."""
+
+    path: Path
+    verb: str
+    to: GroupKind | None
+    name: Path
+    namespace: Path | None
+    kind: Path | None
+    # The field with a group; of an `apiVersion` what stands before the slash counts.
+    group: Path | None
+    group_is_version: bool
+    selector: str
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """A table of rules."""
+
+    links: Mapping[GroupKind, tuple[LinkRule, ...]] = {}
+    # What each verb is called from the other end.
+    verbs: Mapping[str, str] = {}
+    cluster: frozenset[GroupKind] = frozenset()
+    _given: tuple[_GivenTable, ...] = ()
+
+    def extended(self, table: str | Object) -> "Rules":
+        """This table and another, given as YAML or as a tree. A kind that joins a shape has the links of the shape,
+        those of the first table as well. Raises RuleError, which names the place."""
+        return _made((*self._given, _read(table)))
+
+
+def _made(tables: tuple[_GivenTable, ...]) -> Rules:
+    shapes: dict[str, dict[str, str]] = {}
+    verbs: dict[str, str] = {}
+    cluster: set[GroupKind] = set()
+    for table in tables:
+        verbs |= table.verbs
+        cluster.update(map(GroupKind.parse, table.cluster))
+        for name, places in table.shapes.items():
+            shapes.setdefault(name, {}).update(places)
+    links: dict[GroupKind, list[LinkRule]] = {}
+    for table in tables:
+        for at, link in enumerate(table.links):
+            for kind, path in _places(link, shapes):
+                links.setdefault(GroupKind.parse(kind), []).append(_rule(f"links[{at}]", link, path))
+    return Rules({kind: tuple(rules) for kind, rules in links.items()}, verbs, frozenset(cluster), tables)
+
+
+def _read(table: str | Object) -> _GivenTable:
+    try:
+        tree = yamltext.load(table).tree if isinstance(table, str) else table
+        return msgspec.convert(tree or {}, _GivenTable)
+    except (BadRequest, msgspec.ValidationError) as error:
+        raise RuleError(f"the table of links cannot be read: {error}") from None
+
+
+def _places(link: _Given, shapes: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
+    """The kinds that a link is of, with its path in each."""
+    found: list[tuple[str, str]] = []
+    for of in [link.of] if isinstance(link.of, str) else link.of:
+        if of in shapes:
+            found += [(kind, f"{start}.{link.at}") for kind, start in shapes[of].items()]
+        else:
+            found.append((of, link.at))
+    return found
+
+
+def _rule(where: str, link: _Given, path: str) -> LinkRule:
+    if bool(link.to) is bool(link.kind):
+        raise RuleError(f"{where}: say whom it names, either by `to` or by the field `kind`")
+    group = link.api_version or link.api_group
+    try:
+        return LinkRule(
+            Path(path),
+            link.verb,
+            _group_kind(where, link.to) if link.to else None,
+            Path(link.name),
+            Path(link.namespace) if link.namespace else None,
+            Path(link.kind) if link.kind else None,
+            Path(group) if group else None,
+            bool(link.api_version),
+            link.selector,
+        )
+    except PathError as error:
+        raise RuleError(f"{where}: {error}") from None
+
+
+def _group_kind(where: str, text: str) -> GroupKind:
+    api_version, slash, kind = text.rpartition("/")
+    if not slash or not kind or not api_version:
+        raise RuleError(f"{where}: {text!r} names no kind: it should read VERSION/Kind or GROUP/VERSION/Kind")
+    return GroupKind(api_version.rpartition("/")[0], kind)
+
+
+@lru_cache(maxsize=1)
+def builtin() -> Rules:
+    """How the kinds of Kubernetes name each other."""
+    return Rules().extended(importlib.resources.files(__package__).joinpath("rules.yaml").read_text(encoding="utf-8"))

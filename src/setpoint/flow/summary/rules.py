@@ -1,0 +1,168 @@
+"""The table of rules by which objects are summarized. It is data; whoever has kinds of their own extends it.
+
+    rules = builtin().extended('''
+    kinds:
+      Website.example.com:
+        - when: status.url missing
+          is: progressing
+          state: publishing
+          message: waiting for {spec.host}
+    ''')
+
+A table has four parts, asked in this order: `first` (what holds for every object: removal, generations, the kstatus
+conditions), `kinds` (by `Kind.group`), `conditions` (what the status of well-known types means) and `last` (phases). In
+each part the rules are asked in their order and the first that fits decides. What extends a table comes before what it
+has, so that a rule of one's own wins. Tables never change: `extended` makes a new one.
+"""
+
+import importlib.resources
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from setpoint.flow.summary.expression import ExpressionError, Test, Text, compile_test, compile_text
+from setpoint.objects import duration, yamltext
+from setpoint.objects.errors import BadRequest
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.tree import Object
+
+Verdict: TypeAlias = Literal["ready", "progressing", "failed"]
+_SECOND = 1_000_000_000
+
+
+class RuleError(ValueError):
+    """A table of rules says something that it cannot say."""
+
+
+class _Given(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """A rule as it is written."""
+
+    is_: Verdict = msgspec.field(name="is")
+    when: str | list[str] = []
+    state: str = ""
+    reason: str = ""
+    message: str = ""
+    # Only when this much time has passed since the moment that `since` names.
+    after: str = ""
+    since: str = ""
+
+
+class _GivenTypes(msgspec.Struct, forbid_unknown_fields=True):
+    """What the status of conditions of some types means, as it is written."""
+
+    # Types, each with the state that it puts an object in. Without any, it is about all.
+    types: dict[str, str] = {}
+    # Only conditions with this reason; then the verdict is `is`, whatever the status.
+    reason: str = ""
+    is_: Verdict | None = msgspec.field(name="is", default=None)
+    state: str = ""
+    true: Verdict | None = msgspec.field(name="True", default=None)
+    false: Verdict | None = msgspec.field(name="False", default=None)
+    unknown: Verdict | None = msgspec.field(name="Unknown", default=None)
+
+
+class _GivenTable(msgspec.Struct, forbid_unknown_fields=True):
+    first: list[_Given] = []
+    kinds: dict[str, list[_Given]] = {}
+    conditions: list[_GivenTypes] = []
+    last: list[_Given] = []
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One rule, ready to be asked."""
+
+    # Where it stands in its table: `Deployment.apps[2]`.
+    name: str
+    verdict: Verdict
+    tests: tuple[Test, ...]
+    state: Text
+    reason: Text
+    message: Text
+    # Seconds, and the field from which they count.
+    after: float = 0
+    since: Text | None = None
+
+
+class ConditionTypes(msgspec.Struct, frozen=True):
+    """What the status of conditions of some types means."""
+
+    name: str
+    types: Mapping[str, str]
+    verdicts: Mapping[str, Verdict]
+    reason: str = ""
+    state: str = ""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """A table of rules."""
+
+    first: tuple[Rule, ...] = ()
+    kinds: Mapping[GroupKind, tuple[Rule, ...]] = {}
+    conditions: tuple[ConditionTypes, ...] = ()
+    last: tuple[Rule, ...] = ()
+
+    def extended(self, table: str | Object) -> "Rules":
+        """This table with another, given as YAML or as a tree, before it. Raises RuleError, which names the place."""
+        added = read(table)
+        kinds = {kind: (*added.kinds.get(kind, ()), *self.kinds.get(kind, ())) for kind in {*added.kinds, *self.kinds}}
+        return Rules(
+            (*added.first, *self.first), kinds, (*added.conditions, *self.conditions), (*added.last, *self.last)
+        )
+
+
+def read(table: str | Object) -> Rules:
+    """A table from YAML or a tree. Raises RuleError."""
+    try:
+        tree = yamltext.load(table).tree if isinstance(table, str) else table
+        given = msgspec.convert(tree or {}, _GivenTable)
+    except (BadRequest, msgspec.ValidationError) as error:
+        raise RuleError(f"the table of rules cannot be read: {error}") from None
+    kinds = {}
+    for kind, rules in given.kinds.items():
+        kinds[GroupKind.parse(kind)] = _rules(kind, rules)
+    lists = (_types(f"conditions[{at}]", each) for at, each in enumerate(given.conditions))
+    return Rules(_rules("first", given.first), kinds, tuple(lists), _rules("last", given.last))
+
+
+def _rules(where: str, rules: Iterable[_Given]) -> tuple[Rule, ...]:
+    return tuple(_rule(f"{where}[{at}]", given) for at, given in enumerate(rules))
+
+
+def _rule(name: str, given: _Given) -> Rule:
+    when = [given.when] if isinstance(given.when, str) else given.when
+    if bool(given.after) is not bool(given.since):
+        raise RuleError(f"{name}: `after` is a time since a moment: give both `after` and `since`")
+    try:
+        return Rule(
+            name,
+            given.is_,
+            tuple(map(compile_test, when)),
+            compile_text(given.state),
+            compile_text(given.reason),
+            compile_text(given.message),
+            duration.parse(given.after) / _SECOND if given.after else 0,
+            compile_text(f"{{{given.since}}}") if given.since else None,
+        )
+    except (ExpressionError, ValueError) as error:
+        raise RuleError(f"{name}: {error}") from None
+
+
+def _types(name: str, given: _GivenTypes) -> ConditionTypes:
+    if bool(given.reason) is not bool(given.is_):
+        raise RuleError(f"{name}: `reason` and `is` go together")
+    stated = {"True": given.true, "False": given.false, "Unknown": given.unknown}
+    verdicts: dict[str, Verdict] = {}
+    for status, verdict in stated.items():
+        if (found := given.is_ or verdict) is not None:
+            verdicts[status] = found
+    if not verdicts or not (given.types or given.reason):
+        raise RuleError(f"{name}: say which `types`, and what `True`, `False` or `Unknown` means for them")
+    return ConditionTypes(name, given.types, verdicts, given.reason, given.state)
+
+
+@lru_cache(maxsize=1)
+def builtin() -> Rules:
+    """The rules for what Kubernetes has, and for custom resources that keep the conventions."""
+    return read(importlib.resources.files(__package__).joinpath("rules.yaml").read_text(encoding="utf-8"))

@@ -1,0 +1,189 @@
+"""The summary of an object: how it is, in one word, whether that is what was wanted, and why.
+
+    found = summarize(deployment, now=clock.now())
+    if not found.ready: print(found)    # updating [progressing] 1 of 3 replicas are updated
+
+It is a pure function of the object, of the rules (`flow.summary.rules`) and of the time, for any JSON there is.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from setpoint.client.kinds import AnyObject
+from setpoint.flow.summary.rules import Rule, Rules, Verdict, builtin
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.times import parse_time
+from setpoint.objects.tree import Json, Object
+from setpoint.schema.types.resource import Resource
+
+ACTIVE, REMOVING, UNKNOWN = "active", "removing", "unknown"
+# Which verdict outweighs which.
+_WEIGHT: tuple[Verdict, ...] = ("failed", "progressing", "ready")
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """How an object is."""
+
+    verdict: Verdict
+    # One word in lower case: `active`, `updating`, `removing`.
+    state: str
+    # In CamelCase, as conditions have it; empty where nothing more is known.
+    reason: str = ""
+    messages: tuple[str, ...] = ()
+    # Whether it is on its way to another state. What is stuck there has failed as well.
+    transitioning: bool = False
+    # The rule that decided, by its place in the table: `Deployment.apps[2]`.
+    rule: str = ""
+
+    @property
+    def ready(self) -> bool:
+        return self.verdict == "ready"
+
+    @property
+    def error(self) -> bool:
+        return self.verdict == "failed"
+
+    @property
+    def message(self) -> str:
+        return "; ".join(self.messages)
+
+    def to_json(self) -> Object:
+        """As a tree, with what wrangler calls it."""
+        return {
+            "state": self.state,
+            "ready": self.ready,
+            "transitioning": self.transitioning,
+            "error": self.error,
+            "reason": self.reason,
+            "message": self.message,
+        }
+
+    def __str__(self) -> str:
+        told = self.state if self.ready else f"{self.state} [{self.verdict}]"
+        return " ".join(filter(None, (told, self.message or self.reason)))
+
+
+def summarize(
+    obj: AnyObject, *, rules: Rules | None = None, now: datetime | None = None, observes_generation: bool = False
+) -> Summary:
+    """How an object is, by the built-in rules unless others are given. Never raises, whatever the object.
+
+    Without `now`, which has a time zone, nothing is late: what fails only after a while (a pod that fits nowhere, a
+    removal that does not end) is progressing. `observes_generation` says that the kind's controller always reports
+    `status.observedGeneration`, so that an object without it was not seen yet.
+    """
+    tree: Json = obj.to_json() if isinstance(obj, Resource) else obj
+    if not isinstance(tree, dict):
+        return Summary("failed", UNKNOWN, "NotAnObject", ("this is not an object of the API",))
+    rules = rules or builtin()
+    conditions = _conditions(tree)
+    seen = {**tree, "conditions": {condition["type"]: condition for condition in reversed(conditions)}}
+    found = (
+        _by_rules(rules.first, seen, now)
+        or _unseen(seen, observes_generation)
+        or _by_rules(rules.kinds.get(_kind(tree), ()), seen, now)
+        or _by_conditions(rules, conditions)
+        or _by_rules(rules.last, seen, now)
+        or Summary("ready", ACTIVE)
+    )
+    return _with_own_word(found, tree)
+
+
+def _kind(tree: Object) -> GroupKind:
+    api_version, kind = tree.get("apiVersion"), tree.get("kind")
+    group, slash, _ = api_version.partition("/") if isinstance(api_version, str) else ("", "", "")
+    return GroupKind(group if slash else "", kind if isinstance(kind, str) else "")
+
+
+def _conditions(tree: Object) -> list[Object]:
+    """The conditions in the order they stand in; of two with one type the first counts."""
+    status = tree.get("status")
+    listed = status.get("conditions") if isinstance(status, dict) else None
+    if not isinstance(listed, list):
+        return []
+    return [each for each in listed if isinstance(each, dict) and isinstance(each.get("type"), str)]
+
+
+def _unseen(seen: Object, observes_generation: bool) -> Summary | None:
+    status = seen.get("status")
+    if not observes_generation or (isinstance(status, dict) and status.get("observedGeneration") is not None):
+        return None
+    return _made("progressing", "pending", "NotObserved", ["no controller has seen this object yet"], "")
+
+
+def _by_rules(rules: Sequence[Rule], seen: Object, now: datetime | None) -> Summary | None:
+    for rule in rules:
+        if all(test(seen) for test in rule.tests) and _is_due(rule, seen, now):
+            return _made(rule.verdict, rule.state(seen), rule.reason(seen), [rule.message(seen)], rule.name)
+    return None
+
+
+def _is_due(rule: Rule, seen: Object, now: datetime | None) -> bool:
+    if rule.since is None:
+        return True
+    if now is None:
+        return False
+    try:
+        return (now - parse_time(rule.since(seen))).total_seconds() >= rule.after
+    except (ValueError, OverflowError):
+        return False
+
+
+def _by_conditions(rules: Rules, conditions: Iterable[Object]) -> Summary | None:
+    """What the lists of well-known types say. Within one list failure outweighs progress, and progress readiness."""
+    for listed in rules.conditions:
+        found: dict[Verdict, list[Object]] = {}
+        for condition in conditions:
+            status = condition.get("status")
+            told_as = listed.verdicts.get(status) if isinstance(status, str) else None
+            if told_as is None or (listed.types and condition["type"] not in listed.types):
+                continue
+            if listed.reason and condition.get("reason") != listed.reason:
+                continue
+            found.setdefault(told_as, []).append(condition)
+        for verdict in _WEIGHT:
+            if told := found.get(verdict):
+                first = told[0]
+                state = listed.types.get(first["type"]) or listed.state
+                reason = _text(first.get("reason"))
+                if state == "REASON":
+                    state = reason or first["type"]
+                if verdict == "ready":
+                    state = ACTIVE
+                return _made(verdict, state, reason, [_text(each.get("message")) for each in told], listed.name)
+    return None
+
+
+def _made(verdict: Verdict, state: str, reason: str, messages: Iterable[str], rule: str) -> Summary:
+    stated = state.lower() or (ACTIVE if verdict == "ready" else verdict)
+    told = tuple(dict.fromkeys(filter(None, map(str.strip, messages))))
+    # A removal that takes too long has failed, and is still a removal.
+    return Summary(verdict, stated, reason, told, verdict == "progressing" or stated == REMOVING, rule)
+
+
+def _with_own_word(found: Summary, tree: Object) -> Summary:
+    """An object that says how it is to be shown (`status.display`, `status.summary`) is shown so, unless it is being
+    removed, or what it says is of an older generation."""
+    if found.transitioning and found.rule.startswith("first"):
+        return found
+    status = tree.get("status")
+    for name in ("display", "summary") if isinstance(status, dict) else ():
+        said: Any = status.get(name) if isinstance(status, dict) else None
+        if not isinstance(said, dict):
+            continue
+        state, error, moving = _text(said.get("state")), said.get("error"), said.get("transitioning")
+        if not state and not isinstance(error, bool) and not isinstance(moving, bool):
+            continue
+        verdict = found.verdict
+        if isinstance(error, bool) or isinstance(moving, bool):
+            verdict = "failed" if error is True else "progressing" if moving is True else "ready"
+        messages = (_text(said.get("message")), *found.messages)
+        return _made(verdict, state or found.state, found.reason, messages, f"status.{name}")
+    return found
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
