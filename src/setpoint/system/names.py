@@ -9,6 +9,8 @@ SERVICE_ACCOUNT_TOKEN = "serviceaccount-token-controller"
 ROOT_CA = "root-ca-certificate-publisher-controller"
 CLAIM_PROTECTION = "persistentvolumeclaim-protection-controller"
 VOLUME_PROTECTION = "persistentvolume-protection-controller"
+POD_GARBAGE_COLLECTOR = "pod-garbage-collector-controller"
+FINISHED_JOBS = "ttl-after-finished-controller"
 NAMES = (
     GARBAGE_COLLECTOR,
     NAMESPACE,
@@ -17,6 +19,8 @@ NAMES = (
     ROOT_CA,
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
+    POD_GARBAGE_COLLECTOR,
+    FINISHED_JOBS,
 )
 
 

@@ -16,18 +16,22 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.queue import Queue
 from setpoint.objects.tree import Object
 from setpoint.system.feed import Feed, Listener
+from setpoint.system.finished_jobs import finished_jobs
 from setpoint.system.garbage_collector import GarbageCollector
 from setpoint.system.home import Home
 from setpoint.system.names import (
     CLAIM_PROTECTION,
+    FINISHED_JOBS,
     GARBAGE_COLLECTOR,
     NAMESPACE,
+    POD_GARBAGE_COLLECTOR,
     ROOT_CA,
     SERVICE_ACCOUNT,
     SERVICE_ACCOUNT_TOKEN,
     VOLUME_PROTECTION,
 )
 from setpoint.system.namespaces import NamespaceDeletion
+from setpoint.system.pod_garbage_collector import PodGarbageCollector
 from setpoint.system.protection import claim_protection, volume_protection
 from setpoint.system.root_ca import root_ca_publisher
 from setpoint.system.service_accounts import default_service_accounts
@@ -85,6 +89,10 @@ class System:
             await self._control(default_service_accounts(self._account("service-account-controller")))
         if SERVICE_ACCOUNT_TOKEN in self._names:
             await self._control(token_controller(self._manager, lambda: self._authority))
+        if FINISHED_JOBS in self._names:
+            await self._control(finished_jobs(self._account("ttl-after-finished-controller")))
+        if POD_GARBAGE_COLLECTOR in self._names:
+            self._run(PodGarbageCollector(self._account("pod-garbage-collector"), self._home.revision).run)
         if listeners:
             self._feed = Feed(self._manager, listeners)
             self._run(self._feed.run)
