@@ -1,0 +1,69 @@
+"""Jobs that have ended and say how long they are needed (`ttlSecondsAfterFinished`) are deleted after that time, with
+their pods."""
+
+from datetime import timedelta
+
+from setpoint.client.client import Client
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import Predicate
+from setpoint.controller.request import Request, Result
+from setpoint.controller.watch import Watch
+from setpoint.objects.errors import Conflict, NotFound
+from setpoint.objects.times import parse_time
+from setpoint.objects.tree import Object
+
+NAME, JOB = "ttl-after-finished-controller", "batch/v1/Job"
+
+
+def finished_jobs(client: Client) -> Controller:
+    """The controller, deleting as the user that `client` is."""
+
+    async def reconcile(ctx: Context, request: Request) -> Result | None:
+        own = client.with_options(cause=ctx.cause)
+        try:
+            # From the server itself: what is deleted for ever should not be judged by what it was.
+            job = await own.get(JOB, request.name, request.namespace)
+            left = _seconds_left(job, client)
+            if left is None:
+                return None
+            if left > 0:
+                return Result(requeue_after=left)
+            metadata = job["metadata"]
+            await own.delete(
+                JOB,
+                request.name,
+                request.namespace,
+                propagation="Foreground",
+                uid=metadata["uid"],
+                resource_version=metadata["resourceVersion"],
+            )
+        except NotFound:
+            return None
+        except Conflict:
+            return Result(requeue_after=1.0)  # it was changed meanwhile
+        return None
+
+    counts = Predicate(lambda change: change.new is not None and _is_to_go(change.new.object), "has ended, with a ttl")
+    return Controller(NAME, reconcile, clock=client.clock, kind=Watch(JOB, predicates=(counts,)), keep_runs=16)
+
+
+def _is_to_go(job: Object) -> bool:
+    return job["spec"].get("ttlSecondsAfterFinished") is not None and _ended_at(job) is not None
+
+
+def _ended_at(job: Object) -> str | None:
+    """When a job ended; None: it has not."""
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
+            found: str | None = condition.get("lastTransitionTime")
+            return found
+    return None
+
+
+def _seconds_left(job: Object, client: Client) -> float | None:
+    """How long a job is still needed; None: for ever, or it is on its way out already."""
+    ttl, ended = job["spec"].get("ttlSecondsAfterFinished"), _ended_at(job)
+    if ttl is None or ended is None or job["metadata"].get("deletionTimestamp"):
+        return None
+    return (parse_time(ended) + timedelta(seconds=ttl) - client.clock.now()).total_seconds()

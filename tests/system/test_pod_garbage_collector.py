@@ -1,0 +1,138 @@
+"""Pods that nobody will ever end: those of nodes that are not there; and the oldest of very many that have ended."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.system.worlds import World, in_world
+
+from setpoint.client.patches import merge
+from setpoint.objects.clock import ManualClock
+from setpoint.objects.tree import Object
+from setpoint.system.names import NAMESPACE
+from setpoint.system.pod_garbage_collector import EVERY_SECONDS, PATIENCE_SECONDS, POD, PodGarbageCollector
+
+Test = Callable[[World, ManualClock, PodGarbageCollector], Awaitable[None]]
+
+
+def with_collector(test: Test, *, most_ended: int = 100, system: Any = False) -> None:
+    """Runs a test with a collector that looks when it is told to, and a clock that stands still."""
+    clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+    async def run(world: World) -> None:
+        account = "system:serviceaccount:kube-system:pod-garbage-collector"
+
+        async def revision() -> int:
+            return 0
+
+        async with world.plane.client(user=account) as client:
+            await test(world, clock, PodGarbageCollector(client, revision, most_ended=most_ended))
+
+    in_world(run, system=system, clock=clock)
+
+
+async def make_pod(world: World, name: str, node: str = "", namespace: str = "default", phase: str = "") -> Object:
+    spec = {"containers": [{"name": "c", "image": "i"}], **({"nodeName": node} if node else {})}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+    made = await world.client.create(pod)
+    if phase:
+        await world.client.patch_status(POD, merge({"status": {"phase": phase}}), name, namespace)
+    return made
+
+
+async def make_node(world: World, name: str) -> None:
+    await world.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+
+def test_pods_of_a_node_that_is_not_there_go_after_a_while() -> None:
+    async def test(world: World, clock: ManualClock, collector: PodGarbageCollector) -> None:
+        await make_node(world, "there")
+        for name, node in (("orphan", "absent"), ("bound", "there"), ("pending", "")):
+            await make_pod(world, name, node)
+        await collector.look()
+        clock.advance(PATIENCE_SECONDS - 1)
+        await collector.look()
+        assert await world.is_there(POD, "orphan", "default")
+        clock.advance(1)
+        await collector.look()
+        assert not await world.is_there(POD, "orphan", "default")
+        assert await world.is_there(POD, "bound", "default")
+        assert await world.is_there(POD, "pending", "default")
+
+    with_collector(test)
+
+
+def test_an_orphan_is_said_to_have_failed_before_it_goes() -> None:
+    async def test(world: World, clock: ManualClock, collector: PodGarbageCollector) -> None:
+        await make_pod(world, "orphan", "absent")
+        # So that it can be looked at when it should be gone.
+        await world.client.patch(POD, merge({"metadata": {"finalizers": ["example.com/wait"]}}), "orphan", "default")
+        await collector.look()
+        clock.advance(PATIENCE_SECONDS)
+        await collector.look()
+        found = await world.client.get(POD, "orphan", "default")
+        assert found["metadata"]["deletionTimestamp"]
+        assert found["status"]["phase"] == "Failed"
+        [condition] = [each for each in found["status"]["conditions"] if each["type"] == "DisruptionTarget"]
+        assert condition["reason"] == "DeletionByPodGC"
+
+    with_collector(test)
+
+
+def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
+    async def test(world: World, clock: ManualClock, collector: PodGarbageCollector) -> None:
+        await make_pod(world, "p", "late")
+        await collector.look()
+        clock.advance(PATIENCE_SECONDS - 1)
+        await make_node(world, "late")
+        await collector.look()
+        clock.advance(PATIENCE_SECONDS)
+        await collector.look()
+        await world.client.delete("v1/Node", "late")
+        await collector.look()
+        assert await world.is_there(POD, "p", "default"), "a node that is missing anew has its time anew"
+
+    with_collector(test)
+
+
+def test_of_very_many_pods_that_have_ended_the_oldest_go() -> None:
+    async def test(world: World, clock: ManualClock, collector: PodGarbageCollector) -> None:
+        for index, phase in enumerate(("Failed", "Succeeded", "Running", "Succeeded", "Failed")):
+            await make_pod(world, f"p{index}", phase=phase)
+            clock.advance(1)
+        await collector.look()
+        left = [pod["metadata"]["name"] for pod in (await world.client.list(POD, "default")).items]
+        assert left == ["p2", "p3", "p4"]
+
+    with_collector(test, most_ended=2)
+
+
+def test_a_namespace_whose_pods_wait_for_a_node_that_is_not_there_goes_all_the_same() -> None:
+    async def test(world: World, clock: ManualClock, collector: PodGarbageCollector) -> None:
+        await world.namespace("shop")
+        await make_pod(world, "p", "absent", "shop")
+        await world.client.delete("v1/Namespace", "shop")
+        await world.plane.settle()
+        assert await world.is_there(POD, "p", "shop"), "only its node could end it"
+        await collector.look()
+        clock.advance(PATIENCE_SECONDS)
+        await collector.look()
+        clock.advance(60)
+        await world.plane.settle()
+        assert not await world.is_there("v1/Namespace", "shop")
+
+    with_collector(test, system=(NAMESPACE,))
+
+
+def test_the_plane_runs_it() -> None:
+    clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+    async def test(world: World) -> None:
+        await make_pod(world, "p", "absent")
+        while await world.is_there(POD, "p", "default"):
+            clock.advance(EVERY_SECONDS)
+            await asyncio.sleep(0)
+        assert clock.now() >= datetime(2026, 1, 1, 0, 0, int(PATIENCE_SECONDS), tzinfo=UTC)
+
+    in_world(test, clock=clock)
