@@ -1,0 +1,206 @@
+"""What writing an object would change, found out without the server: from what is wanted, what is there, and who owns
+which fields of it.
+
+`is_applied` never says yes wrongly: where it cannot know (a default inside of a value that is owned as a whole, or no
+record of managers), it says no, and the server is asked.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from setpoint.merge.equality import equal
+from setpoint.merge.fieldset import MEMBER, FieldSet
+from setpoint.objects import meta
+from setpoint.objects.tree import Json, Object
+
+_HIDDEN = "(hidden)"
+_SECRETS = ("data", "stringData")
+
+
+class Change(NamedTuple):
+    """One field that would change: None is a field that is not there."""
+
+    path: str
+    before: Json
+    after: Json
+
+    def __str__(self) -> str:
+        sign = "+" if self.before is None else "-" if self.after is None else "~"
+        values = " -> ".join(_text(value) for value in (self.before, self.after) if value is not None)
+        return f"{sign} {self.path}: {values}"
+
+
+def applied_fields(live: Object, manager: str) -> FieldSet | None:
+    """What a manager has applied to an object, in the object's own version; None where that is not recorded."""
+    for entry in meta.managed_fields(live):
+        if (
+            entry.get("manager") == manager
+            and entry.get("operation") == "Apply"
+            and not entry.get("subresource")
+            and entry.get("apiVersion") == live.get("apiVersion")
+        ):
+            fields: FieldSet = entry.get("fieldsV1") or {}
+            return fields
+    return None
+
+
+def is_applied(wanted: Object, live: Object, manager: str) -> bool:
+    """Whether server-side apply would change nothing: all values are there, and the manager owns them and no more."""
+    fields = applied_fields(live, manager)
+    if fields is None or wanted.get("apiVersion") != live.get("apiVersion"):
+        return False
+    return _is_same(fields, _without_name(wanted), live)
+
+
+def _without_name(wanted: Object) -> Object:
+    """What a manager can own of an object: not its place."""
+    metadata = {name: value for name, value in wanted["metadata"].items() if name not in ("name", "namespace")}
+    found = {name: value for name, value in wanted.items() if name not in ("apiVersion", "kind", "metadata")}
+    return {**found, "metadata": metadata} if metadata else found
+
+
+def _is_same(fields: FieldSet, wanted: Json, live: Json) -> bool:
+    if not fields:
+        return equal(wanted, live)
+    size = len(fields) - (MEMBER in fields)
+    if type(wanted) is dict:
+        if type(live) is not dict or len(wanted) != size:
+            return False
+        for name, value in wanted.items():
+            node = fields.get("f:" + name)
+            if node is None or name not in live or not _is_same(node, value, live[name]):
+                return False
+        return True
+    if type(wanted) is list:
+        return type(live) is list and len(wanted) == size and _is_same_list(fields, wanted, live)
+    return False
+
+
+def _is_same_list(fields: FieldSet, wanted: list[Json], live: list[Json]) -> bool:
+    places: list[tuple[int, int]] = []
+    for element, node in fields.items():
+        if element != MEMBER:
+            here, there = find_item(element, wanted), find_item(element, live)
+            if here is None or there is None:
+                return False
+            if element[0] == "k" and not _is_same_item(element, node, wanted[here], live[there]):
+                return False
+            places.append((here, there))
+    # Every item is meant once, and they stand in the order in which they are wanted.
+    places.sort()
+    return len({here for here, _ in places}) == len(wanted) and all(one[1] < two[1] for one, two in pairwise(places))
+
+
+def _is_same_item(element: str, node: FieldSet, wanted: Json, live: Json) -> bool:
+    """The same for an item with keys. A key that has a default is owned though it is not said."""
+    keys = _element_value(element)
+    filled = {**{name: value for name, value in keys.items() if f"f:{name}" in node}, **wanted}
+    return _is_same(node, filled, live)
+
+
+def find_item(element: str, items: Sequence[Json]) -> int | None:
+    """Where in a list the item is that an element of a path means; None where it is not, or could be several."""
+    value = _element_value(element)
+    if element[0] == "i":
+        return value if isinstance(value, int) and value < len(items) else None
+    if element[0] == "v":
+        found = [at for at, item in enumerate(items) if equal(item, value)]
+    else:
+        found = [at for at, item in enumerate(items) if isinstance(item, dict) and _agrees(item, value)]
+    return found[0] if len(found) == 1 else None
+
+
+def _agrees(item: Object, keys: Object) -> bool:
+    """Whether an item has some of the keys, and none with another value."""
+    said = [name for name in keys if name in item]
+    return bool(said) and all(equal(item[name], keys[name]) for name in said)
+
+
+@lru_cache(maxsize=4096)
+def _element_value(element: str) -> Json:
+    return msgspec.json.decode(element[2:])
+
+
+def contains(live: Json, wanted: Json) -> bool:
+    """Whether a value has all that is wanted: maps may have more, lists not. What is wanted to be null is not there."""
+    if isinstance(wanted, dict):
+        return isinstance(live, dict) and all(
+            contains(live[name], value) if name in live else value is None for name, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(live, list)
+            and len(live) == len(wanted)
+            and all(contains(one, other) for one, other in zip(live, wanted, strict=True))
+        )
+    return equal(live, wanted)
+
+
+def changes(wanted: Object, live: Object | None, manager: str) -> list[Change]:
+    """What would change for those who look at the object: values, not owners. Values of Secrets are not shown."""
+    if live is None:
+        found = [Change("", None, {name: wanted[name] for name in wanted if name not in ("apiVersion", "kind")})]
+    else:
+        fields = applied_fields(live, manager) or {}
+        found = list(_changes("", fields, _without_name(wanted), live))
+    return [_hidden(change) for change in found] if wanted.get("kind") == "Secret" else found
+
+
+def _changes(path: str, fields: FieldSet, wanted: Json, live: Json) -> Iterator[Change]:
+    if isinstance(wanted, dict) and isinstance(live, dict):
+        for name, value in wanted.items():
+            below = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+            if name not in live:
+                yield Change(below, None, value)
+            else:
+                yield from _changes(below, fields.get("f:" + name, {}), value, live[name])
+        for element in fields:
+            name = element[2:]
+            if element.startswith("f:") and name not in wanted and name in live:
+                yield Change(f"{path}/{name.replace('~', '~0').replace('/', '~1')}", live[name], None)
+    elif isinstance(wanted, list) and isinstance(live, list) and any(element[0] in "kv" for element in fields):
+        yield from _list_changes(path, fields, wanted, live)
+    elif not contains(live, wanted):
+        yield Change(path, live, wanted)
+
+
+def _list_changes(path: str, fields: FieldSet, wanted: list[Json], live: list[Json]) -> Iterator[Change]:
+    """Of a list whose items have names: those that the manager owned, and those that are new."""
+    old = set()
+    for element, node in fields.items():
+        if element == MEMBER:
+            continue
+        here, there = find_item(element, wanted), find_item(element, live)
+        below = f"{path}/{element[2:] if there is None else there}"
+        if here is not None:
+            old.add(here)
+        if here is not None and there is not None:
+            yield from _changes(below, node, wanted[here], live[there])
+        elif here is not None or there is not None:
+            before = None if there is None else live[there]
+            yield Change(below, before, None if here is None else wanted[here])
+    for at, item in enumerate(wanted):
+        if at not in old and not any(contains(other, item) for other in live):
+            yield Change(f"{path}/-", None, item)
+
+
+def _hidden(change: Change) -> Change:
+    """A change of a Secret, without the values."""
+    top = change.path.split("/")[1] if change.path else ""
+    if top in _SECRETS:
+        return Change(change.path, *(None if value is None else _HIDDEN for value in change[1:]))
+    if not change.path and isinstance(change.after, dict):
+        after = {
+            name: dict.fromkeys(value, _HIDDEN) if name in _SECRETS and isinstance(value, dict) else value
+            for name, value in change.after.items()
+        }
+        return Change("", change.before, after)
+    return change
+
+
+def _text(value: Json) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,39 @@
+"""Sets without owner: those whose owner went without deleting them, and whose objects no owner reference took along."""
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import KindRef, tree_of
+from setpoint.flow.apply_set import ApplySet
+from setpoint.flow.marks import find_owner, set_of
+from setpoint.flow.record import CONFIG_MAP, KIND, KIND_LABEL
+from setpoint.objects import meta
+from setpoint.objects.errors import NotFound
+
+# The UID of an owner that is gone: nothing has it.
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+async def purge_orphans(client: Client, namespace: str = "", *, field_manager: str) -> list[str]:
+    """Deletes the sets whose owner is gone without having deleted them, in one namespace or all; the ids of those."""
+    purged = []
+    for found in (await client.list(CONFIG_MAP, namespace, labels={KIND_LABEL: KIND})).items:
+        tree = tree_of(found)
+        owner, own_id = find_owner(tree), set_of(tree)
+        if owner is None or not own_id:
+            continue
+        try:
+            await client.get(KindRef(owner.gvk), owner.name, owner.namespace)
+        except NotFound:
+            pass
+        else:
+            continue
+        stand_in = {
+            "apiVersion": owner.gvk.api_version,
+            "kind": owner.gvk.kind,
+            "metadata": {"name": owner.name, "namespace": owner.namespace, "uid": _NOBODY},
+        }
+        name = own_id.rpartition("-")[0]
+        await ApplySet(
+            client, name, owner=stand_in, namespace=meta.namespace(tree), field_manager=field_manager
+        ).delete()
+        purged.append(own_id)
+    return purged

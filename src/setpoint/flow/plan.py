@@ -1,0 +1,312 @@
+"""The plan of an apply set: what is to be done for each object, and why. Made of what is wanted, what is there and what
+the inventory says, without asking anybody; the same of the same, always."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import NamedTuple
+
+from setpoint.flow import diff
+from setpoint.flow.ignore import leave_to_others
+from setpoint.flow.inventory import Entry, Identity, Inventory
+from setpoint.flow.marks import MANAGED_BY, is_kept, set_of
+from setpoint.flow.order import rank
+from setpoint.flow.policy import Adopt, How, Mode, Policy, Replace
+from setpoint.flow.unchangeable import must_replace
+from setpoint.merge.equality import equal
+from setpoint.objects import meta, owners
+from setpoint.objects.frozen import thaw
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.times import parse_time
+from setpoint.objects.tree import Object
+
+
+class Action(Enum):
+    """What is to be done for an object."""
+
+    CREATE = "create"
+    APPLY = "apply"
+    UPDATE = "update"
+    PATCH = "patch"
+    REPLACE = "replace"
+    # It is as it should be.
+    KEEP = "keep"
+    # It cannot be written now: it has to go first.
+    WAIT = "wait"
+    # It is not made, for its owner is going.
+    SKIP = "skip"
+    # It must not be written: somebody else has it.
+    REFUSE = "refuse"
+    PRUNE = "prune"
+    # It is not wanted any more, and stays, for now.
+    LEAVE = "leave"
+    # It is not, or no longer, the set's own: only the inventory forgets it.
+    FORGET = "forget"
+
+
+WRITES = frozenset((Action.CREATE, Action.APPLY, Action.UPDATE, Action.PATCH, Action.REPLACE))
+_OF_MODE = {Mode.APPLY: Action.APPLY, Mode.UPDATE: Action.UPDATE, Mode.MERGE: Action.PATCH}
+
+
+class Desired(NamedTuple):
+    """An object as it is wanted, with its marks."""
+
+    identity: Identity
+    gvk: GroupVersionKind
+    tree: Object
+    how: How
+    # The version that the object itself said that it is made of.
+    made_of: str = ""
+
+
+class Step(NamedTuple):
+    """What is to be done for one object."""
+
+    action: Action
+    identity: Identity
+    gvk: GroupVersionKind
+    reason: str
+    how: How = How()
+    # What is to be written, and what is there.
+    wanted: Object | None = None
+    live: Object | None = None
+    # The version that must still be there; empty: whichever.
+    only_version: str = ""
+    # Of what is to be pruned or left: since when it is not wanted.
+    entry: Entry | None = None
+
+    def __str__(self) -> str:
+        return f"{self.action.value} {self.identity}: {self.reason}"
+
+
+class World(NamedTuple):
+    """What a plan is made of."""
+
+    set_id: str
+    manager: str
+    owner: Object | None
+    policy: Policy
+    inventory: Inventory
+    # What is there of all that is wanted or in the inventory.
+    live: Mapping[Identity, Object]
+    now: datetime
+    # Kinds of the inventory that the server does not have at present.
+    unserved: frozenset[GroupVersionKind] = frozenset()
+    # Whether exactly this was written before and led to exactly that version.
+    was_written: Callable[[Desired, Object, str], bool] = lambda desired, wanted, version: False
+
+
+class Plan(NamedTuple):
+    """What is to be done, in order."""
+
+    steps: Sequence[Step]
+    manager: str
+    # Why nothing is pruned although something should be; empty where nothing is held back.
+    withheld: str = ""
+    # After how many seconds something will have been unwanted for long enough; None where nothing waits for that.
+    again_after: float | None = None
+
+    def of(self, *actions: Action) -> list[Step]:
+        return [step for step in self.steps if step.action in actions]
+
+    @property
+    def prunes(self) -> list[Step]:
+        return self.of(Action.PRUNE)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not any(step.action in WRITES or step.action is Action.PRUNE for step in self.steps)
+
+    def render(self) -> str:
+        """The plan as text: each step that does or refuses something, with the fields that change."""
+        lines = []
+        for step in self.steps:
+            if step.action is Action.KEEP:
+                continue
+            lines.append(str(step))
+            if step.action in WRITES and step.wanted is not None:
+                lines += [f"    {change}" for change in diff.changes(step.wanted, step.live, self.manager)]
+        if self.withheld:
+            lines.append(self.withheld)
+        return "\n".join(lines or ["nothing to do"])
+
+
+def make(desired: Sequence[Desired], world: World) -> Plan:
+    """The plan for the wanted objects, which are in order, and for what is no longer wanted."""
+    steps = [step_for(each, world) for each in desired]
+    wanted = {each.identity for each in desired}
+    wanted_uids = {meta.uid(world.live[identity]) for identity in wanted if identity in world.live}
+    rest = sorted((identity for identity in world.inventory if identity not in wanted), reverse=True)
+    rest.sort(key=lambda identity: -rank(identity.group_kind))
+    unwanted = [_unwanted(world.inventory[identity], world, wanted_uids) for identity in rest]
+    prunes = sum(step.action is Action.PRUNE for step in unwanted)
+    withheld, limit = "", world.policy.prune.limit
+    if limit is not None and prunes > limit:
+        withheld = f"{prunes} objects are not wanted any more, and at most {limit} may be pruned at once: none is"
+        unwanted = [
+            step._replace(action=Action.LEAVE, reason=withheld) if step.action is Action.PRUNE else step
+            for step in unwanted
+        ]
+    return Plan([*steps, *unwanted], world.manager, withheld, _again_after(unwanted, world))
+
+
+def step_for(desired: Desired, world: World) -> Step:
+    """What is to be done for one wanted object."""
+    live, how = world.live.get(desired.identity), desired.how
+
+    def step(action: Action, reason: str, wanted: Object | None = None, only_version: str = "") -> Step:
+        return Step(action, desired.identity, desired.gvk, reason, how, wanted, live, only_version)
+
+    owner_is_going = world.owner is not None and meta.is_being_deleted(world.owner)
+    if live is None:
+        if owner_is_going:
+            return step(Action.SKIP, "its owner is being deleted, and nothing is made for it any more")
+        return step(Action.CREATE, "it is not there", _with_owner(desired, None, world))
+    if foreign := _why_foreign(desired, live, world):
+        return step(Action.REFUSE, foreign)
+    if meta.is_being_deleted(live):
+        return step(Action.WAIT, "it is on its way out; once it is gone it is made anew")
+    wanted, says_live = _without_ignored(_with_owner(desired, live, world), live, desired, world)
+    version = meta.resource_version(live)
+    if world.was_written(desired, wanted, version) or _is_so(desired, wanted, live, world.manager):
+        return step(Action.KEEP, "it is as it should be", wanted)
+    if how.replace not in (None, Replace.NEVER) and (field := must_replace(desired.identity.group_kind, wanted, live)):
+        return step(Action.REPLACE, f"{field} cannot be changed", wanted)
+    only = (desired.made_of or version) if how.lock else version if says_live else ""
+    return step(_OF_MODE[how.mode or Mode.APPLY], "it differs from what is wanted", wanted, only)
+
+
+def _is_so(desired: Desired, wanted: Object, live: Object, manager: str) -> bool:
+    if desired.how.mode is Mode.UPDATE:
+        return equal(replaced(wanted, live), live)
+    if desired.how.mode is Mode.MERGE:
+        return diff.contains(live, merged(wanted, live))
+    return diff.is_applied(wanted, live, manager)
+
+
+def replaced(wanted: Object, live: Object) -> Object:
+    """What an update sends: what is wanted in the place of what is there, except what is not the set's to take away:
+    finalizers, other owners, a status that it does not speak of."""
+    metadata = {**live["metadata"], "labels": {}, "annotations": {}, **merged(wanted, live)["metadata"]}
+    for empty in [name for name in ("labels", "annotations") if not metadata[name]]:
+        del metadata[empty]
+    rest = {"status": live["status"]} if "status" in live else {}
+    return {**rest, **wanted, "metadata": metadata}
+
+
+def merged(wanted: Object, live: Object) -> Object:
+    """What a merge patch sends: what is wanted, with the finalizers and owners of others, which it would else drop."""
+    metadata = dict(wanted["metadata"])
+    if "finalizers" in metadata:
+        others = [item for item in meta.finalizers(live) if item not in metadata["finalizers"]]
+        metadata["finalizers"] = [*others, *metadata["finalizers"]]
+    if own := metadata.get("ownerReferences"):
+        rest = [item for item in meta.owner_references(live) if not any(owners.same_owner(item, one) for one in own)]
+        metadata["ownerReferences"] = [*rest, *own]
+    return {**wanted, "metadata": metadata}
+
+
+def _with_owner(desired: Desired, live: Object | None, world: World) -> Object:
+    """What is wanted, with a reference to the owner where that is wanted and legal. It is the controller, unless
+    the object has another one already."""
+    tree, owner = desired.tree, world.owner
+    if owner is None or not desired.how.owner_references:
+        return tree
+    where = meta.namespace(owner)
+    if where and where != desired.identity.namespace:
+        return tree
+    mine = owners.controller_reference(owner)
+    said = [item for item in meta.owner_references(tree) if not owners.same_owner(item, mine)]
+    other = owners.controller_of(live or {}) or next((item for item in said if item.get("controller")), None)
+    if other is not None and not owners.same_owner(other, mine):
+        mine = owners.owner_reference(owner)
+    return {**tree, "metadata": {**tree["metadata"], "ownerReferences": [*said, mine]}}
+
+
+def _without_ignored(wanted: Object, live: Object, desired: Desired, world: World) -> tuple[Object, bool]:
+    """What is wanted without what is left to others; and whether it says something of what is there."""
+    pointers = world.policy.ignore.get(desired.identity.group_kind, ())
+    if not pointers:
+        return wanted, False
+    wanted, mode = thaw(wanted), desired.how.mode or Mode.APPLY
+    fields = (diff.applied_fields(live, world.manager) or {}) if mode is Mode.APPLY else {}
+    says = [leave_to_others(pointer, wanted, live, fields, mode) for pointer in pointers]
+    return wanted, any(says)
+
+
+def _is_own(entry: Entry | None, live: Object, world: World) -> bool:
+    """Whether an object is the set's: it says so, or it is the very one of the inventory and says nothing else."""
+    said = set_of(live)
+    if said:
+        return said == world.set_id
+    if entry is not None and entry.uid and entry.uid == meta.uid(live):
+        return True
+    return world.owner is not None and owners.is_controlled_by(live, world.owner)
+
+
+def _why_foreign(desired: Desired, live: Object, world: World) -> str:
+    """Why an object must not be taken into the set; empty where it may, or is in it."""
+    if _is_own(world.inventory.get(desired.identity), live, world) or desired.how.adopt is Adopt.ALWAYS:
+        return ""
+    if desired.how.adopt is Adopt.NEVER:
+        return "it is there already, and not of this set, which adopts nothing"
+    if other := set_of(live):
+        return f"it is of another set, {other}"
+    controller = owners.controller_of(live)
+    if controller is not None and not _is_owner(controller, world):
+        return f"{controller.get('kind')} {controller.get('name')} controls it"
+    tool = meta.labels(live).get(MANAGED_BY, "")
+    if tool and tool != meta.labels(desired.tree).get(MANAGED_BY):
+        return f"{tool} manages it, as its label {MANAGED_BY} says"
+    return ""
+
+
+def _is_owner(reference: Object, world: World) -> bool:
+    return world.owner is not None and owners.same_owner(reference, owners.owner_reference(world.owner))
+
+
+def _unwanted(entry: Entry, world: World, wanted_uids: set[str]) -> Step:
+    """What becomes of an object that the inventory has and nobody wants."""
+    live, prune = world.live.get(entry.identity), world.policy.prune
+
+    def step(action: Action, reason: str) -> Step:
+        return Step(action, entry.identity, entry.gvk, reason, live=live, entry=entry)
+
+    if entry.gvk in world.unserved:
+        return step(Action.LEAVE, "the server does not have its kind at present")
+    if live is None:
+        return step(Action.FORGET, "it is gone")
+    if meta.uid(live) in wanted_uids:
+        return step(Action.FORGET, "it is wanted, under another kind")
+    if not _is_own(entry, live, world):
+        return step(Action.FORGET, "it is not, or no longer, of this set")
+    controller = owners.controller_of(live)
+    if controller is not None and not _is_owner(controller, world):
+        return step(Action.FORGET, f"{controller.get('kind')} {controller.get('name')} controls it")
+    if meta.is_being_deleted(live):
+        return step(Action.LEAVE, "it is on its way out")
+    if is_kept(live):
+        return step(Action.LEAVE, "it says that it must not be pruned")
+    if not prune.enabled:
+        return step(Action.LEAVE, "this set prunes nothing")
+    if prune.grace and _seconds_left(entry, world) > 0:
+        return step(Action.LEAVE, f"it must have been unwanted for {prune.grace:g} s")
+    return step(Action.PRUNE, "it is not wanted any more")
+
+
+def _seconds_left(entry: Entry, world: World) -> float:
+    """How long an object still has."""
+    since = parse_time(entry.unwanted_since) if entry.unwanted_since else world.now
+    return world.policy.prune.grace - (world.now - since).total_seconds()
+
+
+def _again_after(unwanted: Sequence[Step], world: World) -> float | None:
+    if not world.policy.prune.grace:
+        return None
+    left = [
+        _seconds_left(step.entry, world)
+        for step in unwanted
+        if step.entry is not None and step.action is Action.LEAVE and step.reason.startswith("it must have been")
+    ]
+    return min(left, default=None)

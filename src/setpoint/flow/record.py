@@ -1,0 +1,131 @@
+"""Where the inventory of a set is kept: in a ConfigMap of its own, or in the status of the set's owner.
+
+Every write is on the condition that nobody else wrote since the inventory was read; a set that worked from an old one
+gets a Conflict, and begins anew.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import KindRef
+from setpoint.client.patches import apply_configuration
+from setpoint.flow.inventory import Inventory
+from setpoint.flow.marks import OWNER_ANNOTATION, SET_LABEL, Owner
+from setpoint.objects import meta, owners
+from setpoint.objects.errors import Conflict, NotFound
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import Object
+
+CONFIG_MAP = KindRef(GroupVersionKind("", "v1", "ConfigMap"))
+# By what the ConfigMaps with inventories are found.
+KIND_LABEL = "setpoint.dev/kind"
+KIND = "apply-set-inventory"
+_KEY = "inventory"
+
+
+class Record(Protocol):
+    """The place of one inventory."""
+
+    async def read(self, client: Client) -> Inventory:
+        """What is kept; nothing, where nothing is. Raises ValueError where it cannot be read."""
+
+    async def write(self, client: Client, inventory: Inventory, *, all_owned: bool) -> None:
+        """Keeps this instead of what was read. `all_owned` says that every object of it goes with the owner by
+        itself. Raises Conflict."""
+
+    async def remove(self, client: Client) -> None:
+        """Keeps nothing any more."""
+
+
+class ConfigMapRecord:
+    """An inventory in a ConfigMap. It goes with the owner only if all objects of the set do: else it stays, so that
+    whoever looks for sets without owners finds them."""
+
+    def __init__(self, set_id: str, namespace: str, owner: Object | None, manager: str) -> None:
+        self.name, self.namespace = f"apply-set-{set_id}", namespace
+        self._set_id = set_id
+        self._owner = owner
+        self._manager = manager
+        self._found: Object | None = None
+
+    async def read(self, client: Client) -> Inventory:
+        try:
+            self._found = await client.get(CONFIG_MAP, self.name, self.namespace)
+        except NotFound:
+            self._found = None
+            return Inventory()
+        return inventory_in(self._found)
+
+    async def write(self, client: Client, inventory: Inventory, *, all_owned: bool) -> None:
+        metadata: Object = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "labels": {KIND_LABEL: KIND, SET_LABEL: self._set_id},
+        }
+        if self._owner is not None:
+            metadata["annotations"] = {OWNER_ANNOTATION: str(Owner.of(self._owner))}
+            if all_owned and meta.namespace(self._owner) in ("", self.namespace):
+                metadata["ownerReferences"] = [owners.owner_reference(self._owner)]
+        text = msgspec.json.encode(inventory.to_json()).decode()
+        tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
+        if self._found is None:
+            self._found = await client.create(tree, field_manager=self._manager)
+            return
+        metadata["resourceVersion"] = meta.resource_version(self._found)
+        metadata["uid"] = meta.uid(self._found)
+        self._found = await client.update(tree, field_manager=self._manager)
+
+    async def remove(self, client: Client) -> None:
+        if self._found is not None:
+            found, self._found = self._found, None
+            try:
+                await client.delete(CONFIG_MAP, self.name, self.namespace, uid=meta.uid(found))
+            except (NotFound, Conflict):
+                return
+
+
+def inventory_in(config_map: Object) -> Inventory:
+    """The inventory that a ConfigMap has. Raises ValueError."""
+    where = meta.key(config_map)
+    try:
+        return Inventory.from_json(msgspec.json.decode((config_map.get("data") or {}).get(_KEY, "null")))
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise ValueError(
+            f"the inventory in ConfigMap {where} cannot be read ({error}): mend it, or delete it to begin without"
+        ) from None
+
+
+class StatusRecord:
+    """An inventory in a field of the owner's status, which the kind must have: a list of objects."""
+
+    def __init__(self, owner: Object, manager: str, field: str = "inventory") -> None:
+        self._owner = owner
+        self._version = meta.resource_version(owner)
+        self._manager = f"{manager}-inventory"
+        self._field = field
+
+    async def read(self, client: Client) -> Inventory:
+        return Inventory.from_json((self._owner.get("status") or {}).get(self._field) or [])
+
+    async def write(self, client: Client, inventory: Inventory, *, all_owned: bool) -> None:
+        gvk = GroupVersionKind.of(self._owner)
+        name, namespace = meta.name(self._owner), meta.namespace(self._owner)
+        tree = {
+            "apiVersion": gvk.api_version,
+            "kind": gvk.kind,
+            "metadata": {"name": name, "namespace": namespace, "resourceVersion": self._version},
+            "status": {self._field: inventory.to_json()},
+        }
+        patch = apply_configuration(tree)
+        found = await client.patch_status(KindRef(gvk), patch, name, namespace, field_manager=self._manager)
+        if self._field not in (found.get("status") or {}):
+            raise ValueError(f"{gvk.kind} has no field status.{self._field}: its schema needs one for the inventory")
+        self._owner, self._version = found, meta.resource_version(found)
+
+    async def remove(self, client: Client) -> None:
+        try:
+            await self.write(client, Inventory(), all_owned=True)
+        except NotFound:
+            return

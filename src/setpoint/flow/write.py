@@ -1,0 +1,73 @@
+"""How a step of a plan becomes requests. In every mode what is returned is the object as the server has it then, and
+what was given stays as it was."""
+
+import msgspec
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import KindRef
+from setpoint.client.patches import apply_configuration, merge
+from setpoint.flow.inventory import Entry
+from setpoint.flow.plan import Action, Step, merged, replaced
+from setpoint.flow.policy import Mode
+from setpoint.objects import meta
+from setpoint.objects.errors import Conflict, NotFound
+from setpoint.objects.frozen import thaw
+from setpoint.objects.tree import Object
+
+
+async def write(client: Client, step: Step, manager: str) -> Object:
+    """Creates or changes the object of a step. Raises what the server says."""
+    wanted, mode = step.wanted or {}, step.how.mode or Mode.APPLY
+    if mode is Mode.APPLY:
+        return await _apply(client, step, wanted, manager)
+    if step.action in (Action.CREATE, Action.REPLACE) or step.live is None:
+        return await client.create(wanted, field_manager=manager)
+    if mode is Mode.UPDATE:
+        tree: Object = thaw(replaced(wanted, step.live))
+        tree["metadata"].pop("managedFields", None)
+        if step.only_version:
+            tree["metadata"]["resourceVersion"] = step.only_version
+        return await client.update(tree, field_manager=manager)
+    patch = merged(wanted, step.live)
+    # The same object, not one that got its name.
+    sure = {"uid": meta.uid(step.live)}
+    if step.only_version:
+        sure["resourceVersion"] = step.only_version
+    patch = {**patch, "metadata": {**patch["metadata"], **sure}}
+    return await _patched(client, step, msgspec.json.encode(patch), manager)
+
+
+async def _patched(client: Client, step: Step, body: bytes, manager: str) -> Object:
+    identity, patch = step.identity, merge({})._replace(body=body, is_empty=False)
+    found: Object = await client.patch(
+        KindRef(step.gvk), patch, identity.name, identity.namespace, field_manager=manager
+    )
+    return found
+
+
+async def _apply(client: Client, step: Step, wanted: Object, manager: str) -> Object:
+    force = bool(step.how.force)
+    if not step.only_version or step.live is None:
+        return await client.apply(wanted, force=force, field_manager=manager)
+    identity = step.identity
+    tree = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": step.only_version}}
+    patch = apply_configuration(tree)
+    found: Object = await client.patch(
+        KindRef(step.gvk), patch, identity.name, identity.namespace, force=force, field_manager=manager
+    )
+    return found
+
+
+async def delete(client: Client, entry: Entry, uid: str, propagation: str) -> bool:
+    """Deletes exactly the object with that UID. Whether it is gone; else it is on its way out."""
+    identity = entry.identity
+    try:
+        answer = await client.delete(
+            KindRef(entry.gvk), identity.name, identity.namespace, uid=uid, propagation=propagation
+        )
+    except NotFound:
+        return True
+    except Conflict:
+        # Another object has the name: the one that was meant is gone.
+        return True
+    return not meta.is_being_deleted(answer)
