@@ -18,6 +18,7 @@ import msgspec
 from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, ref_of, tree_of
 from setpoint.client.mapper import NoMatch
+from setpoint.controller.context import Context
 from setpoint.controller.reading import Applied
 from setpoint.flow import plan as planning
 from setpoint.flow.inventory import Entry, Identity, Inventory
@@ -80,6 +81,11 @@ class ApplySet:
         self.after: dict[Identity, list[Identity]] = {}
         self._ignore: dict[GroupKind, list[str]] = {}
         self._replace: dict[GroupKind, Replace] = {}
+
+    @classmethod
+    def of(cls, ctx: Context, name: str, owner: AnyObject, **how: Any) -> Self:
+        """The set of an object in a reconcile, which reads from the cache what the controller has declared."""
+        return cls(ctx.client, name, owner=owner, api=ctx.api, **how)
 
     # What is wanted
 

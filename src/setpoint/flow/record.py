@@ -14,7 +14,7 @@ from setpoint.client.patches import apply_configuration
 from setpoint.flow.inventory import Inventory
 from setpoint.flow.marks import OWNER_ANNOTATION, SET_LABEL, Owner
 from setpoint.objects import meta, owners
-from setpoint.objects.errors import Conflict, NotFound
+from setpoint.objects.errors import AlreadyExists, Conflict, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 
@@ -71,7 +71,10 @@ class ConfigMapRecord:
         text = msgspec.json.encode(inventory.to_json()).decode()
         tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
         if self._found is None:
-            self._found = await client.create(tree, field_manager=self._manager)
+            try:
+                self._found = await client.create(tree, field_manager=self._manager)
+            except AlreadyExists as error:
+                raise Conflict(f"the inventory {self.namespace}/{self.name} was made meanwhile") from error
             return
         metadata["resourceVersion"] = meta.resource_version(self._found)
         metadata["uid"] = meta.uid(self._found)

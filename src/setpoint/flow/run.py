@@ -18,7 +18,7 @@ from setpoint.flow.result import PruneWithheld, Refused, Result, failure_of
 from setpoint.flow.unchangeable import is_refusal
 from setpoint.flow.write import delete, write
 from setpoint.objects import meta
-from setpoint.objects.errors import AlreadyExists, APIError, ApplyConflict, Conflict, Invalid
+from setpoint.objects.errors import AlreadyExists, APIError, ApplyConflict, Conflict, Invalid, NotFound
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
@@ -112,8 +112,8 @@ class Run:
                 return await self._write(step)
             except ApplyConflict:
                 raise
-            except (Conflict, AlreadyExists):
-                # Somebody was faster. Whoever asked for a lock wants to know; else it is looked at anew.
+            except (Conflict, AlreadyExists, NotFound):
+                # Somebody was faster, or what was seen is gone. Whoever asked for a lock wants to know; else look anew.
                 if step.how.lock or self._exactly or not tries_left:
                     raise
                 step = await self._anew(step)
