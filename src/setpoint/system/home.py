@@ -34,6 +34,11 @@ class Home:
         """The newest revision of the store."""
         return await self._server.services.store.revision()
 
+    async def count_quotas(self) -> None:
+        """Has what every quota counts counted anew."""
+        if self._server.services.ledger is not None:
+            await self._server.services.ledger.settle_all()
+
     def tell_progress(self) -> None:
         """Has every watch say how far it has come."""
         for watch in tuple(self._server.services.watches):

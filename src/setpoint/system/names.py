@@ -10,6 +10,7 @@ ROOT_CA = "root-ca-certificate-publisher-controller"
 CLAIM_PROTECTION = "persistentvolumeclaim-protection-controller"
 VOLUME_PROTECTION = "persistentvolume-protection-controller"
 POD_GARBAGE_COLLECTOR = "pod-garbage-collector-controller"
+QUOTA = "resourcequota-controller"
 FINISHED_JOBS = "ttl-after-finished-controller"
 NAMES = (
     GARBAGE_COLLECTOR,
@@ -20,6 +21,7 @@ NAMES = (
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
     POD_GARBAGE_COLLECTOR,
+    QUOTA,
     FINISHED_JOBS,
 )
 

@@ -25,6 +25,7 @@ from setpoint.system.names import (
     GARBAGE_COLLECTOR,
     NAMESPACE,
     POD_GARBAGE_COLLECTOR,
+    QUOTA,
     ROOT_CA,
     SERVICE_ACCOUNT,
     SERVICE_ACCOUNT_TOKEN,
@@ -33,6 +34,7 @@ from setpoint.system.names import (
 from setpoint.system.namespaces import NamespaceDeletion
 from setpoint.system.pod_garbage_collector import PodGarbageCollector
 from setpoint.system.protection import claim_protection, volume_protection
+from setpoint.system.quotas import keep_counting
 from setpoint.system.root_ca import root_ca_publisher
 from setpoint.system.service_accounts import default_service_accounts
 from setpoint.system.tokens import token_controller
@@ -93,6 +95,8 @@ class System:
             await self._control(finished_jobs(self._account("ttl-after-finished-controller")))
         if POD_GARBAGE_COLLECTOR in self._names:
             self._run(PodGarbageCollector(self._account("pod-garbage-collector"), self._home.revision).run)
+        if QUOTA in self._names:
+            self._run(lambda: keep_counting(self._home))
         if listeners:
             self._feed = Feed(self._manager, listeners)
             self._run(self._feed.run)

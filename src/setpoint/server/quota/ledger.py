@@ -8,6 +8,9 @@ other, so that they do not run into that.
 
 A quota whose bounds were never counted (it is new, or was changed) is counted before it is charged for the first time,
 and in any case soon after it was written. Where nothing has a quota, nothing of this costs anything.
+
+What no client writes is not charged: the few objects that the server keeps for itself, and what somebody wrote to the
+store past it. So everything is counted anew from time to time (`settle_all`), and a quota whenever it is written.
 """
 
 import asyncio
@@ -189,9 +192,9 @@ class Ledger:
     def _settle_soon(self, namespace: str, name: str) -> None:
         self._unsettled.add((namespace, name))
         if self._settling is None or self._settling.done():
-            self._settling = asyncio.ensure_future(self._settle_all())
+            self._settling = asyncio.ensure_future(self._settle_noted())
 
-    async def _settle_all(self) -> None:
+    async def _settle_noted(self) -> None:
         try:
             while self._unsettled:
                 await self._services.clock.sleep(_SETTLES_AFTER)
@@ -200,6 +203,12 @@ class Ledger:
                     await self.settle(namespace, name)
         except StoreError:
             return  # the store is closed, or will be asked again with the next write
+
+    async def settle_all(self) -> None:
+        """Counts every quota."""
+        await self._quotas.all(self._services)
+        for namespace, name in self._quotas.places:
+            await self.settle(namespace, name)
 
     async def settle(self, namespace: str, name: str) -> None:
         """Counts a quota and writes down what it found, if that is not there already."""

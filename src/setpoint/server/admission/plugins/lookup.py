@@ -42,6 +42,11 @@ class Lookup(Generic[T]):
     async def get(self, services: Services, name: str, namespace: str = "") -> T | None:
         return (await self.all(services, namespace)).get(name)
 
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """The namespaces and names of all that are known."""
+        return [(namespace, name) for namespace, found in self._found.items() for name in found]
+
     def _changed(self, key: str, made: T | None) -> None:
         if self.view is None:
             return
