@@ -102,7 +102,7 @@ def _made(tables: tuple[_GivenTable, ...]) -> Rules:
 def _read(table: str | Object) -> _GivenTable:
     try:
         tree = yamltext.load(table).tree if isinstance(table, str) else table
-        return msgspec.convert(tree or {}, _GivenTable)
+        return msgspec.convert({} if tree is None else tree, _GivenTable)
     except (BadRequest, msgspec.ValidationError) as error:
         raise RuleError(f"the table of links cannot be read: {error}") from None
 

@@ -116,7 +116,7 @@ def read(table: str | Object) -> Rules:
     """A table from YAML or a tree. Raises RuleError."""
     try:
         tree = yamltext.load(table).tree if isinstance(table, str) else table
-        given = msgspec.convert(tree or {}, _GivenTable)
+        given = msgspec.convert({} if tree is None else tree, _GivenTable)
     except (BadRequest, msgspec.ValidationError) as error:
         raise RuleError(f"the table of rules cannot be read: {error}") from None
     kinds = {}
