@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.api.apps.v1 import Deployment, DeploymentSpec
+from setpoint.api.core.v1 import PodTemplateSpec
+from setpoint.api.meta.v1 import LabelSelector
 from setpoint.flow.summary.rules import RuleError, Rules, builtin
 from setpoint.flow.summary.summary import Summary, summarize
 from setpoint.objects.frozen import FrozenDict
@@ -85,7 +87,8 @@ def test_a_kind_that_always_reports_its_generation_is_unseen_before_it_does() ->
 
 
 def test_typed_and_frozen_objects_are_summarized_like_trees() -> None:
-    typed = Deployment(spec=DeploymentSpec(replicas=2))
+    template = PodTemplateSpec()
+    typed = Deployment(spec=DeploymentSpec(replicas=2, selector=LabelSelector(), template=template))
     tree = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 2}}
     assert summarize(typed) == summarize(tree) == summarize(FrozenDict(tree))
 
