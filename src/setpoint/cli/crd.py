@@ -1,11 +1,8 @@
 """`setpoint crd`: the CustomResourceDefinitions of Python classes, as YAML."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import click
 
+from setpoint.cli.importing import import_here
 from setpoint.objects import yamltext
 from setpoint.objects.tree import Object
 from setpoint.schema.types import ModelError, Resource, crd_of
@@ -45,7 +42,7 @@ def _classes(target: str) -> list[type[Resource]]:
         raise click.BadParameter(
             f"{target!r} should read MODULE:CLASS, such as shop.api:Widget", param_hint="MODULE:CLASS"
         )
-    module = vars(_import(module_name))
+    module = vars(import_here(module_name))
     if not colon:
         classes = [found for found in module.values() if _is_kind(found) and found.__module__ == module_name]
         if not classes:
@@ -66,19 +63,3 @@ def _classes(target: str) -> list[type[Resource]]:
 
 def _is_kind(found: object) -> bool:
     return isinstance(found, type) and issubclass(found, Resource) and bool(found.__resource__.kind)
-
-
-def _import(name: str) -> object:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise click.ClickException(f"there is no module {name}, neither here nor installed") from None
-        raise click.ClickException(f"{name} imports {error.name}, which is not installed") from None
-    except ModelError as error:
-        raise click.ClickException(str(error)) from None
-    except Exception as error:
-        raise click.ClickException(f"{name} cannot be imported: {type(error).__name__}: {error}") from None

@@ -10,6 +10,7 @@ from setpoint import __version__
 _COMMANDS = {
     "crd": "setpoint.cli.crd:crd",
     "envtest-assets": "setpoint.cli.envtest:envtest_assets",
+    "fsm": "setpoint.cli.fsm:fsm",
     "models": "setpoint.cli.models:models",
     "serve": "setpoint.cli.serve:serve",
     "user": "setpoint.cli.user:user",

@@ -36,6 +36,7 @@ from setpoint.controller.runnable import Background, Group, Runnable
 from setpoint.controller.serving import Gate, Page, PageServer
 from setpoint.controller.tracing import Tracer, find_tracer, traced
 from setpoint.objects.ids import Ids, SystemIds
+from setpoint.objects.measure import Measured
 
 if TYPE_CHECKING:
     from setpoint.server.http.tls import Certificates
@@ -128,11 +129,15 @@ class Manager:
             raise ValueError(f"there is a controller named {controller.name!r} already: give one of them another name")
         runs = self._controllers[controller.name] = _Run(controller, self)
         self._group(runs).add(runs)
+        if isinstance(controller, Measured):
+            self.metrics.parts.append(controller)
         return controller
 
     async def remove(self, controller: Controller) -> None:
         """Stops a controller and takes it out, while the others go on. Raises KeyError."""
         runs = self._controllers.pop(controller.name)
+        if isinstance(controller, Measured):
+            self.metrics.parts.remove(controller)
         await self._group(runs).remove(runs, self.graceful)
         await runs.stop(0)  # it may have been only warm
 

@@ -130,7 +130,7 @@ class Metrics:
         yield from self.webhooks.families()
         leading = [({"name": name}, float(leads)) for name, leads in self.leading.items()]
         yield Family("leader_election_master_status", "gauge", "Whether this process leads: 1, or 0.", leading)
-        yield from chain(*(part.families() for part in self.parts))
+        yield from _merged(chain(*(part.families() for part in self.parts)))
         yield from process_families()
 
 
@@ -190,6 +190,15 @@ class WebhookMetrics:
         name = "certwatcher_read_certificate_"
         yield Family(f"{name}total", "counter", "Certificates read.", [({}, self.certificates)])
         yield Family(f"{name}errors_total", "counter", "Ones that could not be.", [({}, self.certificate_errors)])
+
+
+def _merged(families: Iterable[Family]) -> Iterator[Family]:
+    """One family of each name: several parts of the same kind tell the same measurements, by other labels."""
+    found: dict[str, Family] = {}
+    for family in families:
+        known = found.get(family.name)
+        found[family.name] = family if known is None else known._replace(samples=[*known.samples, *family.samples])
+    yield from found.values()
 
 
 def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Family]:

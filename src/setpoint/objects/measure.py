@@ -6,7 +6,7 @@ There is no registry: who serves the page asks the parts it has been given, each
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
@@ -39,6 +39,7 @@ class Family(NamedTuple):
     samples: Sequence[tuple[Mapping[str, str], float | Histogram]]
 
 
+@runtime_checkable
 class Measured(Protocol):
     """Who has something to tell."""
 

@@ -1,0 +1,127 @@
+"""What a walk tells: a condition for every state, one for all of them, and events when that one changes.
+
+Nothing old is left standing: the condition of a state that this walk did not come to is Unknown. `Ready` is True when
+the walk came to its end and every state on its way is as it should be.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from setpoint.controller.context import Context
+from setpoint.flow.fsm.readiness import READY
+from setpoint.flow.fsm.state import State
+from setpoint.flow.fsm.walk import CONFLICT, Step, Walk
+from setpoint.objects import conditions
+from setpoint.objects.times import parse_time
+from setpoint.objects.tree import Object
+
+SUSPENDED, DELETING, NOT_REACHED, DEADLINE_EXCEEDED = "Suspended", "Deleting", "NotReached", "DeadlineExceeded"
+# How much of a message is reported; an API server takes a little more.
+_MESSAGE_CHARACTERS = 8000
+
+
+def conditions_of(ctx: Context) -> list[Object]:
+    """The conditions as they are reported so far."""
+    found: list[Object] = ctx.status.setdefault("conditions", [])
+    return found
+
+
+def tell(ctx: Context, obj: Any, walk: Walk, states: Iterable[State]) -> None:
+    """Reports a walk of an object that lives."""
+    _drop_suspended(ctx)
+    _tell_states(ctx, walk, states, NOT_REACHED)
+    stopped = walk.stopped_at
+    if stopped is None:
+        _tell_ready(ctx, obj, True, "Ready", "every state is as it should be", failed=False)
+        return
+    step = _with_deadline(ctx, stopped)
+    _tell_ready(ctx, obj, False, step.reason, _named(step), failed=not step.waits and step.reason != CONFLICT)
+
+
+def tell_deleting(
+    ctx: Context, obj: Any, walk: Walk | None, states: Iterable[State], finalizers: Iterable[State]
+) -> None:
+    """Reports on an object that is being deleted: it is not ready, whatever else there is to say."""
+    _drop_suspended(ctx)
+    for state in states:
+        ctx.status.condition(state.condition, None, DELETING, "the object is being deleted")
+    stopped = None
+    if walk is not None:
+        _tell_states(ctx, walk, finalizers, NOT_REACHED)
+        stopped = walk.stopped_at
+    message = "the object is being deleted" if stopped is None else _named(_with_deadline(ctx, stopped))
+    failed = stopped is not None and not stopped.waits and stopped.reason != CONFLICT
+    _tell_ready(ctx, obj, False, DELETING, message, failed=failed)
+
+
+def tell_suspended(ctx: Context, obj: Any, why: str) -> None:
+    """Reports that nothing is done. What was said of this generation still holds; of a later one nothing is known."""
+    if ctx.status.condition(SUSPENDED, True, SUSPENDED, why) and ctx.recorder is not None:
+        ctx.recorder.normal(obj, SUSPENDED, why)
+    ready = conditions.find(conditions_of(ctx), READY)
+    generation = obj.metadata.generation if hasattr(obj, "metadata") else obj["metadata"].get("generation", 0)
+    if ready is None or ready.get("observedGeneration", 0) < (generation or 0):
+        ctx.status.condition(READY, None, SUSPENDED, why)
+
+
+def _drop_suspended(ctx: Context) -> None:
+    found = conditions_of(ctx)
+    if any(condition.get("type") == SUSPENDED for condition in found):
+        conditions.remove(found, SUSPENDED)
+
+
+def _tell_states(ctx: Context, walk: Walk, states: Iterable[State], otherwise: str) -> None:
+    steps = {step.state: step for step in walk.steps}
+    at = walk.steps[-1].state.condition
+    for state in states:
+        step = steps.get(state)
+        if step is not None:
+            step = _with_deadline(ctx, step)
+            ctx.status.condition(state.condition, step.passed, step.reason, _clipped(step.message))
+        elif walk.complete:
+            ctx.status.condition(state.condition, None, otherwise, "it is not on the way of this object")
+        else:
+            ctx.status.condition(state.condition, None, otherwise, f"the walk stopped at {at}")
+
+
+def _with_deadline(ctx: Context, step: Step) -> Step:
+    """The same, or that it takes too long: since the condition has been False."""
+    deadline = step.state.deadline
+    if deadline is None or not step.waits:
+        return step
+    since = false_since(conditions_of(ctx), step.state.condition)
+    if since is None or (ctx.clock.now() - since).total_seconds() < deadline:
+        return step
+    why = f"for more than {deadline:g} s: {step.reason}{f', {step.message}' if step.message else ''}"
+    return step._replace(reason=DEADLINE_EXCEEDED, message=why, waits=False)
+
+
+def false_since(found: list[Object], condition: str) -> datetime | None:
+    """Since when a condition is False; None where it is not."""
+    current = conditions.find(found, condition)
+    if current is None or current.get("status") != conditions.FALSE or not current.get("lastTransitionTime"):
+        return None
+    return parse_time(current["lastTransitionTime"])
+
+
+def _tell_ready(ctx: Context, obj: Any, status: bool, reason: str, message: str, *, failed: bool) -> None:
+    message = _clipped(message)
+    before = conditions.find(conditions_of(ctx), READY) or {}
+    known = (before.get("status"), before.get("reason"))
+    ctx.status.condition(READY, status, reason, message)
+    after = conditions.find(conditions_of(ctx), READY) or {}
+    if ctx.recorder is None or known == (after.get("status"), after.get("reason")):
+        return
+    if failed:
+        ctx.recorder.warning(obj, reason, message)
+    else:
+        ctx.recorder.normal(obj, reason, message)
+
+
+def _named(step: Step) -> str:
+    return f"{step.state.condition}: {step.message or step.reason}"
+
+
+def _clipped(message: str) -> str:
+    return message if len(message) <= _MESSAGE_CHARACTERS else f"{message[: _MESSAGE_CHARACTERS - 1]}…"
