@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from setpoint.objects.measure import Measured
     from setpoint.server.admission.operation import Admission
     from setpoint.server.admission.webhook_client import WebhookClient
+    from setpoint.server.admission.webhook_measures import WebhookMeasures
     from setpoint.server.audit.record import Record
     from setpoint.server.authentication.accepted import Accepted
     from setpoint.server.authentication.tokens import Issuer
@@ -135,6 +136,15 @@ class Services:
         from setpoint.server.outbound.client import Client
 
         return WebhookClient(Client(self.clock), self.resolver)
+
+    @cached_property
+    def webhook_measures(self) -> "WebhookMeasures":
+        """How the webhooks of admission are doing."""
+        from setpoint.server.admission.webhook_measures import WebhookMeasures
+
+        found = WebhookMeasures(self.clock)
+        self.measured.append(found)
+        return found
 
     def close(self) -> None:
         """Ends what the server has under way beside the requests."""

@@ -32,6 +32,7 @@ from setpoint.server.admission.review import (
 )
 from setpoint.server.admission.rounds import Rounds
 from setpoint.server.admission.webhook_client import CallError
+from setpoint.server.admission.webhook_measures import MUTATING, VALIDATING
 from setpoint.server.context import Context
 from setpoint.server.resource import Resource
 
@@ -150,16 +151,19 @@ class MutatingAdmissionWebhook(Plugin):
         place = f"round_{int(operation.is_reinvoked)}_index_{index}"
         has_changed = False
         try:
-            response = await ask(context, hook, request, mutating=True)
-            if not response.allowed:
-                raise refusal(hook.name, response.status)
-            if response.patch:
-                tree = patched(hook.name, response, request.object)
-                has_changed = await changed.replace(context, operation, tree, target)
-                patch = {"patch": response.patch, "patchType": "JSONPatch"}
-                _annotate(context, PATCH_ANNOTATION + place, hook, patch)
-        except CallError as error:
-            failed_open(context, hook, error, f"failed-open.{_MUTATION}{place}")
+            with context.services.webhook_measures.asking(hook.name, MUTATING, operation.verb) as asking:
+                try:
+                    response = await ask(context, hook, request, mutating=True)
+                    if not response.allowed:
+                        raise asking.refused(refusal(hook.name, response.status))
+                    if response.patch:
+                        tree = patched(hook.name, response, request.object)
+                        has_changed = await changed.replace(context, operation, tree, target)
+                        patch = {"patch": response.patch, "patchType": "JSONPatch"}
+                        _annotate(context, PATCH_ANNOTATION + place, hook, patch)
+                except CallError as error:
+                    asking.call_failed(is_open=hook.fails_open)
+                    failed_open(context, hook, error, f"failed-open.{_MUTATION}{place}")
         finally:
             _annotate(context, _MUTATION + place, hook, {"mutated": has_changed})
         return has_changed
@@ -232,10 +236,12 @@ class ValidatingAdmissionWebhook(Plugin):
         self, context: Context, operation: Operation, hook: Hook, request: AdmissionRequest, index: int
     ) -> None:
         hook.check_dry_run(operation)
-        try:
-            response = await ask(context, hook, request, mutating=False)
-        except CallError as error:
-            failed_open(context, hook, error, f"failed-open.{_VALIDATION}round_0_index_{index}")
-            return
-        if not response.allowed:
-            raise refusal(hook.name, response.status)
+        with context.services.webhook_measures.asking(hook.name, VALIDATING, operation.verb) as asking:
+            try:
+                response = await ask(context, hook, request, mutating=False)
+            except CallError as error:
+                asking.call_failed(is_open=hook.fails_open)
+                failed_open(context, hook, error, f"failed-open.{_VALIDATION}round_0_index_{index}")
+                return
+            if not response.allowed:
+                raise asking.refused(refusal(hook.name, response.status))
