@@ -85,13 +85,31 @@ def test_an_owner_in_no_namespace_is_found_by_its_uid() -> None:
     assert graph([cluster, website]).owned(ref_of(cluster)) == [ref_of(website)]
 
 
-def test_around_goes_as_far_as_it_is_told_in_both_directions() -> None:
+def test_around_goes_to_what_an_object_goes_to_and_up_to_the_owners() -> None:
     found = graph(shop())
-    deployment = ref("apps/v1/Deployment", "blog")
-    near = found.around(ref("v1/Service", "web"), 1)
-    assert set(near.nodes) == {ref("v1/Service", "web"), ref("v1/Pod", "blog-1-x")}
-    assert deployment in found.around(ref("v1/Service", "web"), 2).nodes
-    assert deployment not in near.nodes
+    web, pod, replicas = ref("v1/Service", "web"), ref("v1/Pod", "blog-1-x"), ref("apps/v1/ReplicaSet", "blog-1")
+    assert set(found.around(web, 1).nodes) == {web, pod}
+    assert set(found.around(web, 2).nodes) == {web, pod, replicas, ref("v1/ConfigMap", "settings")}
+    assert ref("apps/v1/Deployment", "blog") in found.around(web, 3).nodes
+
+
+def test_around_leaves_out_who_only_uses_the_same() -> None:
+    account = {"serviceAccountName": "default", "containers": []}
+    found = graph(
+        [obj("v1/Pod", "a", spec=account), obj("v1/Pod", "b", spec=account), obj("v1/ServiceAccount", "default")]
+    )
+    assert set(found.around(ref("v1/Pod", "a")).nodes) == {ref("v1/Pod", "a"), ref("v1/ServiceAccount", "default")}
+    assert ref("v1/Pod", "b") in found.around(ref("v1/ServiceAccount", "default")).nodes
+
+
+def test_the_tree_of_a_graph_has_its_edges_by_number() -> None:
+    tree = graph([obj("v1/Pod", "a", spec={"volumes": [{"secret": {"secretName": "s"}}]})]).to_json()
+    assert [(node["kind"], node["name"], node["missing"]) for node in tree["nodes"]] == [
+        ("Pod", "a", False),
+        ("Secret", "s", True),
+    ]
+    assert tree["nodes"][0]["summary"]["state"] == "pending"
+    assert tree["edges"] == [{"source": 0, "verb": "uses", "target": 1, "at": "spec.volumes[*].secret"}]
 
 
 def test_the_text_tells_each_thing_once() -> None:

@@ -83,16 +83,38 @@ class Graph:
         return [edge for edge in self.edges if self.nodes[edge.target].missing or self.nodes[edge.source].missing]
 
     def around(self, ref: Ref, depth: int = DEPTH) -> "Graph":
-        """What is within that many steps of an object, whichever way the relations go."""
-        found, rim = {ref}, [ref]
+        """Within that many steps: what an object goes to, and that in turn; who comes to it; the owners of all these.
+
+        Who else comes to what it goes to is left out: through an account that all pods use, everything is near.
+        """
+        found, down, up = {ref}, {ref}, {ref}
         for _ in range(depth):
-            next_ = {edge.target for each in rim for edge in self.outgoing(each)}
-            next_ |= {edge.source for each in rim for edge in self.incoming(each)}
-            rim = sorted(next_ - found)
-            found.update(rim)
+            comes = {
+                edge.source for each in down | up for edge in self.incoming(each) if edge.verb == OWNS or each == ref
+            }
+            down = {edge.target for each in down for edge in self.outgoing(each)} - found
+            up = comes - found - down
+            found |= down | up
         nodes = {each: self.nodes.get(each, Node(each)) for each in sorted(found)}
         kept = (edge for edge in self.edges if edge.source in nodes and edge.target in nodes)
         return Graph(nodes, kept, self._rules, self.unread)
+
+    def to_json(self) -> Object:
+        """As a tree, for whoever draws it: `nodes` with their summaries, and `edges` between their numbers."""
+        numbers = {ref: number for number, ref in enumerate(self.nodes)}
+        nodes = [
+            {
+                **ref._asdict(),
+                "missing": node.missing,
+                "summary": node.summary.to_json() if node.summary else None,
+            }
+            for ref, node in self.nodes.items()
+        ]
+        edges = [
+            {"source": numbers[edge.source], "verb": edge.verb, "target": numbers[edge.target], "at": edge.at}
+            for edge in self.edges
+        ]
+        return {"nodes": nodes, "edges": edges, "unread": list(self.unread)}
 
     def render(self, ref: Ref, depth: int = DEPTH) -> str:
         """A tree of what an object is related to, as text. What was told already is not told again."""

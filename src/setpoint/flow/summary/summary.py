@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from setpoint.client.kinds import AnyObject
+from setpoint.flow.paths import path
 from setpoint.flow.summary.rules import Rule, Rules, Verdict, builtin
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import parse_time
@@ -85,7 +86,7 @@ def summarize(
         _by_rules(rules.first, seen, now)
         or _unseen(seen, observes_generation)
         or _by_rules(rules.kinds.get(_kind(tree), ()), seen, now)
-        or _by_conditions(rules, conditions)
+        or _by_conditions(rules, conditions, tree)
         or _by_rules(rules.last, seen, now)
         or Summary("ready", ACTIVE)
     )
@@ -132,8 +133,9 @@ def _is_due(rule: Rule, seen: Object, now: datetime | None) -> bool:
         return False
 
 
-def _by_conditions(rules: Rules, conditions: Iterable[Object]) -> Summary | None:
+def _by_conditions(rules: Rules, conditions: Iterable[Object], tree: Object) -> Summary | None:
     """What the lists of well-known types say. Within one list failure outweighs progress, and progress readiness."""
+    generation = path("metadata.generation").find(tree)
     for listed in rules.conditions:
         found: dict[Verdict, list[Object]] = {}
         for condition in conditions:
@@ -147,6 +149,9 @@ def _by_conditions(rules: Rules, conditions: Iterable[Object]) -> Summary | None
         for verdict in _WEIGHT:
             if told := found.get(verdict):
                 first = told[0]
+                if _is_older(first, generation):
+                    said = f"{first['type']} is of an older generation"
+                    return _made("progressing", "updating", "LatestGenerationNotObserved", [said], listed.name)
                 state = listed.types.get(first["type"]) or listed.state
                 reason = _text(first.get("reason"))
                 if state == "REASON":
@@ -155,6 +160,11 @@ def _by_conditions(rules: Rules, conditions: Iterable[Object]) -> Summary | None
                     state = ACTIVE
                 return _made(verdict, state, reason, [_text(each.get("message")) for each in told], listed.name)
     return None
+
+
+def _is_older(condition: Object, generation: list[Any]) -> bool:
+    observed = condition.get("observedGeneration")
+    return isinstance(observed, int) and any(isinstance(each, int) and observed < each for each in generation)
 
 
 def _made(verdict: Verdict, state: str, reason: str, messages: Iterable[str], rule: str) -> Summary:
