@@ -55,6 +55,7 @@ def summary_of(kind: str, case: Object) -> Summary:
 @pytest.mark.parametrize(("kind", "case"), EACH)
 def test_a_summary_says_how_an_object_is(kind: str, case: Object) -> None:
     found = summary_of(kind, case)
+    assert not (found.ready and found.transitioning)
     assert " ".join(filter(None, (found.verdict, found.state, found.reason))) == case["is"]
     if "message" in case:
         assert found.message == case["message"]

@@ -171,17 +171,18 @@ def _made(verdict: Verdict, state: str, reason: str, messages: Iterable[str], ru
     stated = state.lower() or (ACTIVE if verdict == "ready" else verdict)
     told = tuple(dict.fromkeys(filter(None, map(str.strip, messages))))
     # A removal that takes too long has failed, and is still a removal.
-    return Summary(verdict, stated, reason, told, verdict == "progressing" or stated == REMOVING, rule)
+    transitioning = verdict == "progressing" or (verdict == "failed" and stated == REMOVING)
+    return Summary(verdict, stated, reason, told, transitioning, rule)
 
 
 def _with_own_word(found: Summary, tree: Object) -> Summary:
     """An object that says how it is to be shown (`status.display`, `status.summary`) is shown so, unless it is being
     removed, or what it says is of an older generation."""
-    if found.transitioning and found.rule.startswith("first"):
-        return found
     status = tree.get("status")
-    for name in ("display", "summary") if isinstance(status, dict) else ():
-        said: Any = status.get(name) if isinstance(status, dict) else None
+    if not isinstance(status, dict) or (found.transitioning and found.rule.startswith("first[")):
+        return found
+    for name in ("display", "summary"):
+        said = status.get(name)
         if not isinstance(said, dict):
             continue
         state, error, moving = _text(said.get("state")), said.get("error"), said.get("transitioning")
