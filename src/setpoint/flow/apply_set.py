@@ -217,7 +217,8 @@ class ApplySet:
 
     async def look(self, client: Client, ref: KindRef, identity: Identity) -> Object | None:
         try:
-            return tree_of(await client.get(ref, identity.name, identity.namespace))
+            found: Object = await client.get(ref, identity.name, identity.namespace)
+            return found
         except NotFound:
             return None
 

@@ -15,6 +15,7 @@ import msgspec
 from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import MEMBER, FieldSet
 from setpoint.objects import meta
+from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 
 _HIDDEN = "(hidden)"
@@ -65,18 +66,18 @@ def _without_name(wanted: Object) -> Object:
 
 def _is_same(fields: FieldSet, wanted: Json, live: Json) -> bool:
     if not fields:
-        return equal(wanted, live)
+        return equal(wanted, thaw(live))
     size = len(fields) - (MEMBER in fields)
-    if type(wanted) is dict:
-        if type(live) is not dict or len(wanted) != size:
+    if isinstance(wanted, dict):
+        if not isinstance(live, dict) or len(wanted) != size:
             return False
         for name, value in wanted.items():
             node = fields.get("f:" + name)
             if node is None or name not in live or not _is_same(node, value, live[name]):
                 return False
         return True
-    if type(wanted) is list:
-        return type(live) is list and len(wanted) == size and _is_same_list(fields, wanted, live)
+    if isinstance(wanted, list):
+        return isinstance(live, list) and len(wanted) == size and _is_same_list(fields, wanted, live)
     return False
 
 
@@ -111,6 +112,9 @@ def find_item(element: str, items: Sequence[Json]) -> int | None:
         found = [at for at, item in enumerate(items) if equal(item, value)]
     else:
         found = [at for at, item in enumerate(items) if isinstance(item, dict) and _agrees(item, value)]
+        if len(found) > 1:
+            # One that says all of its keys is meant before one of which a default says some.
+            found = [at for at in found if all(name in items[at] for name in value)]
     return found[0] if len(found) == 1 else None
 
 

@@ -7,6 +7,7 @@ from setpoint.client.kinds import Kind, kind_of
 from setpoint.flow.inventory import Identity
 from setpoint.flow.plan import Plan, Step
 from setpoint.objects.errors import Conflict
+from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
 
 
@@ -14,7 +15,7 @@ class Result(NamedTuple):
     """What was done. A set that could not be applied raises instead."""
 
     plan: Plan
-    # Every wanted object that is there, as the server has it.
+    # Every wanted object that is there, as the server has it; what came from a cache cannot be changed.
     objects: Mapping[Identity, Object]
     # What was written, and what was deleted.
     written: Sequence[Identity] = ()
@@ -30,10 +31,10 @@ class Result(NamedTuple):
         return not self.waiting
 
     def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
-        """An object of the set; None where it is not there."""
+        """A copy of an object of the set; None where it is not there."""
         ref = kind_of(kind)
         found = self.objects.get(Identity(ref.gvk.group, ref.gvk.kind, namespace, name))
-        return None if found is None else ref.read(dict(found))
+        return None if found is None else ref.read(thaw(found))
 
 
 class Refused(Exception):  # noqa: N818 - it says what happened
