@@ -19,7 +19,7 @@ from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.service_resolver import ServiceError, ServiceResolver
 from setpoint.server.advertised import address_of, advertise, withdraw
-from setpoint.server.authentication.assembly import assemble
+from setpoint.server.authentication.assembly import Authentication, assemble
 from setpoint.server.authentication.settings import AuthenticationSettings
 from setpoint.server.authentication.users import ADMIN
 from setpoint.server.authorization.modes import authorizer_of
@@ -117,6 +117,7 @@ class ControlPlane:
         self._aggregated_discovery = aggregated_discovery
         self._stack = AsyncExitStack()
         self._server: Server | None = None
+        self._authenticating: Authentication | None = None
         self._listener: Listener | None = None
         self._identity: Identity | None = None
         self._certificates: Identity | Provided | None = None
@@ -135,7 +136,9 @@ class ControlPlane:
             if self._auditor is None and self.config.audit.log_path:
                 self._auditor = self._open_auditor()
                 stack.callback(self._close_auditor)
-            authentication = assemble(self._authentication, {self.token: ADMIN}, self._clock, self._data)
+            authentication = self._authenticating = assemble(
+                self._authentication, {self.token: ADMIN}, self._clock, self._data
+            )
             stack.callback(authentication.close)
             self._server = Server(
                 store,
@@ -223,10 +226,16 @@ class ControlPlane:
             self._auditor = None
 
     def reload(self) -> None:
-        """Reads again what may change while it runs: the audit policy, and certificates that somebody else keeps.
+        """Reads again what may change while it runs: the token file, the audit policy, and certificates that somebody
+        else keeps.
 
         Where one cannot be read the old one holds, and PlaneError says so.
         """
+        if self._authenticating is not None:
+            try:
+                self._authenticating.reload()
+            except (OSError, ValueError) as error:
+                raise PlaneError(f"the token file cannot be read: {error}") from error
         if self._auditor is not None and self.config.audit.policy_file:
             from setpoint.server.audit.opened import AuditError, read_policy
 

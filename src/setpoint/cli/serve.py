@@ -61,7 +61,7 @@ def serve(file: str | None, only_print: bool, **flags: Any) -> None:
 
     When it serves it prints one line, `ready https://HOST:PORT`, and has written a kubeconfig for its administrator.
     SIGTERM or Ctrl-C stops it: requests are finished and watches ended. A second one does not wait for them. SIGHUP has
-    it read its audit policy and its certificates anew.
+    it read its token file, its audit policy and its certificates anew.
     """
     from setpoint.config.reading import read_config, shown
     from setpoint.objects.typedyaml import Mistakes

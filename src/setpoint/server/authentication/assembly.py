@@ -24,6 +24,8 @@ class Authentication:
     credentials: Credentials
     issuer: Issuer
     close: Callable[[], None]
+    # Reads the token file again: who is no longer in it is known no more. Raises OSError, or ValueError.
+    reload: Callable[[], None]
 
 
 def assemble(
@@ -33,7 +35,6 @@ def assemble(
 
     The key for service accounts is kept in the directory. Raises OSError, or ValueError.
     """
-    known = dict(read_token_file(settings.token_file)) if settings.token_file is not None else {}
     issuer = Issuer(settings.service_accounts, directory)
     others = [_oidc(each, place, issuer, clock) for place, each in enumerate(settings.oidc)]
 
@@ -41,8 +42,11 @@ def assemble(
         for other in others:
             other.close()
 
-    credentials = Credentials({**known, **tokens}, others=others, anonymous=settings.anonymous)
-    return Authentication(credentials, issuer, close)
+    def known() -> Mapping[str, User]:
+        return {**(read_token_file(settings.token_file) if settings.token_file is not None else {}), **tokens}
+
+    credentials = Credentials(known(), others=others, anonymous=settings.anonymous)
+    return Authentication(credentials, issuer, close, lambda: credentials.know(known()))
 
 
 def _oidc(settings: OIDCSettings, place: int, issuer: Issuer, clock: Clock) -> "OIDCTokens":

@@ -31,13 +31,17 @@ class Credentials:
         others: Sequence[TokenAuthenticator] = (),
         anonymous: Anonymous = "health",
     ) -> None:
-        # By the whole header as clients send it. A dictionary compares only what has the same hash, and nobody outside
-        # knows how to make one: how long it takes tells nothing about a token.
-        self._users = {f"Bearer {token}": user for token, user in tokens.items()}
+        self.know(tokens)
         self._others = others
         self._anonymous = anonymous
         self._services: Services | None = None
         self._service_accounts: TokenAuthenticator | None = None
+
+    def know(self, tokens: Mapping[str, User]) -> None:
+        """Knows these tokens from now on, and no others that it was told of before."""
+        # By the whole header as clients send it. A dictionary compares only what has the same hash, and nobody outside
+        # knows how to make one: how long it takes tells nothing about a token.
+        self._users = {f"Bearer {token}": user for token, user in tokens.items()}
 
     def attach(self, services: Services) -> None:
         self._services = services
