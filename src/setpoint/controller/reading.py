@@ -92,6 +92,11 @@ class ReconcileClient(NotingClient):
         self._cluster = cluster
 
     @property
+    def applied(self) -> Applied:
+        """What the controller has written before, for those above who leave out writes by it."""
+        return self._applied
+
+    @property
     def _live(self) -> NotingClient:
         """The same without the cache."""
         return NotingClient(self, self.options, self._noting, self._expectations, self._primary)

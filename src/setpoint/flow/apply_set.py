@@ -85,6 +85,7 @@ class ApplySet:
     @classmethod
     def of(cls, ctx: Context, name: str, owner: AnyObject, **how: Any) -> Self:
         """The set of an object in a reconcile, which reads from the cache what the controller has declared."""
+        how.setdefault("memory", ctx.client.applied)
         return cls(ctx.client, name, owner=owner, api=ctx.api, **how)
 
     # What is wanted

@@ -102,14 +102,15 @@ async def test_a_stale_view_with_force_does_not_undo_what_is_left_to_others() ->
         assert (await it.direct.get(CONFIG_MAP, "one", "default"))["data"] == {"a": "2", "size": "7"}
 
 
-async def test_in_a_controller_a_set_that_is_as_it_should_be_sends_nothing_and_drift_comes_back() -> None:
+@pytest.mark.parametrize("mode", [Mode.APPLY, Mode.UPDATE, Mode.MERGE])
+async def test_in_a_controller_a_set_that_is_as_it_should_be_sends_nothing_and_drift_comes_back(mode: Mode) -> None:
     ran = []
 
     async def reconcile(ctx: Context, request: Request) -> None:
         found = await ctx.object()
         if found is None:
             return
-        own = ApplySet.of(ctx, "children", found)
+        own = ApplySet.of(ctx, "children", found, how=How(mode))
         own.add(*(config_map(f"child-{number}", namespace="") for number in range(10)), deployment("web"))
         await own.apply()
         ran.append(request)
