@@ -63,10 +63,12 @@ def controller_of(
     ids: Ids | None = None,
     observer: Observer | None = None,
     queue_observer: QueueObserver | None = None,
+    defaults: Settings | None = None,
 ) -> Controller:
     """A controller of what was declared, its own each time; one that is a controller already is what it is.
 
-    A class is made an object of, without arguments. Raises TypeError for what was not declared.
+    A class is made an object of, without arguments. `defaults` count for what the declaration does not say. Raises
+    TypeError for what was not declared.
     """
     if isinstance(target, Controller):
         return target
@@ -76,6 +78,7 @@ def controller_of(
     if isinstance(target, type):
         target = target()
     reconcile: Any = getattr(target, "reconcile", target)
+    settings: Settings = {**(defaults or {}), **declared.settings}
     return Controller(
         declared.name,
         reconcile,
@@ -84,5 +87,5 @@ def controller_of(
         ids=ids,
         observer=observer,
         queue_observer=queue_observer,
-        **declared.settings,
+        **settings,
     )

@@ -30,6 +30,7 @@ from setpoint.controller.declare import controller_of
 from setpoint.controller.health import Check, Health
 from setpoint.controller.leader import Elector, LeaderElection
 from setpoint.controller.metrics import Metrics, WebhookMetrics
+from setpoint.controller.options import Settings
 from setpoint.controller.pages import metrics_page, reconciles_page
 from setpoint.controller.recorder import Events
 from setpoint.controller.runnable import Background, Group, Runnable
@@ -54,7 +55,8 @@ class Manager:
     TLS and a gate before the measurements. `webhooks` is what serves those (`controller.webhook`). `graceful` are the
     seconds for the end: 0 waits for nothing, None for ever. `clusters` are the clients of others, by name. `warm` has
     controllers read everything while their replica stands by, so that they lead at once. `tracing` makes spans of
-    reconciles and requests: a tracer of OpenTelemetry, or True for that of the program.
+    reconciles and requests: a tracer of OpenTelemetry, or True for that of the program. `defaults` are settings of the
+    controllers that it makes of declarations (`concurrency`, `timeout`, `limiter`, ...), where those do not say.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Manager:
         clusters: Mapping[str, Client] | None = None,
         warm: bool = False,
         tracing: Tracer | bool = False,
+        defaults: Settings | None = None,
         ids: Ids | None = None,
     ) -> None:
         """Raises ValueError for what cannot work."""
@@ -85,6 +88,7 @@ class Manager:
         self.events = Events(client, ids=self.ids)
         self.graceful = graceful
         self.warm = warm
+        self._defaults = defaults
         self.elector: Elector | None = None
         if leader_election is not None:
             config = LeaderElection(leader_election) if isinstance(leader_election, str) else leader_election
@@ -124,7 +128,7 @@ class Manager:
     def add(self, target: object) -> Controller:
         """Adds a controller, or what is declared as one, also while it runs: then it is started at once. Raises
         ValueError or TypeError."""
-        controller = controller_of(target, ids=self.ids)
+        controller = controller_of(target, ids=self.ids, defaults=self._defaults)
         if controller.name in self._controllers:
             raise ValueError(f"there is a controller named {controller.name!r} already: give one of them another name")
         runs = self._controllers[controller.name] = _Run(controller, self)
