@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.controller.core.faults import FaultyTransport
-from tests.flow.fsm.worlds import FINALIZER, Bucket, BucketStatus, World, bucket, config_map, in_world, settle, until
+from tests.flow.fsm.worlds import FINALIZER, Bucket, World, bucket, config_map, in_world, settle, until
 
 from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, TransportError
@@ -255,6 +255,7 @@ def test_a_crash_after_any_write_comes_to_the_same_end(crash: int) -> None:
 
         @fsm.state("Two")
         async def two(ctx: Context, found: Bucket, out: Outputs) -> Next:
+            assert found.status is not None
             found.status.url = "store://here"
             out.apply(config_map("third"))
             return Done()
@@ -288,8 +289,8 @@ def test_a_crash_after_any_write_comes_to_the_same_end(crash: int) -> None:
                 manager.add(machine().controller(owns=["v1/ConfigMap"]))
                 found = await client.wait_for(Bucket, "b", "default", "condition=Ready", timeout=5)
                 assert found is not None
-                status: BucketStatus = found.status
-                assert status.url == "store://here"
+                assert found.status is not None
+                assert found.status.url == "store://here"
                 names = {each["metadata"]["name"] for each in (await client.list("v1/ConfigMap", "default")).items}
                 assert {"first", "second", "third"} <= names
                 await client.delete(found)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.flow.fsm.worlds import Bucket, World, bucket, config_map, in_world, settle, until
 
+from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue, TerminalError
 from setpoint.flow.fsm import FSM, Done, Fail, Next, Outputs, Wait, is_ready, wait_ready
@@ -22,6 +23,7 @@ def machine(answer: Any) -> FSM:
 
     @fsm.state("Provisioned", reason="Stored", message="it is stored")
     async def provisioned(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        assert found.status is not None
         found.status.url = f"store://{found.spec.region}"
         out.apply(config_map(f"{found.metadata.name}-place", {"region": found.spec.region}))
         result = answer() if callable(answer) and not isinstance(answer, type) else answer
@@ -41,6 +43,7 @@ def test_a_walk_to_the_end_makes_every_condition_and_ready_true() -> None:
         controller = world.run(machine(None))
         made = await world.create()
         found = await wait_ready(world.client, made, timeout=5)
+        assert found.status is not None
         assert await world.conditions() == {
             "Issued": "True/Done",
             "Provisioned": "True/Stored",
@@ -235,7 +238,7 @@ def test_waiting_for_children_names_those_that_are_not_ready() -> None:
             out.apply(config_map("first"), config_map("second"))
             return ready
 
-        ready = fsm.wait_ready("ChildrenReady", after=30, ready=lambda each: "done" in each.get("data", {}))
+        ready = fsm.wait_ready("ChildrenReady", after=30, ready=lambda each: "done" in tree_of(each).get("data", {}))
         world.run(fsm)
         await world.create()
         told = await world.is_so("ChildrenReady=False/ChildrenNotReady")
@@ -310,6 +313,8 @@ def test_states_can_be_of_objects_without_a_class() -> None:
         world.run(fsm)
         await world.client.create(bucket())
         await world.is_so("Ready=True/Ready")
-        assert (await world.client.get(Bucket, "b", "default")).status.url == "store://north"
+        status = (await world.client.get(Bucket, "b", "default")).status
+        assert status is not None
+        assert status.url == "store://north"
 
     in_world(test)

@@ -84,6 +84,7 @@ class World:
 
         found = await self.client.wait_for(Bucket, name, "default", holds, timeout=None)
         assert found is not None
+        assert found.status is not None
         return {each["type"]: each for each in found.status.conditions}
 
     async def conditions(self, name: str = "b") -> dict[str, str]:
