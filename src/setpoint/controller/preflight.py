@@ -1,0 +1,49 @@
+"""Asks the server, before anything fails, whether controllers have the rights they need, and says which rules are
+missing: otherwise a right that is missing shows only as a cache that is never filled.
+
+The questions are those of `kubectl auth can-i`, which everybody may ask about himself.
+"""
+
+from collections.abc import Iterable
+
+from setpoint.client.client import Client
+from setpoint.controller import rbac
+from setpoint.controller.declare import controller_of
+from setpoint.objects.tree import Object
+
+
+async def missing_rules(controllers: Iterable[object], client: Client) -> list[tuple[str, Object]]:
+    """The rules that are missing, each with the namespace that it is missing in; empty: in all of them.
+
+    What a controller declares is asked about, in the namespaces that it is limited to. Raises APIError where the server
+    does not tell, and NoMatch for a kind that it does not have.
+    """
+    if await _may(client, "", {"group": "*", "resource": "*", "verb": "*"}):
+        return []
+    found: list[tuple[str, Object]] = []
+    for controller in map(controller_of, controllers):
+        rules = await rbac.rules([controller], client)
+        for namespace in controller.options.namespaces or ("",):
+            for rule in rules:
+                found += [(namespace, lacking) for lacking in await _lacking(client, namespace, rule)]
+    return [each for place, each in enumerate(found) if each not in found[:place]]
+
+
+async def _lacking(client: Client, namespace: str, rule: Object) -> list[Object]:
+    """What is missing of a rule about resources, by resource; other rules are taken to be there."""
+    found: list[Object] = []
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            plural, _, subresource = resource.partition("/")
+            asked = {"group": group, "resource": plural, "subresource": subresource}
+            verbs = [verb for verb in rule["verbs"] if not await _may(client, namespace, {**asked, "verb": verb})]
+            if verbs:
+                found.append({"apiGroups": [group], "resources": [resource], "verbs": verbs})
+    return found
+
+
+async def _may(client: Client, namespace: str, attributes: Object) -> bool:
+    spec = {"resourceAttributes": {**attributes, **({"namespace": namespace} if namespace else {})}}
+    review: Object = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
+    answered = await client.create(review)
+    return bool(answered["status"]["allowed"])
