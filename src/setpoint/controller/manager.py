@@ -13,6 +13,7 @@ replica stands by.
 """
 
 import asyncio
+import json
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,6 +26,8 @@ from typing import TYPE_CHECKING, Any, Self
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.client.loop import loop_factory
+from setpoint.client.mapper import NoMatch
+from setpoint.client.transport import TransportError
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import controller_of
 from setpoint.controller.health import Check, Health
@@ -36,6 +39,7 @@ from setpoint.controller.recorder import Events
 from setpoint.controller.runnable import Background, Group, Runnable
 from setpoint.controller.serving import Gate, Page, PageServer
 from setpoint.controller.tracing import Tracer, find_tracer, traced
+from setpoint.objects.errors import APIError
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.measure import Measured
 
@@ -57,6 +61,7 @@ class Manager:
     controllers read everything while their replica stands by, so that they lead at once. `tracing` makes spans of
     reconciles and requests: a tracer of OpenTelemetry, or True for that of the program. `defaults` are settings of the
     controllers that it makes of declarations (`concurrency`, `timeout`, `limiter`, ...), where those do not say.
+    `preflight` has the log say at the start which rules of RBAC are missing; nothing waits for it.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Manager:
         warm: bool = False,
         tracing: Tracer | bool = False,
         defaults: Settings | None = None,
+        preflight: bool = True,
         ids: Ids | None = None,
     ) -> None:
         """Raises ValueError for what cannot work."""
@@ -89,6 +95,7 @@ class Manager:
         self.graceful = graceful
         self.warm = warm
         self._defaults = defaults
+        self._preflight = preflight
         self.elector: Elector | None = None
         if leader_election is not None:
             config = LeaderElection(leader_election) if isinstance(leader_election, str) else leader_election
@@ -188,6 +195,7 @@ class Manager:
             raise RuntimeError("a manager runs once: make another one")
         self._has_run = True
         electing: asyncio.Future[None] | None = None
+        checking = asyncio.ensure_future(self._check_rights())
         try:
             for group in (self._servers, self._webhook_group, self._everywhere):
                 group.start()
@@ -204,10 +212,25 @@ class Manager:
                 await self._is_ended(stop)
         finally:
             self._ending.set()
+            checking.cancel()
             await self._stop(electing)
+            await asyncio.gather(checking, return_exceptions=True)
             await self.events.flush()
         if self._failure is not None:
             raise self._failure
+
+    async def _check_rights(self) -> None:
+        """Warns of rules that are missing; a server that does not tell says so when it is asked for something else."""
+        if not self._preflight or not self._controllers:
+            return
+        from setpoint.controller.preflight import missing_rules
+
+        try:
+            for namespace, rule in await missing_rules(self.controllers, self.client):
+                where = f"in the namespace {namespace}" if namespace else "in the cluster"
+                _log.warning("a rule is missing %s, and controllers will fail without it: %s", where, json.dumps(rule))
+        except (APIError, TransportError, NoMatch) as error:
+            _log.info("whether all rights are there is not known: %s", error)
 
     async def __aenter__(self) -> Self:
         """Runs it beside what follows, which is cancelled where it fails. Pages and webhooks are served when this
