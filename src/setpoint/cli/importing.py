@@ -7,9 +7,11 @@ from types import ModuleType
 
 import click
 
+from setpoint.schema.types import ModelError
+
 
 def import_here(name: str) -> ModuleType:
-    """The module. Raises ClickException, which says what is missing."""
+    """The module. Raises ClickException, which says what is missing or wrong."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -19,3 +21,7 @@ def import_here(name: str) -> ModuleType:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise click.ClickException(f"there is no module {name}, neither here nor installed") from None
         raise click.ClickException(f"{name} imports {error.name}, which is not installed") from None
+    except ModelError as error:
+        raise click.ClickException(str(error)) from None
+    except Exception as error:
+        raise click.ClickException(f"{name} cannot be imported: {type(error).__name__}: {error}") from None

@@ -181,7 +181,8 @@ class FSMController(Controller):
     async def _walk(self, ctx: Context, found: Any, start: State) -> Walk:
         """Walks, and takes over what states have written into the status of their copy of the object."""
         await ctx.load_status()
-        owner = tree_of(found)
+        gvk = self.fsm.kind.gvk
+        owner: Object = {**tree_of(found), "apiVersion": gvk.api_version, "kind": gvk.kind}
         obj = editable(found)
         before: Object = tree_of(obj).get("status") or {}
         if isinstance(obj, dict):

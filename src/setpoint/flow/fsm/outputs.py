@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, ref_of, tree_of
 from setpoint.controller.context import Context
-from setpoint.objects import meta
+from setpoint.objects import meta, owners
 from setpoint.objects.errors import NotFound
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
@@ -168,7 +168,7 @@ class PlainApplier:
         if going and not is_there:
             return None
         if output.owned and not going:
-            wanted = self._ctx.own(wanted)
+            owners.set_controller(owner, wanted)  # it is a copy, of which nobody else knows
         return await client.apply(wanted, force=output.force, field_manager=manager)
 
     async def _delete(self, output: Output) -> None:
