@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
 from setpoint.flow.fsm.readiness import READY
 from setpoint.flow.fsm.state import State
 from setpoint.flow.fsm.walk import CONFLICT, Step, Walk
-from setpoint.objects import conditions
+from setpoint.objects import conditions, meta
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
 
@@ -30,7 +31,7 @@ def conditions_of(ctx: Context) -> list[Object]:
 def tell(ctx: Context, obj: Any, walk: Walk, states: Iterable[State]) -> None:
     """Reports a walk of an object that lives."""
     _drop_suspended(ctx)
-    _tell_states(ctx, walk, states, NOT_REACHED)
+    _tell_states(ctx, walk, states)
     stopped = walk.stopped_at
     if stopped is None:
         _tell_ready(ctx, obj, True, "Ready", "every state is as it should be", failed=False)
@@ -48,7 +49,7 @@ def tell_deleting(
         ctx.status.condition(state.condition, None, DELETING, "the object is being deleted")
     stopped = None
     if walk is not None:
-        _tell_states(ctx, walk, finalizers, NOT_REACHED)
+        _tell_states(ctx, walk, finalizers)
         stopped = walk.stopped_at
     message = "the object is being deleted" if stopped is None else _named(_with_deadline(ctx, stopped))
     failed = stopped is not None and not stopped.waits and stopped.reason != CONFLICT
@@ -60,18 +61,15 @@ def tell_suspended(ctx: Context, obj: Any, why: str) -> None:
     if ctx.status.condition(SUSPENDED, True, SUSPENDED, why) and ctx.recorder is not None:
         ctx.recorder.normal(obj, SUSPENDED, why)
     ready = conditions.find(conditions_of(ctx), READY)
-    generation = obj.metadata.generation if hasattr(obj, "metadata") else obj["metadata"].get("generation", 0)
-    if ready is None or ready.get("observedGeneration", 0) < (generation or 0):
+    if ready is None or ready.get("observedGeneration", 0) < meta.generation(tree_of(obj)):
         ctx.status.condition(READY, None, SUSPENDED, why)
 
 
 def _drop_suspended(ctx: Context) -> None:
-    found = conditions_of(ctx)
-    if any(condition.get("type") == SUSPENDED for condition in found):
-        conditions.remove(found, SUSPENDED)
+    conditions.remove(conditions_of(ctx), SUSPENDED)
 
 
-def _tell_states(ctx: Context, walk: Walk, states: Iterable[State], otherwise: str) -> None:
+def _tell_states(ctx: Context, walk: Walk, states: Iterable[State]) -> None:
     steps = {step.state: step for step in walk.steps}
     at = walk.steps[-1].state.condition
     for state in states:
@@ -80,9 +78,9 @@ def _tell_states(ctx: Context, walk: Walk, states: Iterable[State], otherwise: s
             step = _with_deadline(ctx, step)
             ctx.status.condition(state.condition, step.passed, step.reason, _clipped(step.message))
         elif walk.complete:
-            ctx.status.condition(state.condition, None, otherwise, "it is not on the way of this object")
+            ctx.status.condition(state.condition, None, NOT_REACHED, "it is not on the way of this object")
         else:
-            ctx.status.condition(state.condition, None, otherwise, f"the walk stopped at {at}")
+            ctx.status.condition(state.condition, None, NOT_REACHED, f"the walk stopped at {at}")
 
 
 def _with_deadline(ctx: Context, step: Step) -> Step:

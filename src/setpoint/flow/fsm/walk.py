@@ -5,7 +5,7 @@ A walk changes nothing but outputs; what it found out is in `steps`, and `report
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue, TerminalError
@@ -17,6 +17,9 @@ from setpoint.flow.fsm.state import State
 from setpoint.objects.clock import timeout
 from setpoint.objects.errors import ApplyConflict, Conflict
 from setpoint.objects.tree import Object
+
+# Makes what applies the outputs of one reconcile.
+MakeApplier: TypeAlias = Callable[[Context], Applier]
 
 # What conditions say where the states themselves do not.
 LOOP, ERROR, CONFLICT, TIMED_OUT, APPLY_FAILED = "Loop", "Error", "Conflict", "TimedOut", "ApplyFailed"
@@ -179,6 +182,3 @@ class Walk:
 
 def _is_conflict(error: Exception) -> str:
     return CONFLICT if isinstance(error, Conflict) and not isinstance(error, ApplyConflict) else ""
-
-
-MakeApplier = Callable[[Context], Applier]
