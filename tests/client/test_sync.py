@@ -96,6 +96,15 @@ def test_it_works_where_a_loop_runs_already(client: SyncClient) -> None:
     assert asyncio.run(notebook())["kind"] == "Namespace"
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C as in a terminal: who is started in the background inherits that it means nothing."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_what_is_waited_for_and_the_client_goes_on(client: SyncClient) -> None:
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
