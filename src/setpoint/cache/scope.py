@@ -35,10 +35,6 @@ class Scope(msgspec.Struct, frozen=True):
         """Whether everything of a namespace (of all, for "") that passes the filter is in it."""
         return EVERYWHERE in self.namespaces or namespace in self.namespaces
 
-    def part_of(self, namespace: str) -> str:
-        """Which of its own namespaces the objects of a namespace come with."""
-        return EVERYWHERE if EVERYWHERE in self.namespaces else namespace
-
     @property
     def formless(self) -> "Scope":
         """The same, whatever the objects become."""

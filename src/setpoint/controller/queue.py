@@ -313,10 +313,6 @@ class Queue(Generic[K]):
         return key in self._entries
 
     @property
-    def is_shut_down(self) -> bool:
-        return self._ending
-
-    @property
     def delayed(self) -> int:
         """How many keys wait for their time."""
         return sum(entry.state == _DELAYED for entry in self._entries.values())
