@@ -20,6 +20,7 @@ async def make_namespaces(world: World, *given: str) -> None:
         await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
+@pytest.mark.feature("E33")
 def test_whoever_wants_the_same_shares_it() -> None:
     async def test(world: World) -> None:
         one = await world.followed()
@@ -32,6 +33,7 @@ def test_whoever_wants_the_same_shares_it() -> None:
     run(test)
 
 
+@pytest.mark.feature("E33")
 def test_an_informer_ends_a_while_after_the_last_has_released_it() -> None:
     async def test(world: World) -> None:
         one = await world.followed()
@@ -63,6 +65,7 @@ def test_using_waits_until_everything_is_there() -> None:
     run(test, grace=0)
 
 
+@pytest.mark.feature("E33")
 def test_a_kind_that_nobody_declared_is_read_from_the_server_and_never_followed() -> None:
     async def test(world: World) -> None:
         await world.client.create(config_map("a", labels={"app": "x"}))
@@ -101,6 +104,7 @@ def test_reads_are_answered_by_whatever_has_all_of_it() -> None:
     run(test)
 
 
+@pytest.mark.feature("E34")
 def test_what_sees_only_a_part_answers_for_nothing_else() -> None:
     async def test(world: World) -> None:
         await make_namespaces(world, "one", "two")
@@ -116,6 +120,7 @@ def test_what_sees_only_a_part_answers_for_nothing_else() -> None:
     run(test)
 
 
+@pytest.mark.feature("E34")
 def test_a_cache_of_some_namespaces_looks_only_there() -> None:
     async def test(world: World) -> None:
         await make_namespaces(world, "one", "two", "three")
@@ -145,6 +150,7 @@ def test_a_cache_of_some_namespaces_looks_only_there() -> None:
     run(test, namespaces=["one", "two"])
 
 
+@pytest.mark.feature("E34")
 def test_only_what_has_the_labels_and_fields_is_kept_and_it_goes_when_it_loses_them() -> None:
     async def test(world: World) -> None:
         await world.client.create(config_map("a", labels={"app": "x"}))
@@ -162,6 +168,7 @@ def test_only_what_has_the_labels_and_fields_is_kept_and_it_goes_when_it_loses_t
     run(test)
 
 
+@pytest.mark.feature("E35")
 def test_a_transform_decides_what_is_kept() -> None:
     async def test(world: World) -> None:
         await world.client.create(config_map("a", k="v", secret="s"))
@@ -190,6 +197,7 @@ def test_what_somebody_keeps_a_part_of_is_whole_for_everybody_else() -> None:
     run(test)
 
 
+@pytest.mark.feature("E35")
 def test_a_cache_can_transform_everything_or_some_kinds() -> None:
     async def test(world: World) -> None:
         await make_namespaces(world, "one")

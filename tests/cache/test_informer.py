@@ -191,6 +191,7 @@ def test_a_reader_who_takes_his_time_gets_the_latest_of_each_object_and_holds_up
     run(test)
 
 
+@pytest.mark.feature("E36")
 def test_what_is_read_is_shared_and_cannot_be_changed() -> None:
     async def test(world: World) -> None:
         await world.client.create(Widget.crd())
@@ -234,6 +235,7 @@ def test_every_form_of_an_object_comes_by_one_watch() -> None:
     run(test)
 
 
+@pytest.mark.feature("E35")
 def test_metadata_alone_is_asked_for_where_nobody_wants_more_and_says_what_it_is_of() -> None:
     async def test(world: World) -> None:
         await world.client.create(config_map("a", k="v"))

@@ -63,6 +63,7 @@ def no_streaming(call: Call) -> Answer | TransportError | None:
     return answer_of(NO_STREAMS) if streams_list(call) else None
 
 
+@pytest.mark.feature("E37")
 def test_one_watch_brings_the_list_and_what_follows() -> None:
     async def test(world: World) -> None:
         await world.client.create(config_map("a"))
@@ -86,6 +87,7 @@ def test_one_watch_brings_the_list_and_what_follows() -> None:
     run(test)
 
 
+@pytest.mark.feature("E37")
 def test_a_server_that_does_not_stream_lists_is_asked_for_pages_from_its_cache() -> None:
     async def test(world: World) -> None:
         world.faults.refuse = no_streaming
@@ -105,6 +107,7 @@ def test_a_server_that_does_not_stream_lists_is_asked_for_pages_from_its_cache()
     run(test)
 
 
+@pytest.mark.feature("E37")
 def test_a_list_of_many_pages_is_one_state() -> None:
     async def test(world: World) -> None:
         informer = await world.followed()
@@ -149,6 +152,7 @@ def test_what_changes_while_a_list_streams_counts() -> None:
     run(test)
 
 
+@pytest.mark.feature("E37")
 def test_a_server_that_never_ends_its_streaming_list_does_not_hang_the_informer() -> None:
     async def test(world: World) -> None:
         await world.client.create(config_map("a"))
@@ -196,6 +200,7 @@ def test_a_connection_that_breaks_costs_no_list_and_no_event() -> None:
     run(test)
 
 
+@pytest.mark.feature("E37")
 def test_bookmarks_move_the_place_where_a_watch_goes_on() -> None:
     async def test(world: World) -> None:
         informer = await world.followed()

@@ -174,6 +174,7 @@ async def test_status_is_written_apart_from_the_rest() -> None:
         assert applied.status.phase == "three"
 
 
+@pytest.mark.feature("E42")
 async def test_what_can_be_scaled_is() -> None:
     async with world() as (client, _):
         template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -192,6 +193,7 @@ async def test_what_can_be_scaled_is() -> None:
         assert found["spec"]["replicas"] == 3
 
 
+@pytest.mark.feature("E42")
 async def test_a_service_account_is_given_a_token_and_a_pod_is_evicted_and_bound() -> None:
     async with world() as (client, _):
         account: Object = {
@@ -411,6 +413,7 @@ async def test_a_cause_that_is_none_is_passed_over_with_a_warning(header: str) -
         assert heard[0].startswith("the header Setpoint-Cause was passed over: it ")
 
 
+@pytest.mark.feature("E46")
 async def test_the_rate_of_requests_can_be_limited_and_they_are_counted() -> None:
     told: list[tuple[str, ...]] = []
 
@@ -446,6 +449,7 @@ async def test_the_rate_of_requests_can_be_limited_and_they_are_counted() -> Non
         RateLimit(clock, 0, 1)
 
 
+@pytest.mark.feature("E46")
 async def test_patience_with_a_busy_server_has_an_end() -> None:
     clock = ManualClock(START)
     async with world(clock) as (client, watched):

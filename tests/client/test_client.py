@@ -98,6 +98,7 @@ def widget(name: str, **spec: object) -> Widget:
 Run = Callable[[Test], None]
 
 
+@pytest.mark.feature("E42")
 def test_typed_objects_come_back_typed_and_trees_as_trees(run: Run) -> None:
     async def test(client: Client) -> None:
         made = await client.create(widget("a", size=3))
@@ -208,6 +209,7 @@ def test_an_update_of_an_old_version_is_a_conflict(run: Run) -> None:
     run(test)
 
 
+@pytest.mark.feature("E42")
 def test_the_status_is_written_through_its_own_endpoint(run: Run) -> None:
     async def test(client: Client) -> None:
         made = await client.create(widget("a", size=1))
@@ -294,6 +296,7 @@ def test_the_default_namespace_of_a_client_is_for_kinds_that_live_in_one(run: Ru
     run(test)
 
 
+@pytest.mark.feature("E43")
 def test_who_asks_as_somebody_else_may_only_do_what_they_may(run: Run) -> None:
     async def test(client: Client) -> None:
         jane = client.with_options(impersonate=Impersonation("jane", ["readers", "writers"]))
@@ -316,6 +319,7 @@ def test_warnings_are_handed_on(run: Run) -> None:
     run(test)
 
 
+@pytest.mark.feature("E44")
 def test_a_kind_that_comes_later_is_found_and_one_that_went_is_not(run: Run) -> None:
     async def test(client: Client) -> None:
         class Late(Resource, group="late.example.com", version="v1"):

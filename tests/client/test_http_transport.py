@@ -188,6 +188,7 @@ def test_an_answer_without_a_length_ends_with_the_connection() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.feature("E42")
 def test_a_server_that_does_not_answer_in_time_is_left() -> None:
     async def main() -> None:
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

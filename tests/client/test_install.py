@@ -48,6 +48,7 @@ def _versions(definition: Object) -> list[tuple[str, bool]]:
     return [(version["name"], version["storage"]) for version in definition["spec"]["versions"]]
 
 
+@pytest.mark.feature("E84")
 def test_what_is_installed_can_be_used_at_once() -> None:
     async def test(client: Client) -> None:
         found = await client.install(Gear, Axle)
@@ -87,6 +88,7 @@ def test_a_version_that_nobody_names_any_more_stays() -> None:
     run(test)
 
 
+@pytest.mark.feature("E84")
 def test_a_changed_class_changes_the_definition_and_leaves_what_others_said() -> None:
     class Wider(Resource, group="ex.com", version="v1", kind="Gear", labels={"ours": "1"}):
         spec: GearSpec

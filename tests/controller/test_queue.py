@@ -45,6 +45,7 @@ def order(queue: Queue[str]) -> list[str]:
     return found
 
 
+@pytest.mark.feature("E22")
 def test_what_is_added_twice_comes_once_with_both_reasons() -> None:
     async def test(queue: Queue[str], clock: ManualClock) -> None:
         queue.add("a", "created")
@@ -236,6 +237,7 @@ def test_a_key_that_is_discarded_does_not_come() -> None:
     run(test)
 
 
+@pytest.mark.feature("E22")
 def test_the_reasons_of_a_key_are_bounded_and_the_rest_is_counted() -> None:
     async def test(queue: Queue[str], clock: ManualClock) -> None:
         for number in range(MOST_REASONS + 5):

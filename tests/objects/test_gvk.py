@@ -130,6 +130,7 @@ def test_an_unregistered_kind_stays_a_tree(scheme: Scheme) -> None:
     assert scheme.kind_of(tree) == GroupVersionKind("", "v1", "ConfigMap")
 
 
+@pytest.mark.feature("E45")
 def test_kinds_are_found_by_type_and_by_object(scheme: Scheme) -> None:
     assert scheme.kind_of(Widget) == scheme.kind_of(Widget()) == V1
     assert list(scheme.kinds()) == [V1, V1BETA1]
@@ -163,5 +164,6 @@ def test_an_object_that_does_not_decode_is_a_bad_request(scheme: Scheme, tree: d
         scheme.decode(tree)
 
 
+@pytest.mark.feature("E45")
 def test_schemes_know_nothing_of_each_other(scheme: Scheme) -> None:
     assert list(Scheme().kinds()) == []

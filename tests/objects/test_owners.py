@@ -90,6 +90,7 @@ def test_references_that_stand_twice_are_removed_with_a_warning() -> None:
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.feature("E68")
 def test_the_time_of_a_condition_moves_only_when_its_status_flips() -> None:
     clock = ManualClock(START)
     found: list[dict[str, Any]] = []
@@ -111,6 +112,7 @@ def test_the_time_of_a_condition_moves_only_when_its_status_flips() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.feature("E68")
 def test_conditions_are_found_and_removed_by_type() -> None:
     clock = ManualClock(START)
     found: list[dict[str, Any]] = []

@@ -73,6 +73,7 @@ def test_a_plane_answers_in_process_as_its_administrator() -> None:
     run(main())
 
 
+@pytest.mark.feature("E45", "E87")
 def test_planes_in_one_process_know_nothing_of_each_other() -> None:
     async def main() -> None:
         async with ControlPlane() as one, ControlPlane() as other:

@@ -31,6 +31,7 @@ from setpoint.objects.owners import controller_reference
 from setpoint.objects.tree import Object
 
 
+@pytest.mark.feature("E36")
 def test_reads_of_declared_kinds_come_from_the_cache_and_cannot_be_changed() -> None:
     async def test(world: World) -> None:
         await world.config_map("a", data={"x": "1"})
@@ -364,6 +365,7 @@ def test_a_write_says_which_reconcile_it_comes_from() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E22", "E78")
 def test_every_line_of_the_log_says_what_it_is_about(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 

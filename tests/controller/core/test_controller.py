@@ -52,6 +52,7 @@ def test_every_object_is_reconciled_at_the_start_and_whenever_it_changes() -> No
     in_world(test)
 
 
+@pytest.mark.feature("E22")
 def test_a_reconcile_knows_which_fields_brought_it() -> None:
     async def test(world: World) -> None:
         await world.config_map("a", data={"x": "1"})
@@ -279,6 +280,7 @@ def test_what_really_happens_goes_before_what_was_there_at_the_start() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E22")
 def test_what_happens_within_the_debounce_is_one_reconcile() -> None:
     async def test(world: World) -> None:
         clock, channel, seen = ManualClock(START), Channel(), []

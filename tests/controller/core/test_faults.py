@@ -168,6 +168,7 @@ def test_writes_meet_storms_of_conflicts(tmp_path: Path, seed: int) -> None:
     run(tmp_path, seed, upset)
 
 
+@pytest.mark.feature("E46")
 @pytest.mark.parametrize("seed", range(2))
 def test_the_server_says_that_it_is_asked_too_much(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:

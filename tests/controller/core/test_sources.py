@@ -138,6 +138,7 @@ def test_a_source_can_be_added_and_taken_away_while_it_works() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E34")
 def test_a_watch_may_be_for_some_namespaces_and_labels_only() -> None:
     async def test(world: World) -> None:
         for namespace in ("one", "two"):

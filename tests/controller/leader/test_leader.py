@@ -8,6 +8,7 @@ from tests.controller.leader.worlds import ELECTION, World, in_world, runs
 from setpoint.controller.leader import LEASE, Elector, LeaderElection, NotLeading
 
 
+@pytest.mark.feature("E81")
 def test_the_first_that_asks_leads_and_says_so_in_the_lease() -> None:
     async def test(world: World) -> None:
         replica = world.replica("a", ELECTION._replace(labels={"app": "operator"}))
@@ -143,6 +144,7 @@ def test_it_stands_by_again_only_when_all_work_of_its_term_has_ended() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E81", "E82")
 def test_one_that_ends_gives_the_lease_back_and_the_next_takes_it_at_once() -> None:
     async def test(world: World) -> None:
         first = world.replica("a")
@@ -175,6 +177,7 @@ def test_work_that_fails_ends_the_election_with_its_failure() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E81")
 def test_of_three_never_two_act_however_often_each_is_cut_off() -> None:
     async def test(world: World) -> None:
         replicas = [world.replica(name) for name in "abc"]
@@ -221,6 +224,7 @@ def test_a_deleted_lease_is_made_anew_by_who_leads() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E81")
 def test_an_identity_is_the_host_and_something_unique() -> None:
     async def test(world: World) -> None:
         one, other = (Elector(world.client, ELECTION).identity for _ in range(2))

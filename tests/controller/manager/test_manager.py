@@ -55,6 +55,7 @@ def test_it_runs_what_was_declared_until_it_is_told_to_stop() -> None:
     on_a_plane(test)
 
 
+@pytest.mark.feature("E82")
 def test_a_reconcile_that_runs_may_finish_and_one_that_does_not_is_ended() -> None:
     async def test(world: Timed) -> None:
         ended: list[str] = []
@@ -83,6 +84,7 @@ def test_a_reconcile_that_runs_may_finish_and_one_that_does_not_is_ended() -> No
     in_time(test)
 
 
+@pytest.mark.feature("E80", "E81")
 def test_pages_come_first_and_go_last_and_leaders_start_when_the_others_have() -> None:
     async def test(plane: ControlPlane, client: Client) -> None:
         log = Log()
@@ -206,6 +208,7 @@ def test_one_manager_works_on_several_clusters() -> None:
     on_a_plane(test)
 
 
+@pytest.mark.feature("E81")
 def test_two_managers_one_works_and_the_other_takes_over_when_it_ends() -> None:
     async def test(world: Timed) -> None:
         first, second = Log(), Log()
@@ -309,6 +312,7 @@ def test_a_manager_runs_once() -> None:
     on_a_plane(test)
 
 
+@pytest.mark.feature("E80")
 def test_readiness_says_what_keeps_a_controller_from_beginning() -> None:
     async def test(plane: ControlPlane, client: Client) -> None:
         log = Log()
@@ -336,6 +340,7 @@ async def _nothing(ctx: Context, request: Request) -> None:
     """Does nothing."""
 
 
+@pytest.mark.feature("E80", "E81")
 def test_who_stands_by_is_ready_and_says_so_in_the_metrics() -> None:
     async def test(plane: ControlPlane, client: Client) -> None:
         leader = Manager(client, leader_election=ELECTION, metrics="127.0.0.1:0")
@@ -375,6 +380,7 @@ def test_checks_of_ones_own_count() -> None:
     on_a_plane(test)
 
 
+@pytest.mark.feature("E75")
 def test_metrics_and_reconciles_are_told_under_the_names_that_dashboards_know() -> None:
     async def test(plane: ControlPlane, client: Client) -> None:
         async def reconcile(ctx: Context, request: Request) -> None:
@@ -455,6 +461,7 @@ async def _token(client: Client, account: str) -> str:
     return token
 
 
+@pytest.mark.feature("E82")
 def test_a_signal_ends_it_cleanly() -> None:
     async def test(plane: ControlPlane, client: Client) -> None:
         log = Log()

@@ -6,6 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from tests.controller.manager.worlds import config_map
 
 from setpoint.plane import ControlPlane
@@ -25,6 +26,7 @@ sp.run(answering, leader_election=sp.LeaderElection("answering", "default"), hea
 """
 
 
+@pytest.mark.feature("E80")
 def test_an_operator_in_one_file_works_until_it_is_told_to_end(tmp_path: Path) -> None:
     async def main() -> None:
         (tmp_path / "answering.py").write_text(PROGRAM)

@@ -134,6 +134,7 @@ def test_events_of_what_has_no_namespace_go_to_default() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E77")
 def test_the_second_makes_a_series_later_ones_are_counted_and_told_when_it_ends() -> None:
     async def test(world: World) -> None:
         recorder = world.events.recorder("x")
@@ -198,6 +199,7 @@ def test_the_same_legacy_event_is_counted_up() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E77")
 def test_ten_legacy_events_that_differ_in_their_text_are_combined() -> None:
     async def test(world: World) -> None:
         recorder = world.events.recorder("x", legacy=True)
@@ -217,6 +219,7 @@ def test_ten_legacy_events_that_differ_in_their_text_are_combined() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E77")
 def test_of_one_object_no_more_than_25_legacy_events_are_told_at_once_and_one_in_five_minutes_later() -> None:
     async def test(world: World) -> None:
         recorder = world.events.recorder("x", legacy=True)

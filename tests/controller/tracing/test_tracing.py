@@ -19,6 +19,7 @@ sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="OpenTelemetry is no
 export = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
 
 
+@pytest.mark.feature("E22", "E79")
 def test_a_reconcile_is_a_span_with_its_wait_and_its_requests_inside() -> None:
     async def test(plane: ControlPlane, client: Client) -> None:
         kept = export.InMemorySpanExporter()

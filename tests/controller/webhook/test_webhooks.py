@@ -76,6 +76,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
 Run = Callable[[Test], None]
 
 
+@pytest.mark.feature("E83")
 def test_a_function_completes_what_is_written_and_leaves_the_rest(run: Run) -> None:
     async def test(client: Client) -> None:
         made = await client.create(site("a", size=2))
@@ -87,6 +88,7 @@ def test_a_function_completes_what_is_written_and_leaves_the_rest(run: Run) -> N
     run(test)
 
 
+@pytest.mark.feature("E83")
 @pytest.mark.parametrize(
     ("size", "code", "reason", "message"),
     [
@@ -332,6 +334,7 @@ def test_webhooks_are_counted() -> None:
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.feature("E83")
 def test_replicas_share_an_authority_by_a_secret_and_replace_it_in_time() -> None:
     async def main() -> None:
         clock = ManualClock(START)
@@ -370,6 +373,7 @@ def test_a_secret_that_holds_nonsense_is_filled_anew() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.feature("E83")
 def test_the_files_of_somebody_else_are_followed(tmp_path: Path) -> None:
     async def main() -> None:
         files = Certificates(tmp_path / "tls.crt", tmp_path / "tls.key")

@@ -188,6 +188,7 @@ def test_g15_an_output_needs_a_name_and_children_have_one_that_stays() -> None:
     assert len(first) <= 253
 
 
+@pytest.mark.feature("E76")
 def test_g16_generations_are_compared_as_numbers() -> None:
     measures, request = Measures("bucket"), Request("b", "default")
     for generation in (2, 9, 10):

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from tests.flow.fsm.test_walk import machine
 from tests.flow.fsm.worlds import World, in_world, settle
 
@@ -15,6 +16,7 @@ async def touch(world: World, label: str) -> None:
     await world.change(lambda found: found.metadata.labels.update(now=label))
 
 
+@pytest.mark.feature("E77")
 def test_events_tell_when_ready_changes_and_nothing_else() -> None:
     async def test(world: World) -> None:
         answers: list[Any] = [Wait(10, reason="Pending")]
@@ -41,6 +43,7 @@ def test_events_tell_when_ready_changes_and_nothing_else() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E75")
 def test_metrics_of_several_machines_are_one_family_each_and_count_objects_by_state() -> None:
     async def test(world: World) -> None:
         first = world.run(machine(None))

@@ -33,6 +33,7 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.feature("E36")
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_every_change_is_refused_with_the_remedy(change: Callable[[Any], Any]) -> None:
     widget = freeze(_widget())
@@ -57,6 +58,7 @@ def test_a_frozen_object_equals_its_copy_and_is_of_its_class(widget: Widget) -> 
     assert (frozen != before) is False
 
 
+@pytest.mark.feature("E36")
 @given(widgets())
 def test_copies_to_change_share_nothing_with_what_they_were_made_of(widget: Widget) -> None:
     tree = widget.to_json()

@@ -89,6 +89,7 @@ def version_of(tree: Tree, name: str = "v1") -> Tree:
     return next(version for version in tree["spec"]["versions"] if version["name"] == name)
 
 
+@pytest.mark.feature("E45", "E84")
 def test_a_class_says_everything_about_its_kind() -> None:
     tree = Widget.crd()
     assert tree["metadata"] == {"name": "widgets.ex.com"}

@@ -291,6 +291,7 @@ def test_a_list_merged_by_key_names_its_keys_as_on_the_wire() -> None:
     assert schema["x-kubernetes-list-map-keys"] == ["portNumber", "protocol"]
 
 
+@pytest.mark.feature("E84")
 def test_rules_of_a_class_come_in_the_order_they_are_written() -> None:
     assert schema_of(Range)["x-kubernetes-validations"] == [
         {"rule": "self.low <= self.high", "message": "low may not exceed high", "fieldPath": ".low"},
