@@ -1,4 +1,4 @@
-"""What a state answers, beside the next state."""
+"""What a state answers, beside the next state. `Wait` and `Fail` may be raised as well, from wherever that is known."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,8 @@ class Done:
         _check_seconds("requeue_after", self.requeue_after)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+@dataclass(unsafe_hash=True)
+class Wait(Exception):  # noqa: N818 - an answer, no error
     """Not yet. The walk ends here, and begins anew after so many seconds, or with backoff where none are given; and
     whenever something changes. What the state has put out is forgotten, unless it says `keep_outputs`."""
 
@@ -28,9 +28,12 @@ class Wait:
         _check_seconds("after", self.after)
         _check_reason(self.reason)
 
+    def __str__(self) -> str:
+        return self.message or self.reason
 
-@dataclass(frozen=True, slots=True)
-class Fail:
+
+@dataclass(unsafe_hash=True)
+class Fail(Exception):  # noqa: N818 - an answer, no error
     """It went wrong. It is tried again with backoff, or, where that is `terminal`, when something changes."""
 
     reason: str = "Failed"
@@ -39,6 +42,9 @@ class Fail:
 
     def __post_init__(self) -> None:
         _check_reason(self.reason)
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}" if self.message else self.reason
 
 
 class Failed(Exception):  # noqa: N818 - what happened to a state

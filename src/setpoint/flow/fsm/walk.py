@@ -120,6 +120,8 @@ class Walk:
             if not isinstance(result, State | Done | Wait | Fail):
                 what = "nothing" if result is None else f"a {type(result).__name__}"
                 raise TerminalError(f"{state.name} answered {what}: return the next state, Done, Wait or Fail")
+        except (Wait, Fail) as answer:
+            result = answer
         except Requeue as error:
             self._stop_waiting(state, Wait(error.after, message=str(error)))
             return None
