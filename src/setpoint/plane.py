@@ -24,11 +24,12 @@ from setpoint.server.authentication.settings import AuthenticationSettings
 from setpoint.server.authentication.users import ADMIN
 from setpoint.server.authorization.modes import authorizer_of
 from setpoint.server.exchange import Handler, Peer, Request, Response
+from setpoint.server.extension import Extension
 from setpoint.server.http import files
 from setpoint.server.http.limits import Limits
 from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.kubeconfig import KEPT, is_ours, kubeconfig
-from setpoint.server.pipeline import Server
+from setpoint.server.pipeline import Plain, Server
 from setpoint.server.plain.metrics import Metrics
 from setpoint.server.plain.standard import standard
 from setpoint.store.contract import Retention, Store, StoreError
@@ -65,8 +66,9 @@ class ControlPlane:
     off by default, and to do without. `webhook_services` says where the services are that webhooks refer to:
     `{"namespace/name": "host:port"}`. `conversions` are functions that convert custom resources from one version to
     another, by the names of their definitions (`server.conversion.functions`). Without `aggregated_discovery` clients
-    are told group by group what there is, as by older servers. `authorization` is the mode: `RBAC`, `AlwaysAllow` or
-    `AlwaysDeny`.
+    are told group by group what there is, as by older servers. `extensions` answer below the objects of custom
+    resources, and `pages` for paths that are no resources, before the server itself does. `authorization` is the mode:
+    `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
     `auditor` records requests (`server.audit`); it stays open afterwards. `system` are the names of the system
     controllers to run (`system.names`), or whether to run them at all.
     """
@@ -90,6 +92,8 @@ class ControlPlane:
         webhook_services: Mapping[str, str] | None = None,
         conversions: "Mapping[str, ConversionFunction] | None" = None,
         aggregated_discovery: bool = True,
+        extensions: Sequence[Extension] = (),
+        pages: Sequence[Plain] = (),
         auditor: "Auditor | None" = None,
         system: bool | Collection[str] | None = None,
     ) -> None:
@@ -107,6 +111,7 @@ class ControlPlane:
         self._with_admission = config.admission.enabled if with_admission is None else with_admission
         self._without_admission = config.admission.disabled if without_admission is None else without_admission
         self._conversions = conversions
+        self._extensions, self._pages = extensions, pages
         self._auditor = auditor
         try:
             self._resolver = ServiceResolver(config.webhooks.services if webhook_services is None else webhook_services)
@@ -153,7 +158,8 @@ class ControlPlane:
                 resolver=self._resolver,
                 conversions=self._conversions,
                 service_cidr=self._service_cidr,
-                plain=standard(metrics, aggregated_discovery=self._aggregated_discovery),
+                plain=(*self._pages, *standard(metrics, aggregated_discovery=self._aggregated_discovery)),
+                extensions=self._extensions,
                 observer=metrics,
                 auditor=self._auditor,
                 overload=self.config.overload,

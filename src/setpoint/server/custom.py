@@ -20,6 +20,7 @@ from setpoint.schema.openapi import Schema
 from setpoint.schema.validation import Verdict, ask_rules, validate_object
 from setpoint.server.conversion.converters import NOTHING_BUT_THE_VERSION
 from setpoint.server.conversion.waiting import Converter
+from setpoint.server.extension import Extension, subresources
 from setpoint.server.resource import Resource, Subresource
 from setpoint.server.storage import Storage
 from setpoint.server.strategy import Strategy
@@ -139,12 +140,17 @@ def _selected(fields: SelectableFields, name: str, tree: Object) -> str:
 
 
 def resources_of(
-    crd: CustomResourceDefinition, since: int, converter: Converter = NOTHING_BUT_THE_VERSION
+    crd: CustomResourceDefinition,
+    since: int,
+    converter: Converter = NOTHING_BUT_THE_VERSION,
+    extensions: Sequence[Extension] = (),
 ) -> list[Resource]:
-    """What an established definition serves, each version one resource. `since` is when it became what it is."""
+    """What an established definition serves, each version one resource. `since` is when it became what it is.
+    `extensions` are what others have below objects, these or any."""
     names, group = crd.status.accepted_names, crd.spec.group
     stored = str(GroupVersion(group, crd.storage_version() or ""))
     storage = Storage(group, names.plural, crd.spec.scope == "Namespaced", stored, names.kind)
+    extended = subresources(extensions, group, names.plural)
     family: dict[str, Resource] = {}
     for version in crd.spec.versions:
         resource = Resource(
@@ -161,7 +167,7 @@ def resources_of(
             short_names=names.short_names,
             categories=names.categories,
             verbs=VERBS,
-            subresources=_subresources(version),
+            subresources=_subresources(version) | extended,
             crd=crd,
             convert=converter.convert,
             fetch=converter.fetch,

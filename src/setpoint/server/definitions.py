@@ -18,6 +18,7 @@ from setpoint.server.bootstrap import APISERVER
 from setpoint.server.context import Context, Services
 from setpoint.server.conversion.converters import Converters
 from setpoint.server.delete_options import DeleteOptions
+from setpoint.server.extension import Extension
 from setpoint.server.registry import Registry
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.delete import delete_object
@@ -37,9 +38,10 @@ class _Served(NamedTuple):
 class Definitions:
     """The definitions of one server."""
 
-    def __init__(self, converters: Converters) -> None:
+    def __init__(self, converters: Converters, extensions: Sequence[Extension] = ()) -> None:
         self._services: Services
         self._converters = converters
+        self._extensions = extensions
         self._served: dict[str, _Served] = {}
         # Every definition in the store, by key, with the revision it was read at.
         self._parsed: dict[str, tuple[int, CustomResourceDefinition]] = {}
@@ -229,4 +231,4 @@ class Definitions:
         known = self._served.get(crd.name)
         if known is not None and known.state == state:
             return known
-        return _Served(state, custom.resources_of(crd, revision, self._converters.of(crd)))
+        return _Served(state, custom.resources_of(crd, revision, self._converters.of(crd), self._extensions))

@@ -1,6 +1,6 @@
 """Requests and responses as the pipeline sees them, whatever carried them: a socket, or a call in the same process."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 
@@ -71,6 +71,13 @@ class Sink(Protocol):
 
     async def wait_closed(self) -> None:
         """Returns when the other side has gone, or the server is shutting down and the stream should end."""
+
+    def listen(self, hear: Callable[[bytes], None]) -> bool:
+        """Has what the other side says heard, message by message, where it can say anything: over a WebSocket. From
+        then on every frame is one message. False: it cannot."""
+
+    def hold(self, held: bool) -> None:
+        """Hears nothing more for now, or again: what the other side says waits on its way."""
 
 
 class Stream(Protocol):

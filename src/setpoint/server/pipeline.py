@@ -6,7 +6,7 @@ the log's own business: a watch follows it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qs
 
@@ -38,6 +38,7 @@ from setpoint.server.context import Authenticator, Context, Services, User
 from setpoint.server.conversion.converters import Converters
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
+from setpoint.server.extension import Extension, Verb
 from setpoint.server.history import GROUP, history, is_history
 from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.kinds.event import EVENT_TTL, keep_events
@@ -69,8 +70,6 @@ from setpoint.store.contract import Store, StoreError
 if TYPE_CHECKING:
     from setpoint.server.audit.auditor import Auditor
     from setpoint.server.conversion.functions import ConversionFunction
-
-Verb = Callable[[Context, Resource], Awaitable[Response]]
 
 VERBS: Mapping[str, Verb] = {
     "create": create,
@@ -111,8 +110,9 @@ class Server:
     `admission` are plugins besides the server's own, or in the places of those of the same name; `with_admission` are
     the names of its own that are off by default and on here, `without_admission` of those that it does without.
     `resolver` knows the services that webhooks refer to. `conversions` are functions that convert the objects of
-    definitions, by their names. `service_cidr` are the addresses for Services. `auditor`
-    records requests, `overload` says how many are served at once, and `event_ttl` for how many seconds Events are kept.
+    definitions, by their names. `service_cidr` are the addresses for Services. `plain` answer for paths that are no
+    resources, `extensions` below the objects of custom resources. `auditor` records requests, `overload` says how many
+    are served at once, and `event_ttl` for how many seconds Events are kept.
     """
 
     def __init__(
@@ -131,6 +131,7 @@ class Server:
         conversions: "Mapping[str, ConversionFunction] | None" = None,
         service_cidr: str = SERVICE_CIDR,
         plain: Sequence[Plain] = (),
+        extensions: Sequence[Extension] = (),
         observer: Observer | None = None,
         auditor: "Auditor | None" = None,
         overload: Overload = Overload(),  # noqa: B008 - immutable
@@ -138,7 +139,7 @@ class Server:
     ) -> None:
         self._plain = plain
         self._observer = observer
-        definitions = Definitions(Converters(conversions))
+        definitions = Definitions(Converters(conversions), extensions)
         authorization = self._authorization = Authorization(authorizer)
         self.services = Services(
             store=store,
@@ -317,8 +318,9 @@ class Server:
             context.warn(resource.deprecation_warning)
         if context.request.method == "HEAD" and not resource.is_custom:
             raise MethodNotAllowed.method()
-        # Who could not read the answer is told before anything is done.
-        negotiate(context, resource)
+        # Who could not read the answer is told before anything is done. What others answer is no object.
+        if not (info.subresource and resource.subresources[info.subresource].answers):
+            negotiate(context, resource)
         return await verb(context, resource)
 
 
@@ -363,7 +365,7 @@ def _subresource_verb(resource: Resource, info: RequestInfo) -> Verb:
         if resource.is_custom:
             raise MethodNotAllowed.of(resource.group_resource, info.verb)
         raise MethodNotAllowed.method()
-    own = SUBRESOURCES.get(info.subresource, {}).get(info.verb)
+    own = subresource.answers.get(info.verb) or SUBRESOURCES.get(info.subresource, {}).get(info.verb)
     return own or VERBS[info.verb]
 
 

@@ -29,6 +29,7 @@ from setpoint.store.contract import Item
 if TYPE_CHECKING:
     from setpoint.server.admission.operation import Plugin
     from setpoint.server.context import Reaction, Services
+    from setpoint.server.extension import Verb
 
 T = TypeVar("T")
 
@@ -47,6 +48,8 @@ class Subresource:
     name: str
     verbs: Sequence[str] = SUBRESOURCE_VERBS
     kind: GroupVersionKind | None = None
+    # What answers there, by verb, where that is not the server itself.
+    answers: "Mapping[str, Verb]" = field(default_factory=dict, repr=False)
 
 
 def _shapeless() -> Shape:

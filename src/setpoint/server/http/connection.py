@@ -9,6 +9,7 @@ A handler that has begun is never cut off, even if the client has gone: what it 
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 import httptools
@@ -65,6 +66,7 @@ class Connection(asyncio.Protocol):
         "_gone",
         "_head",
         "_headers",
+        "_hears",
         "_held_back",
         "_in_head",
         "_limits",
@@ -136,6 +138,7 @@ class Connection(asyncio.Protocol):
         # A WebSocket that the client offers, and, once it is one, what hears the client's frames.
         self._offer: websocket.Offer | None = None
         self._ear: websocket.Ear | None = None
+        self._hears: Callable[[bytes], None] | None = None
 
     # What the transport calls.
 
@@ -399,7 +402,8 @@ class Connection(asyncio.Protocol):
     async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:
         offer = self._offer if self._ear is not None else None
         if offer is not None:
-            self._transport.write(websocket.accepted(offer, offer.protocols[0] if offer.protocols else ""))
+            chosen = dict(response.headers).get(websocket.PROTOCOL, offer.protocols[0] if offer.protocols else "")
+            self._transport.write(websocket.accepted(offer, chosen))
         else:
             framing = CHUNKED if modern else UNTIL_CLOSED
             self._transport.write(head(response, self._listener.date_line(), framing, connection))
@@ -435,6 +439,8 @@ class Connection(asyncio.Protocol):
             transport.write(frame.chunk)
         elif self._ear is None:
             transport.write(frame.payload)
+        elif self._hears is not None:
+            transport.write(websocket.frame(websocket.BINARY, frame.payload))
         else:
             # Every line is an event, and every event a message.
             lines = frame.payload.splitlines(keepends=True)
@@ -456,14 +462,28 @@ class Connection(asyncio.Protocol):
     async def wait_closed(self) -> None:
         await self._gone.wait()
 
+    def listen(self, hear: Callable[[bytes], None]) -> bool:
+        if self._ear is None:
+            return False
+        self._hears = hear
+        return True
+
+    def hold(self, held: bool) -> None:
+        if held:
+            self._transport.pause_reading()
+        elif not self._transport.is_closing():
+            self._transport.resume_reading()
+
     def _hear(self, ear: websocket.Ear, data: bytes) -> None:
-        """What the client of a WebSocket says: it may end it, or ask whether we are there."""
+        """What the client of a WebSocket says: it may end it, ask whether we are there, or talk with who listens."""
         try:
             for kind, payload in ear.hear(data):
                 if kind == websocket.PING and self._streaming:
                     self._transport.write(websocket.frame(websocket.PONG, payload))
                 elif kind == websocket.CLOSE:
                     self._gone.set()
+                elif self._hears is not None and kind in (websocket.TEXT, websocket.BINARY):
+                    self._hears(payload)
         except websocket.Refused as refused:
             self._transport.write(websocket.closing(refused.code))
             self._transport.close()

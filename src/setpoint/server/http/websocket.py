@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode, urlsafe_b64decode
 from collections.abc import Mapping
 from typing import NamedTuple
 
-TEXT, BINARY, CLOSE, PING, PONG = 0x1, 0x2, 0x8, 0x9, 0xA
+MORE, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 NORMAL, GOING_AWAY, PROTOCOL_ERROR, TOO_BIG = 1000, 1001, 1002, 1009
 
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -17,6 +17,8 @@ _FINAL, _MASKED, _RESERVED, _CONTROL = 0x80, 0x80, 0x70, 0x8
 _MAX_CONTROL_BYTES = 125
 # Nobody who only listens has much to say.
 _MAX_HEARD_BYTES = 1 << 20
+# The header that names the protocol which is spoken.
+PROTOCOL = "Sec-WebSocket-Protocol"
 # How a browser, which cannot set headers, brings a token: among the protocols that it offers.
 _BEARER = "base64url.bearer.authorization.k8s.io."
 
@@ -70,7 +72,7 @@ def accepted(offer: Offer, protocol: str = "") -> bytes:
         f"Sec-WebSocket-Accept: {b64encode(digest).decode()}",
     ]
     if protocol:
-        lines.append(f"Sec-WebSocket-Protocol: {protocol}")
+        lines.append(f"{PROTOCOL}: {protocol}")
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
@@ -90,27 +92,46 @@ def closing(code: int) -> bytes:
 
 
 class Heard(NamedTuple):
-    """A frame of the client's."""
+    """A message of the client's, or a frame that controls the connection."""
 
     kind: int
     payload: bytes
 
 
 class Ear:
-    """Takes the frames of a client apart, however their bytes come."""
+    """Takes the messages of a client apart, however their bytes come and in however many frames."""
 
     def __init__(self) -> None:
         self._rest = b""
+        # The message whose frames are still coming.
+        self._begun: Heard | None = None
 
     def hear(self, data: bytes) -> list[Heard]:
-        """The frames that are whole now. Raises Refused."""
+        """The messages that are whole now. Raises Refused."""
         self._rest += data
         found = []
         while (taken := self._frame()) is not None:
-            found.append(taken)
+            is_final, heard = taken
+            if heard.kind & _CONTROL:
+                found.append(heard)
+                continue
+            message = self._joined(heard)
+            self._begun = None if is_final else message
+            if is_final:
+                found.append(message)
         return found
 
-    def _frame(self) -> Heard | None:
+    def _joined(self, heard: Heard) -> Heard:
+        begun = self._begun
+        if (begun is None) == (heard.kind == MORE):
+            raise Refused(PROTOCOL_ERROR)
+        if begun is None:
+            return heard
+        if len(begun.payload) + len(heard.payload) > _MAX_HEARD_BYTES:
+            raise Refused(TOO_BIG)
+        return Heard(begun.kind, begun.payload + heard.payload)
+
+    def _frame(self) -> tuple[bool, Heard] | None:
         data = self._rest
         if len(data) < 2:
             return None
@@ -135,7 +156,7 @@ class Ear:
             return None
         mask, masked = data[start : start + 4], data[start + 4 : end]
         self._rest = data[end:]
-        return Heard(kind, _unmasked(mask, masked))
+        return bool(first & _FINAL), Heard(kind, _unmasked(mask, masked))
 
 
 def _unmasked(mask: bytes, data: bytes) -> bytes:

@@ -4,16 +4,12 @@ All others (status, finalize, approval, ephemeralcontainers, resize) are written
 changed through each of them is a rule of the kind.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
-from setpoint.server.resource import Resource
+from setpoint.server.extension import Verb
 from setpoint.server.verbs.pods import bind, connect, evict, need_node
 from setpoint.server.verbs.scale import get_scale, patch_scale, update_scale
 from setpoint.server.verbs.token_request import issue_token
-
-Verb = Callable[[Context, Resource], Awaitable[Response]]
 
 _CONNECT: Mapping[str, Verb] = dict.fromkeys(("create", "delete", "get", "patch", "update"), connect)
 
