@@ -58,15 +58,15 @@ async def test_it_answers_for_its_verbs_and_is_told_of_in_discovery() -> None:
         with pytest.raises(NotFound):
             await client.send(Call("GET", PATH + "songs"))
         found = (await client.send(Call("GET", "/apis/example.com/v1"))).body
-        assert b'"parrots/words"' in found and b'"parrots/chat"' in found
+        assert b'"parrots/words"' in found
+        assert b'"parrots/chat"' in found
 
 
 async def test_who_may_not_is_refused_before_it_is_asked() -> None:
-    async with sp.ControlPlane(extensions=EXTENSIONS) as plane:
-        async with plane.client() as admin, plane.client(user="ada", groups=["system:authenticated"]) as client:
-            await admin.install(Parrot)
-            with pytest.raises(Forbidden, match="parrots/words"):
-                await client.send(Call("GET", PATH + "words", [("say", "hello")]))
+    async with sp.ControlPlane(extensions=EXTENSIONS) as plane, plane.client(user="ada") as client:
+        await plane.client().install(Parrot)
+        with pytest.raises(Forbidden, match="parrots/words"):
+            await client.send(Call("GET", PATH + "words", [("say", "hello")]))
 
 
 async def test_it_may_talk_over_a_websocket(tmp_path: Path) -> None:
@@ -91,5 +91,5 @@ async def test_what_it_raises_is_an_answer() -> None:
     extensions = [Extension("example.com", "parrots", "words", {"get": refuses})]
     async with sp.ControlPlane(extensions=extensions) as plane, plane.client() as client:
         await client.install(Parrot)
-        with pytest.raises(APIError, match='parrots.example.com "polly" not found'):
+        with pytest.raises(APIError, match=r'parrots\.example\.com "polly" not found'):
             await client.send(Call("GET", PATH + "words"))
