@@ -307,8 +307,10 @@ class Controller:
         """Takes one request through: whatever happens, the queue gets it back."""
         request = item.key
         try:
-            if self._is_left_alone(request) or self._is_only_reports(item):
+            news = self._without_reports(item)
+            if news is None or self._is_left_alone(request):
                 return
+            item = news
             wait = self._pace.wait(request)
             if wait > 0:
                 self._give_back(item, wait)
@@ -466,21 +468,23 @@ class Controller:
             if not found:
                 return None
             informer = found[0]
-        return informer.store.get(f"{request.namespace}/{request.name}" if request.namespace else request.name)
+        return informer.store.get(request.object)
 
     # Inside
 
     def _is_own_report(self, request: Request, trigger: Trigger) -> bool:
         """Whether all that happened is that we wrote the status of the object."""
-        if self.options.own_status_triggers or self.primary is None or trigger.kind != self.primary.gvk:
+        if trigger.event != "updated" or self.options.own_status_triggers:
             return False
-        if trigger.object != request._replace(cluster="").key:
+        if self.primary is None or trigger.kind != self.primary.gvk or trigger.object != request.object:
             return False  # a request that looked at another object wants to know
         expectations = self._expectations.get(request.cluster)
         return expectations is not None and expectations.take_report(trigger)
 
-    def _is_only_reports(self, item: Item[Request]) -> bool:
-        """The same for what was queued before we knew that the write was ours."""
-        if not item.reasons or item.more:
-            return False
-        return all(isinstance(why, Trigger) and self._is_own_report(item.key, why) for why in item.reasons)
+    def _without_reports(self, item: Item[Request]) -> Item[Request] | None:
+        """A request without the reports that were queued before we knew that they are ours; None: that was all."""
+        reasons = item.reasons
+        news = tuple(why for why in reasons if not (isinstance(why, Trigger) and self._is_own_report(item.key, why)))
+        if len(news) == len(reasons):
+            return item
+        return item._replace(reasons=news) if news or item.more else None

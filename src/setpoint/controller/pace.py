@@ -17,6 +17,8 @@ from setpoint.objects.clock import Clock
 HOT_RUNS, HOT_SECONDS = 10, 10.0
 # How long a hot request waits first, at most, and after how long without writing it is forgiven.
 FIRST_SECONDS, LIMIT_SECONDS, QUIET_SECONDS = 1.0, 60.0, 120.0
+# So many that wrote once are not worth looking through.
+_FEW = 1000
 
 
 @dataclass(slots=True)
@@ -40,8 +42,7 @@ class _Recent:
     started: float = 0.0
     not_before: float = 0.0
     generation: int = 0
-    # When the last reconciles that wrote began, and why. Of the first nothing is kept: most stay alone. There is one of
-    # these for every object, and a deque would take ten times the room of a short list.
+    # When the last reconciles that wrote began, and why; of the first, that is not kept.
     writing: list[tuple[float, tuple[Trigger, ...]]] = field(default_factory=list)
     hot: HotLoop | None = None
 
@@ -53,6 +54,10 @@ class Pace:
         self._clock = clock
         self._min_interval = min_interval
         self._recent: dict[Request, _Recent] = {}
+        # Those that wrote once, when that was, and for which generation: nearly all of them, for a while. Who writes
+        # again within some seconds is looked at closely; of whom does not, nothing has to be known.
+        self._once: dict[Request, tuple[float, int]] = {}
+        self._most_once = _FEW
 
     def wait(self, request: Request) -> float:
         """The seconds that a request should still wait; 0: it may run."""
@@ -63,10 +68,12 @@ class Pace:
 
     def ran(self, run: Run, generation: int) -> HotLoop | None:
         """A reconcile has ended. Returns the hot loop that it turns out to be in, when it is noticed."""
-        if not run.wrote and not self._min_interval:
-            if run.request in self._recent:
+        if not self._min_interval:
+            if not run.wrote:
                 self._calm(run.request)
-            return None
+                return None
+            if run.request not in self._recent and not self._wrote_before(run, generation):
+                return None
         recent = self._recent.setdefault(run.request, _Recent())
         recent.not_before = run.started + self._min_interval
         if not run.wrote:
@@ -88,6 +95,20 @@ class Pace:
     def forget(self, request: Request) -> None:
         """The object of a request is gone."""
         self._recent.pop(request, None)
+        self._once.pop(request, None)
+
+    def _wrote_before(self, run: Run, generation: int) -> bool:
+        """Whether a request that nothing is known of wrote before, not long ago, for the same spec."""
+        began, before = self._once.pop(run.request, (0.0, -1))
+        if before == generation and run.started - began <= HOT_SECONDS:
+            self._recent[run.request] = _Recent(generation=generation, writing=[(began, ())])
+            return True
+        if len(self._once) >= self._most_once:
+            last = run.started - HOT_SECONDS
+            self._once = {request: wrote for request, wrote in self._once.items() if wrote[0] >= last}
+            self._most_once = max(2 * len(self._once), _FEW)
+        self._once[run.request] = run.started, generation
+        return False
 
     def _look(self, run: Run, recent: _Recent) -> HotLoop | None:
         hot = recent.hot
@@ -106,6 +127,9 @@ class Pace:
 
     def _calm(self, request: Request) -> None:
         """A reconcile wrote nothing: what ran in circles has stopped, or rests."""
-        recent = self._recent[request]
+        self._once.pop(request, None)
+        recent = self._recent.get(request)
+        if recent is None:
+            return
         if recent.hot is None or self._clock.monotonic() - recent.writing[-1][0] > QUIET_SECONDS:
             del self._recent[request]

@@ -19,8 +19,12 @@ class Request(NamedTuple):
     @property
     def key(self) -> str:
         """`namespace/name`, or the name alone; with several clusters, `cluster:` before it."""
-        key = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"{self.cluster}:{key}" if self.cluster else key
+        return f"{self.cluster}:{self.object}" if self.cluster else self.object
+
+    @property
+    def object(self) -> str:
+        """The key of the object where it lives."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
         return self.key
@@ -33,7 +37,7 @@ class Trigger:
     do.
     """
 
-    __slots__ = ("_change", "_fields", "event", "kind", "object", "resource_version", "source")
+    __slots__ = ("_change", "_fields", "event", "kind", "object", "previous_version", "resource_version", "source")
 
     def __init__(
         self,
@@ -52,14 +56,12 @@ class Trigger:
         # `namespace/name` of the object that changed; empty for what is no object.
         self.object = object
         self.resource_version = resource_version
-        self._change = change
+        old = change.old if change is not None else None
+        # The version before that change, where there was one that we saw.
+        self.previous_version = "" if old is None else old.meta.resource_version
+        # Only for what an update changed: reasons are kept for a while, and objects that are gone should not be.
+        self._change = change if event == "updated" else None
         self._fields: tuple[str, ...] | None = None
-
-    @property
-    def previous_version(self) -> str:
-        """The version before that change, where there was one that we saw."""
-        change = self._change
-        return change.old.meta.resource_version if change is not None and change.old is not None else ""
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -117,16 +117,13 @@ class _Watching:
     def __init__(self, watch: Watch, host: Host) -> None:
         self._watch = watch
         self._kind = kind_of(watch.kind)
+        self.name = watch.name
         self._host = host
         self._predicates = tuple(watch.predicates)
         self._cache = host.cache(watch.cluster)
         self._informer: Informer[Any] | None = None
         self._registration: Registration | None = None
         self._retries = _Retries(self)
-
-    @property
-    def name(self) -> str:
-        return self._watch.name
 
     async def start(self) -> None:
         self._acquire()
