@@ -8,7 +8,7 @@ used again.
 import asyncio
 import select
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from enum import Enum
 from typing import cast
 
@@ -69,6 +69,8 @@ class Connection(asyncio.Protocol):
         self._failure: Broken | None = None
         self._more: asyncio.Future[None] | None = None
         self._paused = False
+        # While the server is slower than a body that is sent in pieces.
+        self._writable: asyncio.Future[None] | None = None
         self.lost = False
         # Of the request under way: whether the head of its answer is there. And whether another may follow it.
         self.has_head = False
@@ -85,6 +87,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
         self.keeps = False
+        self.resume_writing()
         if self._finished:
             return
         if self._is_until_closed() and exc is None:
@@ -109,6 +112,14 @@ class Connection(asyncio.Protocol):
                 self._fail(Loss.NOT_HTTP, text=line)
         if not self.has_head and self._received > MAX_HEAD_BYTES:
             self._fail(Loss.LARGE_HEAD)
+
+    def pause_writing(self) -> None:
+        self._writable = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
 
     # What the parser calls.
 
@@ -178,6 +189,18 @@ class Connection(asyncio.Protocol):
             raise
         self.used = True
         return answer
+
+    async def send_body(self, pieces: AsyncIterable[bytes]) -> None:
+        """Sends the body of a request that was asked as chunked, no faster than the server takes it."""
+        async for piece in pieces:
+            if self.lost or self._finished:
+                return
+            if piece:
+                self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            if self._writable is not None:
+                await self._writable
+        if not self.lost:
+            self._transport.write(b"0\r\n\r\n")
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The body of a stream as it comes. Raises Broken."""

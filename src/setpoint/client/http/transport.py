@@ -7,7 +7,7 @@ may harm is sent, the connection is looked at.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeAlias, TypeVar
 
@@ -15,7 +15,9 @@ from setpoint.client.agent import user_agent as own_name
 from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, Connection, Loss
 from setpoint.client.http.dial import P, dial
 from setpoint.client.http.endpoint import Endpoint
+from setpoint.client.http.hijack import Hijacked
 from setpoint.client.http.pool import Pool
+from setpoint.client.http.upgrade import Upgrade
 from setpoint.client.http.websocket import WebSocket
 from setpoint.client.transport import Answer, Call, NoAnswerInTime, Socket, Stream, TransportError
 
@@ -27,6 +29,7 @@ CONNECT_SECONDS = 30.0
 _HARMLESS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 T = TypeVar("T")
+U = TypeVar("U", bound=Upgrade)
 # Gives the headers that say who asks. It is told which ones the server did not know, and gives others if it can.
 Credentials: TypeAlias = Callable[[Mapping[str, str] | None], Awaitable[Mapping[str, str]]]
 
@@ -69,7 +72,7 @@ class HttpTransport:
         self._fixed = f"Host: {endpoint.authority}\r\nUser-Agent: {user_agent or own_name()}\r\n"
         self._turns = asyncio.Semaphore(max_requests)
         self._pool: Pool[ssl.SSLContext | None] = Pool(_now, max_idle=MAX_IDLE)
-        self._sockets: set[WebSocket] = set()
+        self._sockets: set[Upgrade] = set()
 
     async def send(self, call: Call) -> Answer:
         return await self._within(call.timeout, self._send(call))
@@ -84,10 +87,67 @@ class HttpTransport:
 
     @asynccontextmanager
     async def socket(self, call: Call, protocols: Sequence[str]) -> AsyncIterator[Socket]:
-        async def open_() -> WebSocket:
-            who = await self._who(None)
-            socket = await self._dial(WebSocket)
+        async def begin(socket: WebSocket, who: Mapping[str, str]) -> None:
             await socket.begin(lambda headers: self._request(call, {**who, **headers}), protocols)
+
+        async with self._upgraded(call, WebSocket, begin) as socket:
+            yield socket
+
+    @asynccontextmanager
+    async def hijack(self, call: Call) -> AsyncIterator[Hijacked]:
+        """Sends a request and goes on as a stream of bytes both ways; leaving the context ends it. Raises
+        TransportError, Refused."""
+
+        async def begin(stream: Hijacked, who: Mapping[str, str]) -> None:
+            await stream.begin(lambda headers: self._request(call, {**who, **headers}))
+
+        async with self._upgraded(call, Hijacked, begin) as stream:
+            yield stream
+
+    @asynccontextmanager
+    async def upload(self, call: Call, pieces: AsyncIterable[bytes]) -> AsyncIterator[Stream]:
+        """Sends a request whose body comes bit by bit; its answer is read while it comes, which may be before all of
+        the body is sent. What the body raises is raised here."""
+        who = await self._who(None)
+        connection = await self._dial(Connection)
+        self._pool.open.add(connection)
+
+        async def send() -> None:
+            try:
+                await connection.send_body(pieces)
+            except Exception as error:
+                connection.cut(str(error))
+                raise
+
+        sending = asyncio.ensure_future(send())
+        try:
+            head = self._request(call, {**who, "transfer-encoding": "chunked"}, chunked=True)
+            try:
+                answer = await self._within(call.timeout, connection.ask(head, stream=True))
+            except Broken as broken:
+                if broken.loss is Loss.CUT:
+                    await sending
+                raise TransportError(_words(broken), sent=True) from None
+            yield Flow(answer, connection)
+        finally:
+            if not sending.done():
+                sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+            self._pool.drop(connection)
+
+    async def close(self) -> None:
+        self._pool.close()
+        for socket in self._sockets:
+            socket.abort()
+
+    @asynccontextmanager
+    async def _upgraded(
+        self, call: Call, factory: Callable[[], U], begin: Callable[[U, Mapping[str, str]], Awaitable[None]]
+    ) -> AsyncIterator[U]:
+        async def open_() -> U:
+            who = await self._who(None)
+            socket = await self._dial(factory)
+            await begin(socket, who)
             return socket
 
         socket = await self._within(call.timeout if call.timeout is not None else CONNECT_SECONDS, open_())
@@ -96,11 +156,6 @@ class HttpTransport:
             yield socket
         finally:
             self._sockets.discard(socket)
-            socket.abort()
-
-    async def close(self) -> None:
-        self._pool.close()
-        for socket in self._sockets:
             socket.abort()
 
     async def _who(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -154,13 +209,13 @@ class HttpTransport:
             raise TransportError(why, sent=True) from None
         return key, connection, answer
 
-    def _request(self, call: Call, who: Mapping[str, str]) -> bytes:
+    def _request(self, call: Call, who: Mapping[str, str], *, chunked: bool = False) -> bytes:
         target = f"{self.endpoint.prefix}{call.target}"
         lines = [f"{call.method} {target} HTTP/1.1\r\n{self._fixed}"]
         for headers in (who, call.headers):
             for name, value in headers.items():
                 lines += [f"{name}: {each}\r\n" for each in ((value,) if isinstance(value, str) else value)]
-        if call.body or call.method in ("POST", "PUT", "PATCH"):
+        if not chunked and (call.body or call.method in ("POST", "PUT", "PATCH")):
             lines.append(f"Content-Length: {len(call.body)}\r\n")
         lines.append("\r\n")
         head = "".join(lines)

@@ -11,13 +11,11 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import cast
 
-from setpoint.client.http.connection import MAX_HEAD_BYTES
+from setpoint.client.http.upgrade import Upgrade
 from setpoint.client.transport import Answer, Refused, TransportError
 
 MAX_MESSAGE_BYTES = 32 << 20
-_MAX_REFUSAL_BYTES = 1 << 20
 _MUCH, _LITTLE = 1 << 20, 256 << 10
 _GOODBYE_SECONDS = 2.0
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -25,28 +23,20 @@ _CONTINUATION, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 _NORMAL = (1000).to_bytes(2)
 
 
-class WebSocket(asyncio.Protocol):
+class WebSocket(Upgrade):
     """One of them, on a connection of its own."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.protocol = ""
-        self._transport: asyncio.Transport
-        self._heard = bytearray()
         self._is_open = False
-        self._ended = False
         self._failure: TransportError | None = None
         self._messages: deque[bytes] = deque()
         self._size = 0
         self._parts = bytearray()
-        self._more: asyncio.Future[None] | None = None
-        self._writable = asyncio.Event()
-        self._writable.set()
         self._paused = False
 
     # What the transport calls.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._ended and self._is_open:
@@ -62,12 +52,6 @@ class WebSocket(asyncio.Protocol):
             self._take_frames()
         self._wake()
 
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
-
     # What users call.
 
     async def begin(self, request: Callable[[Mapping[str, str]], bytes], protocols: Sequence[str]) -> None:
@@ -82,9 +66,9 @@ class WebSocket(asyncio.Protocol):
         }
         try:
             self._transport.write(request(headers))
-            answer = await self._read_head()
+            answer = await self._read_head("a WebSocket")
             if answer.status != 101:
-                raise Refused(answer._replace(body=await self._read_refusal(answer)))
+                raise Refused(await self._read_refusal(answer))
             self._check(answer, key, protocols)
         except BaseException:
             self.abort()
@@ -123,36 +107,7 @@ class WebSocket(asyncio.Protocol):
                         pass
         self.abort()
 
-    def abort(self) -> None:
-        """Ends it at once."""
-        self._ended = True
-        self._transport.abort()
-        self._wake()
-
     # The handshake.
-
-    async def _read_head(self) -> Answer:
-        while (end := self._heard.find(b"\r\n\r\n")) < 0:
-            if self._ended or len(self._heard) > MAX_HEAD_BYTES:
-                raise TransportError("the server did not answer the request for a WebSocket", sent=True)
-            await self._wait()
-        first, *lines = self._heard[:end].decode("latin-1").split("\r\n")
-        del self._heard[: end + 4]
-        words = first.split(" ", 2)
-        if not words[0].startswith("HTTP/1.") or len(words) < 2 or not words[1].isdigit():
-            raise TransportError(f"the answer is no HTTP: it begins with {first[:80]!r}", sent=True)
-        headers = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            headers[name.strip().lower()] = value.strip()
-        return Answer(int(words[1]), headers)
-
-    async def _read_refusal(self, answer: Answer) -> bytes:
-        length = answer.headers.get("content-length", "")
-        wanted = min(int(length), _MAX_REFUSAL_BYTES) if length.isdigit() else 0
-        while len(self._heard) < wanted and not self._ended:
-            await self._wait()
-        return bytes(self._heard[:wanted])
 
     def _check(self, answer: Answer, key: bytes, protocols: Sequence[str]) -> None:
         expected = base64.b64encode(hashlib.sha1(key + _GUID).digest()).decode()
@@ -223,14 +178,6 @@ class WebSocket(asyncio.Protocol):
     def _fail(self, why: str) -> None:
         self._failure = TransportError(why, sent=True)
         self.abort()
-
-    async def _wait(self) -> None:
-        self._more = asyncio.get_running_loop().create_future()
-        await self._more
-
-    def _wake(self) -> None:
-        if self._more is not None and not self._more.done():
-            self._more.set_result(None)
 
 
 def _masked(payload: bytes, mask: bytes) -> bytes:

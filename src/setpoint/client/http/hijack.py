@@ -1,0 +1,87 @@
+"""A request whose connection becomes a stream of bytes both ways, as container engines do for `exec` and `attach`.
+
+What waits to be read is bounded by making the other side wait; either side may end its half and go on with the other.
+"""
+
+from collections.abc import Callable, Mapping
+
+from setpoint.client.http.upgrade import Upgrade
+from setpoint.client.transport import Refused, TransportError
+
+_MUCH = 1 << 20
+
+
+class Hijacked(Upgrade):
+    """The bytes of one such connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.content_type = ""
+        self._is_open = False
+        self._failure: TransportError | None = None
+        self._paused = False
+
+    # What the transport calls.
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None and not self._ended:
+            self._failure = TransportError(f"the connection broke: {exc}", sent=True)
+        self._ended = True
+        self._writable.set()
+        self._wake()
+
+    def eof_received(self) -> bool:
+        # The other side says no more; what we still have to say may go out.
+        self._ended = True
+        self._wake()
+        return True
+
+    def data_received(self, data: bytes) -> None:
+        self._heard += data
+        if self._is_open and len(self._heard) > _MUCH and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    # What users call.
+
+    async def begin(self, request: Callable[[Mapping[str, str]], bytes]) -> None:
+        """Asks for the stream. `request` makes the request with some more headers. Raises Refused, TransportError."""
+        try:
+            self._transport.write(request({"connection": "Upgrade", "upgrade": "tcp"}))
+            answer = await self._read_head("a stream")
+            # Some engines say that they switch, some just begin.
+            if answer.status not in (101, 200):
+                raise Refused(await self._read_refusal(answer))
+        except BaseException:
+            self.abort()
+            raise
+        self.content_type = answer.headers.get("content-type", "")
+        self._is_open = True
+
+    async def read(self) -> bytes:
+        """What has come; nothing once the other side has ended its half. Raises TransportError."""
+        while not self._heard:
+            if self._failure is not None:
+                raise self._failure
+            if self._ended:
+                return b""
+            await self._wait()
+        data = bytes(self._heard)
+        self._heard.clear()
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes; waits while the other side is slow. Raises TransportError."""
+        if self._transport.is_closing():
+            raise self._failure or TransportError("the stream is closed", sent=False)
+        self._transport.write(data)
+        await self._writable.wait()
+
+    def write_eof(self) -> None:
+        """Says that nothing more will be sent."""
+        if not self._transport.is_closing() and self._transport.can_write_eof():
+            self._transport.write_eof()

@@ -1,0 +1,70 @@
+"""What all connections share that begin as a request and go on as something else: the head of the answer, a refusal,
+and waiting for more."""
+
+import asyncio
+from typing import cast
+
+from setpoint.client.http.connection import MAX_HEAD_BYTES
+from setpoint.client.transport import Answer, TransportError
+
+_MAX_REFUSAL_BYTES = 1 << 20
+
+
+class Upgrade(asyncio.Protocol):
+    """A connection of its own for one request. What is heard and not yet used is in `_heard`."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport
+        self._heard = bytearray()
+        self._ended = False
+        self._more: asyncio.Future[None] | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def abort(self) -> None:
+        """Ends it at once."""
+        self._ended = True
+        self._transport.abort()
+        self._wake()
+
+    async def _read_head(self, wanted: str) -> Answer:
+        """The head of the answer to a request for what is `wanted`."""
+        while (end := self._heard.find(b"\r\n\r\n")) < 0:
+            if self._ended or len(self._heard) > MAX_HEAD_BYTES:
+                raise TransportError(f"the server did not answer the request for {wanted}", sent=True)
+            await self._wait()
+        first, *lines = self._heard[:end].decode("latin-1").split("\r\n")
+        del self._heard[: end + 4]
+        words = first.split(" ", 2)
+        if not words[0].startswith("HTTP/1.") or len(words) < 2 or not words[1].isdigit():
+            raise TransportError(f"the answer is no HTTP: it begins with {first[:80]!r}", sent=True)
+        headers = {}
+        for line in lines:
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        return Answer(int(words[1]), headers)
+
+    async def _read_refusal(self, answer: Answer) -> Answer:
+        """The answer with its body, as far as that has a length."""
+        length = answer.headers.get("content-length", "")
+        wanted = min(int(length), _MAX_REFUSAL_BYTES) if length.isdigit() else 0
+        while len(self._heard) < wanted and not self._ended:
+            await self._wait()
+        return answer._replace(body=bytes(self._heard[:wanted]))
+
+    async def _wait(self) -> None:
+        self._more = asyncio.get_running_loop().create_future()
+        await self._more
+
+    def _wake(self) -> None:
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
