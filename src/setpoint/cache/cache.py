@@ -117,7 +117,7 @@ class Cache:
         self._patience = patience
         self._shared: dict[Scope, _Shared] = {}
         # Who answers reads of a kind in a namespace, as far as it was asked; whatever begins or ends empties it.
-        self._answering: dict[tuple[Any, str], Informer[Any] | None] = {}
+        self._answering: dict[tuple[Any, str, str], Informer[Any] | None] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -242,23 +242,23 @@ class Cache:
 
     # Reading
 
-    def informer(self, kind: Kind[Any], namespace: str = EVERYWHERE) -> Informer[Any]:
-        """The informer that has a kind, in a namespace or everywhere. Raises NotCached."""
-        found = self._find(kind, namespace)
+    def informer(self, kind: Kind[Any], namespace: str = EVERYWHERE, *, labels: LabelsArgument = None) -> Informer[Any]:
+        """The informer that has a kind, or those with some labels, in a namespace or everywhere. Raises NotCached."""
+        found = self._find(kind, namespace, labels_text(labels))
         if found is None:
             raise NotCached(f"{kind_of(kind)} is not kept: declare it with `use`, or ask the server with the client")
         return found
 
-    def _find(self, kind: Kind[Any], namespace: str) -> Informer[Any] | None:
-        """Who can answer every question about a kind in a namespace."""
-        asked = kind, namespace
+    def _find(self, kind: Kind[Any], namespace: str, labels: str = "") -> Informer[Any] | None:
+        """Who can answer every question about a kind in a namespace, or about those with some labels."""
+        asked = kind, namespace, labels
         if asked in self._answering:
             return self._answering[asked]
         ref, found = kind_of(kind), None
         for scope, shared in self._shared.items():
             has_enough = scope.kind.gvk == ref.gvk and (ref.metadata_only or not scope.kind.metadata_only)
             is_there = scope.covers(namespace) or (namespace == EVERYWHERE and scope.namespaces == self._namespaces)
-            is_whole = not scope.is_filtered and scope.transform == self._transform_of(ref)
+            is_whole = scope.labels in ("", labels) and not scope.fields and scope.transform == self._transform_of(ref)
             if has_enough and is_there and is_whole:
                 found = self._in_form(shared.feed, ref)
                 break
@@ -269,7 +269,13 @@ class Cache:
 
     @overload
     async def get(
-        self, kind: type[R], name: str, namespace: str = EVERYWHERE, *, consistency: Consistency = "own"
+        self,
+        kind: type[R],
+        name: str,
+        namespace: str = EVERYWHERE,
+        *,
+        labels: LabelsArgument = None,
+        consistency: Consistency = "own",
     ) -> R | None: ...
     @overload
     async def get(
@@ -278,13 +284,23 @@ class Cache:
         name: str,
         namespace: str = EVERYWHERE,
         *,
+        labels: LabelsArgument = None,
         consistency: Consistency = "own",
     ) -> Object | None: ...
     async def get(
-        self, kind: Kind[Any], name: str, namespace: str = EVERYWHERE, *, consistency: Consistency = "own"
+        self,
+        kind: Kind[Any],
+        name: str,
+        namespace: str = EVERYWHERE,
+        *,
+        labels: LabelsArgument = None,
+        consistency: Consistency = "own",
     ) -> Any:
-        """An object; None where there is none. Of a kind that nobody declared, the server is asked for it."""
-        informer = self._find(kind, namespace)
+        """An object; None where there is none. Of a kind that nobody declared, the server is asked for it.
+
+        `labels` are those that it has if it is there: then who keeps only those with such labels can tell as well.
+        """
+        informer = self._find(kind, namespace, labels_text(labels))
         if informer is None:
             self.counts.live += 1
             return await self._live_get(kind, name, namespace)

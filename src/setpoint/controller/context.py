@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from setpoint.client.kinds import KindRef, Obj, ref_of, tree_of
+from setpoint.client.kinds import Kind, KindRef, Obj, ref_of, tree_of
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.reading import ReconcileClient
 from setpoint.controller.request import Request, Trigger
@@ -101,6 +101,11 @@ class Context:
             return await self.client.get(self._primary, self.request.name, self.request.namespace)
         except NotFound:
             return None
+
+    def lookup(self, kind: Kind[Any], name: str, namespace: str = "", *, cluster: str | None = None) -> Any:
+        """An object as the cache has it at this moment, for functions that cannot wait; None where it has none. Its
+        changes bring the request back. Raises NotCached for a kind that is not among `reads`."""
+        return self.cluster(self.request.cluster if cluster is None else cluster).peek(kind, name, namespace)
 
     @property
     def _primary(self) -> KindRef:

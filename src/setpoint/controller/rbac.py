@@ -52,7 +52,7 @@ async def _declared(source: Watch, controller: Controller, client: Client, found
         if recorded or not (own or isinstance(source, Owned)):
             await _allow(found, client, kind.gvk, "", READ)
             return
-        await _allow(found, client, kind.gvk, "", WRITE if not own else (*READ, "patch", "update"))
+        await _allow(found, client, kind.gvk, "", WRITE if isinstance(source, Owned) else (*READ, "patch", "update"))
         if own:
             await _own(found, client, kind)
     except NoMatch:

@@ -7,7 +7,7 @@ changes bring nobody back: declare it (`reads=[...]`) where they should.
 What comes from the cache is shared and cannot be changed: `obj.edit()`, or `thaw(tree)`, makes a copy that can.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Unpack, cast, overload
 
 import msgspec
@@ -22,7 +22,7 @@ from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, Obj, R, kind_of, ref_of, tree_of
 from setpoint.client.listing import Listing
 from setpoint.client.options import ListOptions, Options, WriteOptions
-from setpoint.client.selecting import labels_text
+from setpoint.client.selecting import LabelsArgument, labels_text
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.request import Request
 from setpoint.controller.run import Write
@@ -44,20 +44,36 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Applied:
-    """The configurations that were applied, and the versions that came of it: the same again to the same version
-    changes nothing."""
+    """What was written, and the versions that came of it: the same again to the same version changes nothing. And
+    notes, which those above keep from reconcile to reconcile. Of very much, what was learnt last is known."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], tuple[int, str]] = {}
+        self._known: dict[tuple[object, ...], tuple[object, str]] = {}
+        self._notes: dict[object, Any] = {}
 
-    def is_known(self, place: tuple[object, ...], body: bytes, version: str) -> bool:
-        return self._known.get(place) == (hash(body), version)
+    def is_known(self, place: tuple[object, ...], what: object, version: str) -> bool:
+        return self._known.get(place) == (what, version)
 
-    def learn(self, place: tuple[object, ...], body: bytes, version: str) -> None:
-        self._known.pop(place, None)
-        if len(self._known) >= MOST_APPLIED:
-            del self._known[next(iter(self._known))]
-        self._known[place] = hash(body), version
+    def learn(self, place: tuple[object, ...], what: object, version: str) -> None:
+        _put_last(self._known, place, (what, version))
+
+    def note(self, about: object) -> Any:
+        """What was noted last about something; None: nothing is known."""
+        return self._notes.get(about)
+
+    def put_note(self, about: object, note: Any) -> None:
+        """Notes something; None forgets it."""
+        if note is None:
+            self._notes.pop(about, None)
+        else:
+            _put_last(self._notes, about, note)
+
+
+def _put_last(known: dict[Any, Any], key: object, value: object) -> None:
+    known.pop(key, None)
+    if len(known) >= MOST_APPLIED:
+        del known[next(iter(known))]
+    known[key] = value
 
 
 class Reader(Noting, Protocol):
@@ -145,25 +161,43 @@ class ReconcileClient(NotingClient):
             ref, name, namespace, at=at, resource_version=resource_version, subresource=subresource
         )
 
-    async def find(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
-        """The same, but None where there is no such object."""
+    async def find(self, kind: Kind[Any], name: str, namespace: str = "", *, labels: LabelsArgument = None) -> Any:
+        """The same, but None where there is no such object. `labels` are those that it has if it is there: then a cache
+        that has only those with such labels can tell as well."""
+        ref = kind_of(kind)
         try:
-            return await self.get(kind, name, namespace)
+            found = await self._cached(ref, name, namespace or self.options.namespace, labels)
+            return await super().get(ref, name, namespace) if found is None else found
         except NotFound:
             return None
 
-    async def _cached(self, ref: KindRef, name: str, namespace: str) -> Any:
+    def peek(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
+        """An object as the cache has it at this moment, for code that cannot wait; None where it has none.
+
+        Raises NotCached for a kind that the controller has not declared.
+        """
+        ref, namespace = kind_of(kind), namespace or self.options.namespace
+        key = f"{namespace}/{name}" if namespace else name
+        whole = self._whole(ref, namespace)
+        informers = [whole] if whole is not None else self._parts(ref)
+        if not informers:
+            raise NotCached(f"{ref} is not kept: add it to `reads` of the controller")
+        self._reader.looked(Look(self._cluster, ref.gvk, key))
+        found = (informer.store.get(key) for informer in informers)
+        return next((held.object for held in found if held is not None), None)
+
+    async def _cached(self, ref: KindRef, name: str, namespace: str, labels: LabelsArgument = None) -> Any:
         """An object of the cache. None: only the server can tell. Raises NotFound where the cache knows that."""
         request, kind = self._reader.request, ref.gvk
         key = f"{namespace}/{name}" if namespace else name
-        informer = self._whole(ref, namespace)
+        informer = self._whole(ref, namespace, labels)
         if informer is None:
             return self._from_part(ref, key)
         if kind != self._primary or key != _key(request):
             self._reader.looked(Look(self._cluster, kind, key))
         if self._expectations.is_unsure(request, kind, key):
             return await self._ask_for(ref, name, namespace, key)
-        found = await self._cache.get(ref, name, namespace)
+        found = await self._cache.get(ref, name, namespace, labels=labels)
         if found is None:
             raise NotFound.of(await self._group_resource(ref), name)
         return found
@@ -189,6 +223,25 @@ class ReconcileClient(NotingClient):
         await self._learn(ref, [tree_of(found)])
         self._expectations.sure(self._reader.request, ref.gvk, key)
         return found
+
+    def current(self, kind: GroupVersionKind, plural: str, name: str, namespace: str) -> Object | None:
+        """An object as the cache has it, at once, and noted as looked up; None where the cache has none, or where that
+        may be older than what this process wrote."""
+        ref, key = KindRef(kind), f"{namespace}/{name}" if namespace else name
+        if self._expectations.is_unsure(self._reader.request, kind, key):
+            return None
+        whole = self._whole(ref, namespace)
+        for informer in self._parts(ref) if whole is None else (whole,):
+            held = informer.store.get(key)
+            if held is not None and self._is_current(held, kind.group, plural, key):
+                self._reader.looked(Look(self._cluster, kind, key))
+                found: Object = held.object
+                return found
+        return None
+
+    def is_declared(self, kind: GroupVersionKind, namespace: str) -> bool:
+        """Whether the cache has all of a kind, in a namespace or everywhere."""
+        return self._whole(KindRef(kind), namespace) is not None
 
     @overload
     async def list(self, kind: type[R], namespace: str = "", **how: Unpack[ListOptions]) -> Listing[R]: ...
@@ -225,16 +278,16 @@ class ReconcileClient(NotingClient):
                 written = Written(revision, place.uid, labels=tree.get("metadata", {}).get("labels"))
                 self._cache.writes.note(Target(ref.gvk.group, resource.plural), place.key, written)
 
-    def _whole(self, ref: KindRef, namespace: str) -> Informer[Any] | None:
-        """The informer that has all of a kind, in a namespace or everywhere."""
+    def _whole(self, ref: KindRef, namespace: str, labels: LabelsArgument = None) -> Informer[Any] | None:
+        """The informer that has all of a kind, or all of it with some labels, in a namespace or everywhere."""
         try:
-            return self._cache.informer(ref, namespace)
+            return self._cache.informer(ref, namespace, labels=labels)
         except NotCached:
             return None
 
-    def _parts(self, ref: KindRef) -> Iterable[Informer[Any]]:
-        """The informers that have some objects of a kind."""
-        return [informer for informer in self._cache.informers if informer.kind == ref]
+    def _parts(self, ref: KindRef) -> Sequence[Informer[Any]]:
+        """The informers that have some objects of a kind, whole."""
+        return [each for each in self._cache.informers if each.kind == ref and each.scope.transform is None]
 
     async def _group_resource(self, ref: KindRef) -> GroupResource:
         resource = await self.mapper.resource(ref.gvk)
@@ -272,7 +325,7 @@ class ReconcileClient(NotingClient):
         """Server-side apply. What was applied before, to what has not changed since, is not sent again."""
         ref, tree = ref_of(obj), tree_of(obj)
         place = placed(tree)
-        body = _encode(tree)
+        body = hash(_encode(tree))
         manager = how.get("field_manager") or self.options.field_manager
         applied = (self._cluster, ref.gvk, place.key, subresource, manager)
         held = await self._known(ref, place)
@@ -294,10 +347,16 @@ class ReconcileClient(NotingClient):
             held = informer.store.get(place.key)
             if held is not None:
                 resource = await self.mapper.resource(ref.gvk)
-                written = self._cache.writes.of(Target(ref.gvk.group, resource.plural)).get(place.key)
-                if written is None or (number(held.meta.resource_version) or 0) >= written.revision > 0:
+                if self._is_current(held, ref.gvk.group, resource.plural, place.key):
                     return held
         return None
+
+    def _is_current(self, held: Held[Any], group: str, plural: str, key: str) -> bool:
+        """Whether what the cache holds is no older than what we wrote."""
+        if not self._cache.writes:
+            return True
+        written = self._cache.writes.of(Target(group, plural)).get(key)
+        return written is None or (number(held.meta.resource_version) or 0) >= written.revision > 0
 
 
 def _key(request: Request) -> str:
