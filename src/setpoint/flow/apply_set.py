@@ -9,34 +9,31 @@ ends, the next run goes on from there. Nothing is pruned unless everything wante
 do sends nothing, where its client reads from a cache.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
-import msgspec
-
 from setpoint.client.client import Client
-from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, ref_of, tree_of
+from setpoint.client.discovery import APIResource
+from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, tree_of
 from setpoint.client.mapper import NoMatch
 from setpoint.controller.context import Context
-from setpoint.controller.reading import Applied
+from setpoint.controller.reading import Applied, ReconcileClient
 from setpoint.flow import plan as planning
+from setpoint.flow.desired import Desired, Given, Marks, encode
 from setpoint.flow.inventory import Entry, Identity, Inventory
-from setpoint.flow.marks import MANAGED_BY, OWNER_ANNOTATION, SET_LABEL, Owner, is_kept, set_id
+from setpoint.flow.marks import Owner, is_kept, set_id
 from setpoint.flow.order import ordered
-from setpoint.flow.plan import WRITES, Action, Desired, Plan, World
+from setpoint.flow.plan import WRITES, Action, Plan, World
 from setpoint.flow.policy import AS_THE_SET, DEFAULT, PRUNE, How, Policy, Prune, Replace
 from setpoint.flow.record import ConfigMapRecord, Record
 from setpoint.flow.result import PlanOutdated, Result
-from setpoint.flow.run import DEFINITION, Run, encode
+from setpoint.flow.run import DEFINITION, Run
 from setpoint.flow.write import delete
 from setpoint.objects import meta
-from setpoint.objects.errors import NotFound
-from setpoint.objects.frozen import thaw
-from setpoint.objects.gvk import GroupKind
+from setpoint.objects.errors import Conflict, NotFound
+from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.tree import Object
-
-_SERVERS_OWN = ("managedFields", "resourceVersion", "creationTimestamp", "generation", "uid", "selfLink")
 
 Transform = Callable[[Object], Object | None]
 
@@ -67,17 +64,19 @@ class ApplySet:
         self.manager = field_manager or client.options.field_manager
         if not self.manager:
             raise ValueError("an apply set needs a field manager, always the same: give field_manager")
-        self.id = set_id(name, None if self._owner is None else Owner.of(self._owner))
+        whose = None if self._owner is None else Owner.of(self._owner)
+        self.id = set_id(name, whose)
+        self._marks = Marks(self.id, self.manager, "" if whose is None else str(whose))
         if record is None and not self.namespace:
             raise ValueError("the inventory of a set is kept in a ConfigMap: give the set a namespace, or a record")
-        self._record = record or ConfigMapRecord(self.id, self.namespace, self._owner, self.manager)
+        self._memory = memory or Applied()
+        self._record = record or ConfigMapRecord(self.id, self.namespace, self._owner, self.manager, memory)
         self._how = how.over(DEFAULT)
         self.prune = prune
         self._transforms = transforms
-        self.memory = memory or Applied()
         self.timeout = timeout
         self._members: dict[Identity, Desired] = {}
-        self._waiting: list[tuple[AnyObject, How, tuple[AnyObject, ...]]] = []
+        self._waiting: list[tuple[Given, How, tuple[Given, ...]]] = []
         self.after: dict[Identity, list[Identity]] = {}
         self._ignore: dict[GroupKind, list[str]] = {}
         self._replace: dict[GroupKind, Replace] = {}
@@ -92,10 +91,8 @@ class ApplySet:
 
     def add(self, *objects: AnyObject, how: How = AS_THE_SET, after: Iterable[AnyObject] = ()) -> Self:
         """Wants these objects, each written after those of `after`. The last that is said of an object counts."""
-        needed = tuple(after)
-        for obj in objects:
-            _check(obj)
-            self._waiting.append((obj, how, needed))
+        needed = tuple(map(Given.of, after))
+        self._waiting += [(Given.of(obj), how, needed) for obj in objects]
         return self
 
     def ignore(self, kind: Kind[Any], *pointers: str) -> Self:
@@ -120,81 +117,106 @@ class ApplySet:
 
     async def plan(self) -> Plan:
         """What is to be done. Nothing is written."""
-        return planning.make(await self._desired(), await self._world(await self._record.read(self.client)))
+        return planning.make(*await self._desired_and_world(await self._record.read(self.client)))
 
-    async def _desired(self) -> list[Desired]:
-        """The wanted objects with their marks, in order."""
-        scopes = _scopes_in(obj for obj, _, _ in self._waiting)
-        for obj, how, after in self._waiting:
-            desired = await self._prepared(obj, how, scopes)
-            self._members[desired.identity] = desired
-            self.after[desired.identity] = [await self._identity(other, scopes) for other in after]
+    async def _desired_and_world(self, inventory: Inventory) -> tuple[list[Desired], World]:
+        await self.prepare()
+        desired = [self._members[identity] for identity in ordered(self._members, self.after)]
+        return desired, await self.world(inventory, desired)
+
+    async def prepare(self) -> list[Desired]:
+        """What was added since, in order: as members of the set. The last word about an object counts."""
+        scopes = _scopes_in(given for given, _, _ in self._waiting)
+        new: dict[Identity, Desired] = {}
+        for given, how, after in self._waiting:
+            desired = await self._prepared(given, how, scopes)
+            new[desired.identity] = desired
+            self.after[desired.identity] = [(await self._place(other, scopes))[0] for other in after]
         self._waiting.clear()
-        return [self._members[identity] for identity in ordered(self._members, self.after)]
+        self._members.update(new)
+        return [new[identity] for identity in ordered(new, self.after)]
 
-    async def _prepared(self, obj: AnyObject, how: How, scopes: dict[GroupKind, bool]) -> Desired:
-        tree = thaw(tree_of(obj)) if not isinstance(obj, dict) else _copy(obj)
-        for transform in self._transforms:
-            changed = transform(tree)
-            tree = tree if changed is None else changed
-        _check(tree)
-        ref = KindRef(ref_of(tree).gvk)
-        identity = await self._identity(tree, scopes)
-        metadata = tree["metadata"]
-        made_of = metadata.get("resourceVersion", "")
-        for name in _SERVERS_OWN:
-            metadata.pop(name, None)
-        meta.put(metadata, "namespace", identity.namespace)
-        labels = metadata["labels"] = dict(metadata.get("labels") or {})
-        labels[SET_LABEL] = self.id
-        labels.setdefault(MANAGED_BY, self.manager[:63])
-        if self._owner is not None:
-            annotations = metadata["annotations"] = dict(metadata.get("annotations") or {})
-            annotations[OWNER_ANNOTATION] = str(Owner.of(self._owner))
-        if "status" in tree and await self._has_status(ref):
-            del tree["status"]
-        replace = self._replace.get(identity.group_kind)
+    async def _prepared(self, given: Given, how: How, scopes: dict[GroupKind, bool]) -> Desired:
+        if self._transforms:
+            tree = given.tree
+            for transform in self._transforms:
+                changed = transform(tree)
+                tree = tree if changed is None else changed
+            given = Given.of(tree)
+        identity, resource = await self._place(given, scopes)
+        policy = self._how
+        if (replace := self._replace.get(identity.group_kind)) is not None:
+            policy = policy._replace(replace=replace)
         return Desired(
-            identity, ref.gvk, tree, how.over(self._how._replace(replace=replace or self._how.replace)), made_of
+            given,
+            identity,
+            policy if how is AS_THE_SET else how.over(policy),
+            self._marks,
+            has_status=resource is None or "status" in resource.subresources,
+            plural="" if resource is None else resource.plural,
         )
 
-    async def _identity(self, obj: AnyObject, scopes: dict[GroupKind, bool]) -> Identity:
+    async def _place(self, given: Given, scopes: dict[GroupKind, bool]) -> tuple[Identity, APIResource | None]:
         """Which object is meant: in the namespace that it says, or else the set's; in none where its kind has none."""
-        said = Identity.of(tree_of(obj))
+        said, resource = given.identity, None
         try:
-            namespaced = (await self.client.mapper.resource(ref_of(obj).gvk)).namespaced
+            resource = await self.client.mapper.resource(given.gvk)
+            namespaced = resource.namespaced
         except NoMatch:
             if said.group_kind not in scopes:
                 raise
             namespaced = scopes[said.group_kind]
         if not namespaced:
-            return said._replace(namespace="")
-        if not (said.namespace or self.namespace):
+            return said._replace(namespace=""), resource
+        if said.namespace:
+            return said, resource
+        if not self.namespace:
             raise ValueError(f"{said} needs a namespace: give it one, or the set")
-        return said._replace(namespace=said.namespace or self.namespace)
+        return said._replace(namespace=self.namespace), resource
 
-    async def _has_status(self, ref: KindRef) -> bool:
-        try:
-            return "status" in (await self.client.mapper.resource(ref.gvk)).subresources
-        except NoMatch:
-            return True
-
-    async def _world(self, inventory: Inventory) -> World:
-        """What is there: what is wanted as the client sees it, the rest as the server does."""
-        live: dict[Identity, Object] = {}
-        unserved = set()
-        for desired in self._members.values():
+    async def world(
+        self,
+        inventory: Inventory,
+        desired: Iterable[Desired],
+        *,
+        wanted: Mapping[Identity, Object] | None = None,
+        known: Collection[Identity] | None = None,
+    ) -> World:
+        """What is there: what is wanted as the client sees it, the rest as the server does. Of what is `wanted` that is
+        known already; the rest is looked at where it is known which objects are wanted."""
+        live: dict[Identity, Object] = dict(wanted or {})
+        for each in desired:
             try:
-                found = await self.look(self.client, KindRef(desired.gvk), desired.identity)
-                if found is None and self.api is not self.client:
-                    # A cache may be behind, and what is not there is made: that must not take over what is.
-                    found = await self.look(self.api, KindRef(desired.gvk), desired.identity)
+                found = await self._see(each)
             except NoMatch:
                 continue
             if found is not None:
-                live[desired.identity] = found
+                live[each.identity] = found
+        unserved = await self._see_rest(inventory, self._members if known is None else known, live)
+        policy = Policy(self._how, self.prune, self._ignore, self._replace)
+        now = self.client.clock.now()
+        return World(
+            self.id, self.manager, self._owner, policy, inventory, live, now, frozenset(unserved), self._is_known
+        )
+
+    async def _see(self, desired: Desired) -> Object | None:
+        """A wanted object. A cache may be behind, and what is not there is made: that must not take over what is."""
+        client, identity, gvk = self.client, desired.identity, desired.gvk
+        if isinstance(client, ReconcileClient):
+            found = client.current(gvk, desired.plural, identity.name, identity.namespace)
+            if found is None and client.is_declared(gvk, identity.namespace):
+                found = await self.look(client, KindRef(gvk), identity)
+            return await self.look(self.api, KindRef(gvk), identity) if found is None else found
+        found = await self.look(client, KindRef(gvk), identity)
+        return await self.look(self.api, KindRef(gvk), identity) if found is None and self.api is not client else found
+
+    async def _see_rest(
+        self, inventory: Inventory, wanted: Collection[Identity], live: dict[Identity, Object]
+    ) -> set[GroupVersionKind]:
+        """Adds what the inventory has beside what is wanted; the kinds that the server does not have at present."""
+        unserved = set()
         for entry in inventory.values():
-            if entry.identity in self._members:
+            if entry.identity in wanted:
                 continue
             try:
                 found = await self.look(self.api, KindRef(entry.gvk), entry.identity)
@@ -203,18 +225,7 @@ class ApplySet:
                 continue
             if found is not None:
                 live[entry.identity] = found
-        policy = Policy(self._how, self.prune, self._ignore, self._replace)
-        return World(
-            self.id,
-            self.manager,
-            self._owner,
-            policy,
-            inventory,
-            live,
-            self.client.clock.now(),
-            frozenset(unserved),
-            self._was_written,
-        )
+        return unserved
 
     async def look(self, client: Client, ref: KindRef, identity: Identity) -> Object | None:
         try:
@@ -223,11 +234,19 @@ class ApplySet:
         except NotFound:
             return None
 
-    def _was_written(self, desired: Desired, wanted: Object, version: str) -> bool:
-        return self.memory.is_known(self.place(desired.identity, desired.how), encode(wanted), version)
+    def _is_known(self, desired: Desired, version: str) -> bool:
+        return self._memory.is_known(self._key(desired), self._what(desired), version)
 
-    def place(self, identity: Identity, how: How) -> tuple[object, ...]:
-        return self.id, self.manager, identity, how.mode
+    def learn(self, desired: Desired, version: str) -> None:
+        """Remembers that in this version an object is as it should be."""
+        self._memory.learn(self._key(desired), self._what(desired), version)
+
+    def _key(self, desired: Desired) -> tuple[object, ...]:
+        return self.id, self.manager, desired.identity
+
+    def _what(self, desired: Desired) -> tuple[object, ...]:
+        owner = "" if self._owner is None else meta.uid(self._owner)
+        return *desired.what, owner, tuple(self._ignore.get(desired.identity.group_kind, ())) if self._ignore else ()
 
     # Applying
 
@@ -237,15 +256,19 @@ class ApplySet:
         With a plan, exactly that is done: PlanOutdated is raised where it is not any more what should be done. Raises
         what the server says of an object (where several fail, ApplyFailed), Refused, and PruneWithheld.
         """
-        desired = await self._desired()
         inventory = await self._record.read(self.client)
-        world = await self._world(inventory)
+        desired, world = await self._desired_and_world(inventory)
         current = planning.make(desired, world)
         if plan is not None and _fingerprint(plan) != _fingerprint(current):
             raise PlanOutdated(f"things have changed since the plan was made; it would now be:\n{current.render()}")
-        return await Run(
-            self, current, world, {each.identity: each for each in desired}, exactly=plan is not None
-        ).run()
+        run = Run(self, inventory, exactly=plan is not None)
+        await run.write(desired, current.steps[: len(desired)], world)
+        return await run.prune(current._replace(steps=current.steps[len(desired) :]), world)
+
+    async def begin(self) -> Run:
+        """A run of which not all is known yet: `put` writes what was added so far, and `finish`, when that is all,
+        prunes. Who never comes to that has nothing pruned."""
+        return Run(self, await self._record.read(self.client))
 
     # Deleting
 
@@ -257,8 +280,9 @@ class ApplySet:
         """
         self._members.clear()
         self._waiting.clear()
+        self._record.forget()
         inventory = await self._record.read(self.api)
-        world = await self._world(inventory)
+        world = await self.world(inventory, ())
         world = world._replace(policy=world.policy._replace(prune=Prune(propagation=self.prune.propagation)))
         left: list[Entry] = []
         for step in planning.make([], world).steps:
@@ -291,7 +315,7 @@ class ApplySet:
         )
 
     async def write_inventory(self, inventory: Inventory, before: Inventory) -> Inventory:
-        if inventory != before:
+        if inventory is not before and inventory != before:
             where = meta.namespace(self._owner) if self._owner is not None else ""
             owned = self._owner is not None and bool(self._how.owner_references)
             all_owned = owned and all(
@@ -299,36 +323,23 @@ class ApplySet:
                 and (identity not in self._members or bool(self._members[identity].how.owner_references))
                 for identity in inventory
             )
-            await self._record.write(self.client, inventory, all_owned=all_owned)
+            try:
+                await self._record.write(self.client, inventory, all_owned=all_owned)
+            except Conflict:
+                # What was known of it may have been old: if it says the same, only its version has moved.
+                self._record.forget()
+                if await self._record.read(self.api) != before:
+                    raise
+                await self._record.write(self.client, inventory, all_owned=all_owned)
         return inventory
 
 
-def _check(obj: AnyObject) -> None:
-    """Whether an object can be of a set. Raises ValueError."""
-    ref_of(obj)
-    tree = tree_of(obj)
-    if meta.name(tree):
-        return
-    if meta.of(tree).get("generateName"):
-        raise ValueError(
-            f"a {tree['kind']} of a set needs a name: one that the server makes would be another in every run; "
-            "make one of the owner's name and what the object is for"
-        )
-    raise ValueError(f"a {tree['kind']} of a set needs a name")
-
-
-def _copy(tree: Object) -> Object:
-    found: Object = msgspec.json.decode(msgspec.json.encode(tree))
-    return found
-
-
-def _scopes_in(objects: Iterable[AnyObject]) -> dict[GroupKind, bool]:
+def _scopes_in(objects: Iterable[Given]) -> dict[GroupKind, bool]:
     """Of the kinds that definitions among the objects define: whether they live in namespaces."""
     found = {}
-    for obj in objects:
-        tree = tree_of(obj)
-        if Identity.of(tree).group_kind == DEFINITION:
-            spec = tree.get("spec") or {}
+    for given in objects:
+        if given.identity.group_kind == DEFINITION:
+            spec = given.tree.get("spec") or {}
             kind = (spec.get("names") or {}).get("kind", "")
             found[GroupKind(spec.get("group", ""), kind)] = spec.get("scope") == "Namespaced"
     return found

@@ -96,10 +96,13 @@ class Inventory(Mapping[Identity, Entry]):
 
     def with_entries(self, entries: Iterable[Entry]) -> "Inventory":
         """These entries as well, before those that were there for the same objects."""
-        return Inventory((*self._entries.values(), *entries))
+        found = list(entries)
+        return Inventory((*self._entries.values(), *found)) if found else self
 
     def without(self, identities: Iterable[Identity]) -> "Inventory":
         gone = set(identities)
+        if not gone:
+            return self
         return Inventory(entry for entry in self._entries.values() if entry.identity not in gone)
 
     def to_json(self) -> list[Object]:

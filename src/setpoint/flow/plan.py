@@ -1,12 +1,13 @@
 """The plan of an apply set: what is to be done for each object, and why. Made of what is wanted, what is there and what
 the inventory says, without asking anybody; the same of the same, always."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
 from setpoint.flow import diff
+from setpoint.flow.desired import Desired
 from setpoint.flow.ignore import leave_to_others
 from setpoint.flow.inventory import Entry, Identity, Inventory
 from setpoint.flow.marks import MANAGED_BY, is_kept, set_of
@@ -45,18 +46,8 @@ class Action(Enum):
 
 
 WRITES = frozenset((Action.CREATE, Action.APPLY, Action.UPDATE, Action.PATCH, Action.REPLACE))
+_AS_WANTED = "it is as it should be"
 _OF_MODE = {Mode.APPLY: Action.APPLY, Mode.UPDATE: Action.UPDATE, Mode.MERGE: Action.PATCH}
-
-
-class Desired(NamedTuple):
-    """An object as it is wanted, with its marks."""
-
-    identity: Identity
-    gvk: GroupVersionKind
-    tree: Object
-    how: How
-    # The version that the object itself said that it is made of.
-    made_of: str = ""
 
 
 class Step(NamedTuple):
@@ -92,8 +83,8 @@ class World(NamedTuple):
     now: datetime
     # Kinds of the inventory that the server does not have at present.
     unserved: frozenset[GroupVersionKind] = frozenset()
-    # Whether exactly this was written before and led to exactly that version.
-    was_written: Callable[[Desired, Object, str], bool] = lambda desired, wanted, version: False
+    # Whether exactly this was found to be as it should be in exactly that version.
+    is_known: Callable[[Desired, str], bool] = lambda desired, version: False
 
 
 class Plan(NamedTuple):
@@ -134,11 +125,18 @@ class Plan(NamedTuple):
 
 def make(desired: Sequence[Desired], world: World) -> Plan:
     """The plan for the wanted objects, which are in order, and for what is no longer wanted."""
-    steps = [step_for(each, world) for each in desired]
-    wanted = {each.identity for each in desired}
-    wanted_uids = {meta.uid(world.live[identity]) for identity in wanted if identity in world.live}
-    rest = sorted((identity for identity in world.inventory if identity not in wanted), reverse=True)
+    rest = without([each.identity for each in desired], world)
+    return rest._replace(steps=[*(step_for(each, world) for each in desired), *rest.steps])
+
+
+def without(wanted: Iterable[Identity], world: World) -> Plan:
+    """The plan for what is no longer wanted, when these are."""
+    known = set(wanted)
+    rest = sorted((identity for identity in world.inventory if identity not in known), reverse=True)
+    if not rest:
+        return Plan([], world.manager)
     rest.sort(key=lambda identity: -rank(identity.group_kind))
+    wanted_uids = {meta.uid(world.live[identity]) for identity in known if identity in world.live}
     unwanted = [_unwanted(world.inventory[identity], world, wanted_uids) for identity in rest]
     prunes = sum(step.action is Action.PRUNE for step in unwanted)
     withheld, limit = "", world.policy.prune.limit
@@ -148,12 +146,14 @@ def make(desired: Sequence[Desired], world: World) -> Plan:
             step._replace(action=Action.LEAVE, reason=withheld) if step.action is Action.PRUNE else step
             for step in unwanted
         ]
-    return Plan([*steps, *unwanted], world.manager, withheld, _again_after(unwanted, world))
+    return Plan(unwanted, world.manager, withheld, _again_after(unwanted, world))
 
 
 def step_for(desired: Desired, world: World) -> Step:
     """What is to be done for one wanted object."""
     live, how = world.live.get(desired.identity), desired.how
+    if live is not None and world.is_known(desired, meta.resource_version(live)):
+        return Step(Action.KEEP, desired.identity, desired.gvk, _AS_WANTED, how, live=live)
 
     def step(action: Action, reason: str, wanted: Object | None = None, only_version: str = "") -> Step:
         return Step(action, desired.identity, desired.gvk, reason, how, wanted, live, only_version)
@@ -169,8 +169,8 @@ def step_for(desired: Desired, world: World) -> Step:
         return step(Action.WAIT, "it is on its way out; once it is gone it is made anew")
     wanted, says_live = _without_ignored(_with_owner(desired, live, world), live, desired, world)
     version = meta.resource_version(live)
-    if world.was_written(desired, wanted, version) or _is_so(desired, wanted, live, world.manager):
-        return step(Action.KEEP, "it is as it should be", wanted)
+    if _is_so(desired, wanted, live, world.manager):
+        return step(Action.KEEP, _AS_WANTED, wanted)
     if how.replace not in (None, Replace.NEVER) and (field := must_replace(desired.identity.group_kind, wanted, live)):
         return step(Action.REPLACE, f"{field} cannot be changed", wanted)
     only = (desired.made_of or version) if how.lock else version if says_live else ""

@@ -1,16 +1,17 @@
 """Where the inventory of a set is kept: in a ConfigMap of its own, or in the status of the set's owner.
 
 Every write is on the condition that nobody else wrote since the inventory was read; a set that worked from an old one
-gets a Conflict, and begins anew.
+gets a Conflict, and begins anew. So the sets of a controller, which alone writes them, need not read theirs again.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef
 from setpoint.client.patches import apply_configuration
+from setpoint.controller.reading import Applied
 from setpoint.flow.inventory import Inventory
 from setpoint.flow.marks import OWNER_ANNOTATION, SET_LABEL, Owner
 from setpoint.objects import meta, owners
@@ -38,25 +39,50 @@ class Record(Protocol):
     async def remove(self, client: Client) -> None:
         """Keeps nothing any more."""
 
+    def forget(self) -> None:
+        """What is remembered of it may be old: the next read asks again."""
+
+
+class _Known(NamedTuple):
+    """The ConfigMap as it was last seen or written, which may be none, and what it says."""
+
+    config_map: Object | None
+    inventory: Inventory
+
 
 class ConfigMapRecord:
     """An inventory in a ConfigMap. It goes with the owner only if all objects of the set do: else it stays, so that
-    whoever looks for sets without owners finds them."""
+    whoever looks for sets without owners finds them. With `memory`, it is read once, and again after a conflict."""
 
-    def __init__(self, set_id: str, namespace: str, owner: Object | None, manager: str) -> None:
+    def __init__(
+        self, set_id: str, namespace: str, owner: Object | None, manager: str, memory: Applied | None = None
+    ) -> None:
         self.name, self.namespace = f"apply-set-{set_id}", namespace
         self._set_id = set_id
         self._owner = owner
         self._manager = manager
+        self._memory = memory or Applied()
         self._found: Object | None = None
 
     async def read(self, client: Client) -> Inventory:
+        known: _Known | None = self._memory.note(self._about)
+        if known is not None:
+            self._found = known.config_map
+            return known.inventory
         try:
             self._found = await client.get(CONFIG_MAP, self.name, self.namespace)
         except NotFound:
             self._found = None
-            return Inventory()
-        return inventory_in(self._found)
+        inventory = Inventory() if self._found is None else inventory_in(self._found)
+        self._memory.put_note(self._about, _Known(self._found, inventory))
+        return inventory
+
+    def forget(self) -> None:
+        self._memory.put_note(self._about, None)
+
+    @property
+    def _about(self) -> tuple[str, ...]:
+        return "inventory", self.namespace, self.name
 
     async def write(self, client: Client, inventory: Inventory, *, all_owned: bool) -> None:
         metadata: Object = {
@@ -70,17 +96,26 @@ class ConfigMapRecord:
                 metadata["ownerReferences"] = [owners.owner_reference(self._owner)]
         text = msgspec.json.encode(inventory.to_json()).decode()
         tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
+        # Whatever becomes of it, what was known does not hold any more.
+        self.forget()
+        self._found = await self._put(client, tree)
+        self._memory.put_note(self._about, _Known(self._found, inventory))
+
+    async def _put(self, client: Client, tree: Object) -> Object:
         if self._found is None:
             try:
-                self._found = await client.create(tree, field_manager=self._manager)
+                return await client.create(tree, field_manager=self._manager)
             except AlreadyExists as error:
                 raise Conflict(f"the inventory {self.namespace}/{self.name} was made meanwhile") from error
-            return
-        metadata["resourceVersion"] = meta.resource_version(self._found)
-        metadata["uid"] = meta.uid(self._found)
-        self._found = await client.update(tree, field_manager=self._manager)
+        tree["metadata"]["resourceVersion"] = meta.resource_version(self._found)
+        tree["metadata"]["uid"] = meta.uid(self._found)
+        try:
+            return await client.update(tree, field_manager=self._manager)
+        except NotFound as error:
+            raise Conflict(f"the inventory {self.namespace}/{self.name} was deleted meanwhile") from error
 
     async def remove(self, client: Client) -> None:
+        self.forget()
         if self._found is not None:
             found, self._found = self._found, None
             try:
@@ -126,6 +161,9 @@ class StatusRecord:
         if self._field not in (found.get("status") or {}):
             raise ValueError(f"{gvk.kind} has no field status.{self._field}: its schema needs one for the inventory")
         self._owner, self._version = found, meta.resource_version(found)
+
+    def forget(self) -> None:
+        """Nothing is remembered: it is where the owner is."""
 
     async def remove(self, client: Client) -> None:
         try:

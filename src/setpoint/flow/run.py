@@ -1,18 +1,19 @@
-"""One run of a plan: what is wanted is written, in order, and once all of it is in place, the rest is pruned.
+"""One run of a set: what is wanted is written, in order, at once or bit by bit, and once all of it is in place, what is
+not wanted is pruned.
 
-What goes wrong with one object is told at the end, and the others are written; where there is no server any more, the
-run ends at once.
+What goes wrong with one object is told when the others are written; where there is no server any more, the run ends at
+once. Who never comes to `prune` has nothing pruned.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from setpoint.client.kinds import KindRef
 from setpoint.client.mapper import NoMatch
 from setpoint.flow import plan as planning
+from setpoint.flow.desired import Desired
 from setpoint.flow.inventory import Entry, Identity, Inventory
-from setpoint.flow.plan import WRITES, Action, Desired, Plan, Step, World
+from setpoint.flow.plan import WRITES, Action, Plan, Step, World
 from setpoint.flow.policy import Replace
 from setpoint.flow.result import PruneWithheld, Refused, Result, failure_of
 from setpoint.flow.unchangeable import is_refusal
@@ -30,76 +31,104 @@ if TYPE_CHECKING:
 _TRIES = 4
 DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
-# One text for one tree, so that what was written before is known again.
-encode = msgspec.json.Encoder(order="deterministic").encode
-
 
 class Run:
-    """One run of a plan."""
+    """One run."""
 
-    def __init__(
-        self, owner: "ApplySet", plan: Plan, world: World, desired: dict[Identity, Desired], *, exactly: bool
-    ) -> None:
-        self._set, self._plan, self._world, self._desired, self._exactly = owner, plan, world, desired, exactly
-        self._inventory = world.inventory
+    def __init__(self, owner: "ApplySet", inventory: Inventory, *, exactly: bool = False) -> None:
+        self._set, self._exactly = owner, exactly
+        self.inventory = inventory
+        self._desired: dict[Identity, Desired] = {}
+        self._steps: list[Step] = []
         self._objects: dict[Identity, Object] = {}
         self._written: list[Identity] = []
         self._pruned: list[Identity] = []
         self._waiting: list[Step] = []
         self._failures: dict[Identity, Exception] = {}
 
-    async def run(self) -> Result:
+    async def put(self) -> Mapping[Identity, Object]:
+        """Writes what was added to the set since: those objects, as the server has them then."""
+        desired = await self._set.prepare()
+        for each in desired:
+            before = self._desired.get(each.identity)
+            if before is not None and before.what != each.what:
+                raise ValueError(f"{each.identity} is wanted twice, and differently: it can only be one of the two")
+        new = [each for each in desired if each.identity not in self._desired]
+        world = await self._set.world(self.inventory, new)
+        await self.write(new, [planning.step_for(each, world) for each in new], world)
+        self._raise_failures()
+        found = self._objects
+        return {each.identity: found[each.identity] for each in desired if each.identity in found}
+
+    async def finish(self) -> Result:
+        """Prunes what is not wanted, now that all is said."""
+        world = await self._set.world(self.inventory, (), wanted=self._objects, known=self._desired)
+        return await self.prune(planning.without(self._desired, world), world)
+
+    async def write(self, desired: Sequence[Desired], steps: Sequence[Step], world: World) -> None:
+        """Writes the wanted objects of a plan."""
+        self._desired.update((each.identity, each) for each in desired)
         intents = [
             Entry(step.identity, step.gvk.version)
-            for step in self._plan.steps
-            if step.action in WRITES and step.identity not in self._inventory
+            for step in steps
+            if step.action in WRITES and step.identity not in self.inventory
         ]
-        await self._keep(self._inventory.with_entries(intents))
-        for step in self._plan.steps:
-            if step.identity in self._desired:
-                await self._do(step)
-        done = [
-            Entry(identity, self._desired[identity].gvk.version, meta.uid(obj))
-            for identity, obj in self._objects.items()
-        ]
-        recorded = self._inventory.with_entries(done)
-        if self._failures:
+        await self._keep(self.inventory.with_entries(intents))
+        for step in steps:
+            await self._do(step, world)
+        self._steps += steps
+
+    async def prune(self, rest: Plan, world: World) -> Result:
+        """Records what was written, and if all of it is in place, deletes what is not wanted any more."""
+        recorded = self.inventory.with_entries(self._entries())
+        if self._failures or self._waiting:
             await self._keep(recorded)
-            raise failure_of(self._failures)
-        if self._waiting:
-            await self._keep(recorded)
+            self._raise_failures()
         else:
-            await self._prune(recorded)
+            await self._prune(recorded, rest, world)
         result = Result(
-            self._plan,
+            rest._replace(steps=[*self._steps, *rest.steps]),
             self._objects,
             self._written,
             self._pruned,
             self._waiting,
-            None if self._waiting else self._plan.again_after,
+            None if self._waiting else rest.again_after,
         )
-        if self._plan.withheld and not self._waiting:
+        if rest.withheld and not self._waiting:
             raise PruneWithheld(result)
         return result
 
-    async def _keep(self, inventory: Inventory) -> None:
-        self._inventory = await self._set.write_inventory(inventory, self._inventory)
+    def _entries(self) -> list[Entry]:
+        """What the inventory does not say yet of what is there."""
+        found = []
+        for identity, obj in self._objects.items():
+            known, version, uid = self.inventory.get(identity), self._desired[identity].gvk.version, meta.uid(obj)
+            if known is None or known.uid != uid or known.version != version or known.unwanted_since:
+                found.append(Entry(identity, version, uid))
+        return found
 
-    async def _do(self, step: Step) -> None:
+    def _raise_failures(self) -> None:
+        if self._failures:
+            raise failure_of(self._failures)
+
+    async def _keep(self, inventory: Inventory) -> None:
+        self.inventory = await self._set.write_inventory(inventory, self.inventory)
+
+    async def _do(self, step: Step, world: World) -> None:
         """One wanted object; what goes wrong with it is kept for the end, unless there is no server any more."""
         missing = [other for other in self._set.after.get(step.identity, ()) if other in self._failures]
         if missing:
             self._failures[step.identity] = Refused(f"it comes after {missing[0]}, which could not be written")
             return
         try:
-            found = await self._result_of(step)
+            found = await self._result_of(step, world)
         except (APIError, Refused, NoMatch, TimeoutError) as error:
             self._failures[step.identity] = error
             return
         if found is not None:
             self._objects[step.identity] = found
 
-    async def _result_of(self, step: Step) -> Object | None:
+    async def _result_of(self, step: Step, world: World) -> Object | None:
         for tries_left in reversed(range(_TRIES)):
             if step.action is Action.REFUSE:
                 raise Refused(f"{step.identity} is not written: {step.reason}")
@@ -107,40 +136,42 @@ class Run:
                 self._waiting.append(step)
                 return None
             if step.action not in WRITES:
+                if step.action is Action.KEEP and step.live is not None:
+                    self._set.learn(self._desired[step.identity], meta.resource_version(step.live))
                 return step.live
             try:
-                return await self._write(step)
+                return await self._write(step, world)
             except ApplyConflict:
                 raise
             except (Conflict, AlreadyExists, NotFound):
                 # Somebody was faster, or what was seen is gone. Whoever asked for a lock wants to know; else look anew.
                 if step.how.lock or self._exactly or not tries_left:
                     raise
-                step = await self._anew(step)
+                step = await self._anew(step, world)
         return None
 
-    async def _anew(self, step: Step) -> Step:
+    async def _anew(self, step: Step, world: World) -> Step:
         found = await self._set.look(self._set.api, KindRef(step.gvk), step.identity)
         live = {} if found is None else {step.identity: found}
-        return planning.step_for(self._desired[step.identity], self._world._replace(live=live))
+        return planning.step_for(self._desired[step.identity], world._replace(live=live))
 
-    async def _write(self, step: Step) -> Object | None:
+    async def _write(self, step: Step, world: World) -> Object | None:
         own, only = self._set, step.only_version
         if self._exactly and step.live is not None:
             only = only or meta.resource_version(step.live)
         try:
             if step.action is Action.REPLACE:
-                return await self._replaced(step)
+                return await self._replaced(step, world)
             found = await write(own.client, step._replace(only_version=only), own.manager)
         except Invalid as error:
             if step.live is None or step.how.replace in (None, Replace.NEVER) or not is_refusal(error):
                 raise
-            return await self._replaced(step)
+            return await self._replaced(step, world)
         return await self._wrote(step, found)
 
     async def _wrote(self, step: Step, found: Object) -> Object:
         own = self._set
-        own.memory.learn(own.place(step.identity, step.how), encode(step.wanted), meta.resource_version(found))
+        own.learn(self._desired[step.identity], meta.resource_version(found))
         self._written.append(step.identity)
         if step.identity.group_kind == DEFINITION:
             await own.api.wait_for(
@@ -148,7 +179,7 @@ class Run:
             )
         return found
 
-    async def _replaced(self, step: Step) -> Object | None:
+    async def _replaced(self, step: Step, world: World) -> Object | None:
         """Deletes an object, and makes it anew where its user waits for that."""
         own, live = self._set, step.live or {}
         entry = Entry(step.identity, step.gvk.version, meta.uid(live))
@@ -158,18 +189,18 @@ class Run:
             return None
         if not gone:
             await own.wait_gone(entry)
-        anew = await self._anew(step)
+        anew = await self._anew(step, world)
         if anew.action is not Action.CREATE:
             raise Conflict(f"{step.identity} was to be made anew, and somebody else was faster")
         return await self._wrote(anew, await write(own.client, anew, own.manager))
 
-    async def _prune(self, recorded: Inventory) -> None:
+    async def _prune(self, recorded: Inventory, rest: Plan, world: World) -> None:
         """Deletes what is not wanted any more, and then forgets it: what is on its way out only when it is gone."""
         own, forgotten, changed = self._set, list[Identity](), list[Entry]()
-        now = format_time(self._world.now)
+        now = format_time(world.now)
         # What is made must be known before something else is deleted.
         await self._keep(recorded)
-        for step in self._plan.steps:
+        for step in rest.steps:
             if step.entry is None:
                 continue
             if step.action is Action.FORGET:
@@ -181,4 +212,4 @@ class Run:
                 self._pruned.append(step.identity)
             elif step.action is Action.LEAVE and own.prune.grace and not step.entry.unwanted_since:
                 changed.append(step.entry._replace(unwanted_since=now))
-        await self._keep(self._inventory.with_entries(changed).without(forgotten))
+        await self._keep(self.inventory.with_entries(changed).without(forgotten))
