@@ -83,11 +83,14 @@ class Owned(Watch):
     every_owner: bool = False
 
     async def attach(self, host: Host) -> Attached:
+        return await self.with_handler(await self.owners(host)).attach(host)
+
+    async def owners(self, host: Host) -> Owners:
+        """What leads from an object to its owners. Raises ValueError for a controller of no kind."""
         owner = host.primary
         if owner is None:
             raise ValueError(f"{self.name} is owned by what? Only a controller for one kind can own objects")
-        handler = Owners(owner.gvk.group_kind, await _is_namespaced(host, owner), controller_only=not self.every_owner)
-        return await self.with_handler(handler).attach(host)
+        return Owners(owner.gvk.group_kind, await _is_namespaced(host, owner), controller_only=not self.every_owner)
 
     @classmethod
     def like(cls, watch: Watch) -> "Owned":

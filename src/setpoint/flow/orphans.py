@@ -3,10 +3,11 @@
 from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef, tree_of
 from setpoint.flow.apply_set import ApplySet
-from setpoint.flow.marks import find_owner, set_of
+from setpoint.flow.marks import Owner, find_owner, set_of
 from setpoint.flow.record import CONFIG_MAP, KIND, KIND_LABEL
 from setpoint.objects import meta
 from setpoint.objects.errors import NotFound
+from setpoint.objects.tree import Object
 
 # The UID of an owner that is gone: nothing has it.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -26,14 +27,18 @@ async def purge_orphans(client: Client, namespace: str = "", *, field_manager: s
             pass
         else:
             continue
-        stand_in = {
-            "apiVersion": owner.gvk.api_version,
-            "kind": owner.gvk.kind,
-            "metadata": {"name": owner.name, "namespace": owner.namespace, "uid": _NOBODY},
-        }
         name = own_id.rpartition("-")[0]
         await ApplySet(
-            client, name, owner=stand_in, namespace=meta.namespace(tree), field_manager=field_manager
+            client, name, owner=stand_in(owner), namespace=meta.namespace(tree), field_manager=field_manager
         ).delete()
         purged.append(own_id)
     return purged
+
+
+def stand_in(owner: Owner) -> Object:
+    """What takes the place of an owner that is gone, so that its set can still be found."""
+    return {
+        "apiVersion": owner.gvk.api_version,
+        "kind": owner.gvk.kind,
+        "metadata": {"name": owner.name, "namespace": owner.namespace, "uid": _NOBODY},
+    }
