@@ -1,0 +1,19 @@
+"""Generating handlers: a controller as one function, from a parent to its children and its status.
+
+    @generates(App, kinds=[Deployment, Service], condition="Deployed")
+    def render(app: App, status: AppStatus) -> Iterator[Resource]:
+        yield Deployment(metadata=child(app), spec=...)
+        if app.spec.port:
+            yield Service(metadata=child(app), spec=...)
+            status.url = f"http://{app.metadata.name}"
+
+    Manager(client, controllers=[render])
+
+The function says what there should be; an apply set makes it so. Nothing is written before the function has ended, and
+nothing is deleted unless everything else is in place: one that fails, or waits, leaves the children as they are.
+"""
+
+from setpoint.flow.generate.declare import generates, status_of
+from setpoint.flow.generate.names import child
+
+__all__ = ["child", "generates", "status_of"]

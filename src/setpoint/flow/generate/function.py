@@ -1,0 +1,66 @@
+"""The function of a handler: what it is given, and how what it gives is gathered.
+
+It is called with the object and a status to write into, and before them, if it has a third parameter, the reconcile. It
+may be a generator or an async generator, or return an iterable, waited for or not.
+"""
+
+import inspect
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from typing import Any
+
+from setpoint.client.kinds import AnyObject, ref_of
+from setpoint.controller.context import Context
+from setpoint.controller.request import TerminalError
+from setpoint.schema.types import Resource
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_WITH_CONTEXT = 3
+
+
+class Function:
+    """What a handler calls. Raises TypeError for a function that cannot be called so."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+        wanted = [
+            each for each in inspect.signature(function).parameters.values() if each.default is inspect.Parameter.empty
+        ]
+        wanted = [each for each in wanted if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+        if len(wanted) not in (_WITH_CONTEXT - 1, _WITH_CONTEXT) or any(
+            each.kind not in _POSITIONAL for each in wanted
+        ):
+            told = ", ".join(each.name for each in wanted) or "nothing"
+            raise TypeError(
+                f"{self.name} takes {told}: it should take (parent, status), or (ctx, parent, status) to look things up"
+            )
+        self._with_context = len(wanted) == _WITH_CONTEXT
+
+    def call(self, ctx: Context, obj: Any, status: Any) -> Any:
+        return self.function(ctx, obj, status) if self._with_context else self.function(obj, status)
+
+    async def answer(self, ctx: Context, obj: Any, status: Any) -> Any:
+        """What it returns, waited for."""
+        found = self.call(ctx, obj, status)
+        return await found if isinstance(found, Awaitable) else found
+
+    async def children(self, ctx: Context, parent: Any, status: Any) -> list[AnyObject]:
+        """All that it gives. Raises TerminalError for what are no children."""
+        found = await self.answer(ctx, parent, status)
+        if isinstance(found, AsyncIterable):
+            items = [each async for each in found]
+        elif isinstance(found, Iterable) and not isinstance(found, dict | str | bytes):
+            items = list(found)
+        else:
+            what = "nothing" if found is None else f"a {type(found).__name__}"
+            raise TerminalError(
+                f"{self.name} returned {what}: yield the children, or return a list of them, an empty one for none"
+            )
+        for each in items:
+            if not isinstance(each, Resource | dict):
+                raise TerminalError(f"{self.name} gave a {type(each).__name__}: a child is an object, typed or a tree")
+            try:
+                ref_of(each)
+            except ValueError as error:
+                raise TerminalError(f"{self.name} gave a tree that is no child: {error}") from None
+        return items

@@ -1,0 +1,35 @@
+"""What a generating handler hears of beside its parents: their children, and the inventories that know them."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from setpoint.cache.held import Held
+from setpoint.controller.handler import Owners
+from setpoint.controller.predicate import annotations_of
+from setpoint.controller.request import Request
+from setpoint.controller.source import Attached, Host
+from setpoint.controller.watch import Owned
+from setpoint.flow.marks import find_owner
+
+
+class Parents(NamedTuple):
+    """The parent of a child: the owner that controls it, or the one that its set belongs to. What no owner reference
+    can lead back, from another namespace or from none, the mark of the set does."""
+
+    owners: Owners
+
+    def __call__(self, held: Held[Any]) -> list[Request]:
+        found = self.owners(held)
+        said = find_owner({"metadata": {"annotations": annotations_of(held)}})
+        if said is not None and said.gvk.group_kind == self.owners.owner:
+            found.append(Request(said.name, said.namespace))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Generated(Owned):
+    """The children of a kind; what changes means their parent."""
+
+    async def attach(self, host: Host) -> Attached:
+        handler = await self.owners(host)
+        return await self.with_handler(Parents(handler)).attach(host)
