@@ -11,7 +11,7 @@ reconciled twice at once.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
 from typing import Any, Unpack
@@ -22,10 +22,11 @@ from setpoint.cache.informer import Change
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.options import Options as ClientOptions
+from setpoint.controller import suspension
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.leader import Fence, fenced
-from setpoint.controller.options import Observer, Options, Reconcile, Settings, is_paused
+from setpoint.controller.options import Observer, Options, Reconcile, Settings
 from setpoint.controller.outcome import conclude
 from setpoint.controller.pace import HotLoop, Pace
 from setpoint.controller.queue import Item, Queue, ShutDown
@@ -41,6 +42,7 @@ from setpoint.controller.run import (
     Run,
 )
 from setpoint.controller.source import Attached, Source
+from setpoint.controller.suspension import is_reported
 from setpoint.controller.tracing import span_of
 from setpoint.controller.tracking import Lookups
 from setpoint.controller.watch import Watch
@@ -49,6 +51,7 @@ from setpoint.controller.writing import NotingClient
 from setpoint.objects.clock import Clock, SystemClock, timeout
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
+from setpoint.objects.measure import Family
 
 # How long the end of a controller waits for its reconciles, as in controller-runtime.
 GRACEFUL_SECONDS = 30.0
@@ -114,6 +117,8 @@ class Controller:
         self._tasks: list[asyncio.Task[None]] = []
         self._paused: asyncio.Event | None = None
         self._left_alone: set[Request] = set()
+        # Whose objects ask to be left alone, and why.
+        self.suspended: dict[Request, str] = {}
         self._warned: set[KindRef] = set()
         # The kind drops `observedGeneration`: it is not sent again.
         self._observes = True
@@ -170,6 +175,10 @@ class Controller:
             if not task.cancelled():
                 task.result()
 
+    async def run_once(self, request: Request, *why: Trigger) -> Run:
+        """Reconciles a request now, without workers, and tells what came of it: for who chooses the moments."""
+        return await self._reconcile(Item(request, why, 0, 0, 0.0))
+
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
         """Takes no more, waits for the reconciles that run (None: for ever), then ends them; and lets go of all."""
         self.queue.shut_down()
@@ -222,6 +231,11 @@ class Controller:
     def stuck(self) -> list[Watched]:
         """Reconciles that do not end although they were told to: whoever looks after the process should know."""
         return self._watchdog.stuck()
+
+    def families(self) -> Sequence[Family]:
+        """What it tells `/metrics` beside what is measured of every controller."""
+        count = len(self.suspended)
+        return [Family("setpoint_suspended", "gauge", "Objects left alone.", [({"controller": self.name}, count)])]
 
     def hot_loops(self) -> list[HotLoop]:
         """Requests that run in circles, and what keeps changing."""
@@ -278,7 +292,16 @@ class Controller:
         return self._paused is not None
 
     def _is_left_alone(self, request: Request) -> bool:
-        return request in self._left_alone or is_paused(self.held(request))
+        """Whether there is nothing to do for a request, nor to tell."""
+        return request in self._left_alone or (bool(self._is_suspended(request)) and not is_reported(self.primary))
+
+    def _is_suspended(self, request: Request) -> str:
+        """Why the object of a request is to be left alone; empty: it is not."""
+        if why := self.options.why_suspended(self.held(request)):
+            self.suspended[request] = why
+        else:
+            self.suspended.pop(request, None)
+        return why
 
     # Working
 
@@ -319,7 +342,7 @@ class Controller:
         finally:
             self.queue.done(request)
 
-    async def _reconcile(self, item: Item[Request]) -> None:
+    async def _reconcile(self, item: Item[Request]) -> Run:
         clock = self.clock
         task = asyncio.current_task()
         assert task is not None
@@ -340,6 +363,7 @@ class Controller:
             self.observer.started(run)
         with span_of(self.options.tracer, run):
             await self._carry_out(ctx, run, task)
+        return run
 
     async def _carry_out(self, ctx: Context, run: Run, task: "asyncio.Task[Any]") -> None:
         """Reconciles once, whatever may happen, and settles what follows."""
@@ -366,7 +390,7 @@ class Controller:
     async def _attempt(self, ctx: Context) -> Result | None:
         """Reconciles, and writes the status that was gathered, however it ended."""
         try:
-            result = await self.reconcile(ctx, ctx.request)
+            result = await self._reconciled(ctx)
         except Requeue:
             await self._report(ctx, final=False)
             raise
@@ -381,12 +405,23 @@ class Controller:
         await self._report(ctx, final=True)
         return result
 
+    async def _reconciled(self, ctx: Context) -> Result | None:
+        """What the reconcile itself answers; of an object that is suspended, only that is told."""
+        request = ctx.request
+        if why := self._is_suspended(request):
+            if is_reported(self.primary):
+                await suspension.tell(ctx, why)
+            return None
+        if is_reported(self.primary) and (obj := self.primary_object(request)) is not None:
+            await suspension.lift(ctx, obj)
+        return await self.reconcile(ctx, request)
+
     async def _report(self, ctx: Context, *, final: bool) -> None:
         """Writes the status that a reconcile has gathered. Only one that ended well has observed the object."""
         status = ctx.__dict__.get("status")
         if status is None:
             return
-        if final and self._observes:
+        if final and self._observes and ctx.request not in self.suspended:
             status.observe()
         self._observes = await status.write(ctx) and self._observes
 
@@ -417,6 +452,7 @@ class Controller:
         self._pace.forget(request)
         self.lookups.forget(request)
         self._left_alone.discard(request)
+        self.suspended.pop(request, None)
         for expectations in self._expectations.values():
             expectations.forget(request)
 

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 from setpoint.cache.held import Held
 from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.context import Context
-from setpoint.controller.predicate import Predicate, annotations_of
+from setpoint.controller.predicate import Predicate
 from setpoint.controller.queue import LOW_PRIORITY
 from setpoint.controller.ratelimit import RateLimiter
 from setpoint.controller.request import Request, Result
 from setpoint.controller.source import Source
+from setpoint.controller.suspension import asks
 from setpoint.controller.tracing import Tracer
 from setpoint.controller.watch import Owned, Watch, for_nobody
 
 if TYPE_CHECKING:
     from setpoint.controller.run import Run
-
-# The annotation that has an object left alone while it is "true".
-PAUSED = "setpoint.dev/paused"
 
 Reconcile: TypeAlias = Callable[[Context, Request], Awaitable["Result | None"]]
 
@@ -48,6 +46,7 @@ class Settings(TypedDict, total=False):
     debounce: float
     min_interval: float
     own_status_triggers: bool
+    suspend: Callable[[Any], str] | None
     leader_election: bool
     field_manager: str
     extra_rules: Sequence[Mapping[str, Any]]
@@ -87,6 +86,8 @@ class Options:
     min_interval: float = 0.0
     # Whether its own writes of the status bring a request back.
     own_status_triggers: bool = False
+    # Says why an object is left alone although its label and annotation do not ask for it; empty: it is not.
+    suspend: Callable[[Any], str] | None = None
     # Whether it works only where its manager leads.
     leader_election: bool = True
     # As whom it applies; by default its name.
@@ -116,7 +117,12 @@ class Options:
             return watch
         # Whatever counts otherwise, who is let go on must be looked at again.
         counts = Predicate(lambda change: all(each(change) for each in predicates), "predicates")
-        return watch.with_handler(watch.handler, [counts | _PAUSE_CHANGED])
+        resumed = Predicate(lambda change: self.why_suspended(change.old) != self.why_suspended(change.new), "suspend")
+        return watch.with_handler(watch.handler, [counts | resumed])
+
+    def why_suspended(self, held: Held[Any] | None) -> str:
+        """Why an object is to be left alone; empty: it is not."""
+        return asks(held) or (self.suspend(held.object) if self.suspend is not None and held is not None else "")
 
     def sources(self, primary: Watch | None) -> list[Source]:
         """All that there is to hear from, beginning with the objects themselves."""
@@ -132,11 +138,3 @@ class Options:
             if (watch.cluster, kind_of(watch.kind)) not in known:
                 found.append(watch.with_handler(for_nobody))
         return found
-
-
-def is_paused(held: Held[Any] | None) -> bool:
-    """Whether an object asks to be left alone."""
-    return held is not None and annotations_of(held).get(PAUSED) == "true"
-
-
-_PAUSE_CHANGED = Predicate(lambda change: is_paused(change.old) != is_paused(change.new), "paused")

@@ -11,9 +11,9 @@ from setpoint.cache.feed import NotSynced
 from setpoint.controller import predicate
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
-from setpoint.controller.options import PAUSED
 from setpoint.controller.queue import LOW_PRIORITY
 from setpoint.controller.request import Request, Requeue, Result, TerminalError
+from setpoint.controller.suspension import SUSPEND
 from setpoint.controller.timers import Channel
 from setpoint.objects.clock import ManualClock
 
@@ -349,7 +349,7 @@ def test_an_object_with_the_annotation_is_left_alone_until_it_goes() -> None:
         async def reconcile(ctx: Context, request: Request) -> None:
             seen.append(request.name)
 
-        await world.config_map("a", annotations={PAUSED: "true"})
+        await world.config_map("a", annotations={SUSPEND: "true"})
         options = {"kind": CONFIG_MAP, "namespaces": ["default"], "predicates": [predicate.labels]}
         controller = await world.run(Controller("maps", reconcile, **options))  # type: ignore[arg-type]
         await world.config_map("b")
