@@ -1,7 +1,8 @@
 """An object as the cache holds it: what every reader asks for at hand, the rest as it came until somebody wants it.
 
 Of most objects only a few are ever read whole. So the bytes are kept as the server sent them, with the metadata read at
-once; who reads the object makes it, once for all, and the bytes are let go.
+once; who reads the object makes it, once for all, and the bytes are let go. The record of who manages which field, of
+which thousands of objects have the same, is kept apart (`managers`).
 """
 
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from setpoint.cache import managers
+from setpoint.cache.managers import Cut, Record
 from setpoint.client.kinds import tree_of
 
 T = TypeVar("T")
@@ -41,6 +44,8 @@ class Meta(msgspec.Struct, rename="camel"):
     labels: dict[str, str] | None = None
     owner_references: list[OwnerRef] | None = None
     finalizers: list[str] | None = None
+    # Only until it is cut out.
+    managed_fields: msgspec.Raw = msgspec.Raw()
 
     @property
     def key(self) -> str:
@@ -59,6 +64,7 @@ class _Annotated(msgspec.Struct):
     metadata: Metadata
 
 
+_NOTHING = msgspec.Raw()
 _read_head = msgspec.json.Decoder(_Head).decode
 _read_annotated = msgspec.json.Decoder(_Annotated).decode
 _encode = msgspec.json.Encoder().encode
@@ -79,20 +85,30 @@ def read_meta(raw: bytes) -> Meta:
 class Held(Generic[T]):
     """One object of a cache."""
 
-    __slots__ = ("_made", "_make", "meta", "raw_size")
+    __slots__ = ("_cut_at", "_made", "_make", "_record", "meta", "raw_size")
 
     def __init__(self, meta: Meta, raw: bytes, make: Make[T]) -> None:
         self.meta = meta
+        self.raw_size = len(raw)
+        self._record: Record | None = None
+        self._cut_at = 0
+        if meta.managed_fields:
+            found = managers.cut(raw, bytes(meta.managed_fields))
+            meta.managed_fields = _NOTHING
+            if found is not None:
+                raw, self._cut_at, self._record = found
         # Either the bytes, or what was made of them (then `_make` is None).
         self._made: Any = raw
         self._make: Make[T] | None = make
-        self.raw_size = len(raw)
 
     @property
     def object(self) -> T:
         """The object itself, shared by all who read it."""
         if self._make is not None:
             made = self._make(self._made)
+            if self._record is not None:
+                managers.attach(made, self._record)
+                self._record = None
             self._made = made
             self._make = None
         return cast(T, self._made)
@@ -100,12 +116,15 @@ class Held(Generic[T]):
     @property
     def raw(self) -> bytes:
         """The object as bytes: as they came, or made anew."""
-        return cast(bytes, self._made) if self._make is not None else _encode(tree_of(self._made))
+        if self._make is None:
+            return _encode(tree_of(self._made))
+        return self._made if self._record is None else Cut(self._made, self._cut_at, self._record).whole()
 
     @property
     def annotations(self) -> dict[str, str]:
         """The annotations, without making the object for them."""
-        return _read_annotated(self.raw).metadata.annotations or {}
+        raw = self._made if self._make is not None else self.raw
+        return _read_annotated(raw).metadata.annotations or {}
 
     @property
     def is_made(self) -> bool:
@@ -114,7 +133,11 @@ class Held(Generic[T]):
 
     def in_form(self, make: Make[U]) -> "Held[U]":
         """The same object in another form. The metadata, and bytes that nobody has read, are shared."""
-        return Held(self.meta, self.raw, make)
+        if self._make is None:
+            return Held(self.meta, self.raw, make)
+        found = Held(self.meta, self._made, make)
+        found._record, found._cut_at, found.raw_size = self._record, self._cut_at, self.raw_size
+        return found
 
     @property
     def size(self) -> int:

@@ -6,11 +6,15 @@ A class gives typed objects, the others plain JSON trees; `metadata_only` gives 
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
+import msgspec
+
 from setpoint.objects.frozen import is_frozen, thaw
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema.types.frozen import plain_class
 from setpoint.schema.types.resource import Resource
+
+_decode = msgspec.json.Decoder().decode
 
 R = TypeVar("R", bound=Resource)
 # An object of whichever form, where the same form comes back.
@@ -27,6 +31,10 @@ class KindRef(NamedTuple):
     def read(self, tree: Object) -> Any:
         """An object as its users want it. The tree is used up."""
         return tree if self.cls is None or self.metadata_only else self.cls.from_json(tree)
+
+    def decode(self, data: bytes) -> Any:
+        """The same, from what a server sent."""
+        return _decode(data) if self.cls is None or self.metadata_only else self.cls.decode(data)
 
     def __str__(self) -> str:
         return f"{self.gvk.api_version}/{self.gvk.kind}"

@@ -6,6 +6,7 @@ or never came back, as `TransportError`.
 
 import copy
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -35,6 +36,7 @@ _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,a
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
+_is_plain = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
 _log = logging.getLogger(__name__)
 
 Query = list[tuple[str, str]]
@@ -237,9 +239,12 @@ class Requests:
 
     async def _path(self, ref: KindRef, name: str, namespace: str, subresource: str = "") -> str:
         resource = await self.mapper.resource(ref.gvk)
-        return resource.path(
-            quote(namespace or self.options.namespace, safe=""), quote(name, safe=""), quote(subresource, safe="/")
-        )
+        return resource.path(_quoted(namespace or self.options.namespace), _quoted(name), _quoted(subresource, "/"))
+
+
+def _quoted(text: str, safe: str = "") -> str:
+    """A part of a path. Nearly all names are what they are."""
+    return text if _is_plain(text) else quote(text, safe=safe)
 
 
 class _WarnOnce:

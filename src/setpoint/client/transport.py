@@ -5,6 +5,7 @@ Everything of the client above this is the same for all of them.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import lru_cache
 from typing import NamedTuple, Protocol, runtime_checkable
 from urllib.parse import quote
 
@@ -51,8 +52,12 @@ class Call(NamedTuple):
         """Path and query as they stand on the request line."""
         if not self.query:
             return self.path
-        pairs = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in self.query)
-        return f"{self.path}?{pairs}"
+        return f"{self.path}?{_pairs(tuple(self.query))}"
+
+
+@lru_cache(maxsize=1024)
+def _pairs(query: tuple[tuple[str, str], ...]) -> str:
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)
 
 
 class Answer(NamedTuple):

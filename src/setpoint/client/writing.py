@@ -43,7 +43,7 @@ class Writing(Requests):
             query=self.options.write_query(how),
             body=encode(tree),
         )
-        return ref.read(decode(answer.body))
+        return ref.decode(answer.body)
 
     async def patch(
         self,
@@ -58,6 +58,11 @@ class Writing(Requests):
     ) -> Any:
         """Changes part of an object, which is given itself or by its kind and name. An empty patch is sent too."""
         ref, name, namespace = target_of(target, name, namespace)
+        return await self._patch(ref, patch, name, namespace, subresource, force, how)
+
+    async def _patch(
+        self, ref: KindRef, patch: Patch, name: str, namespace: str, subresource: str, force: bool, how: WriteOptions
+    ) -> Any:
         query = self.options.write_query(how)
         if force:
             query.append(("force", "true"))
@@ -72,14 +77,21 @@ class Writing(Requests):
             content_type=patch.content_type,
             accept=accept_of(ref),
         )
-        return ref.read(decode(answer.body))
+        return ref.decode(answer.body)
 
     async def apply(self, obj: Obj, *, force: bool = False, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
         """Server-side apply: makes the object so, and its manager the owner of what it says. Raises ApplyConflict."""
+        tree = tree_of(obj)
+        name, namespace = place_of(tree)
+        found = await self._apply(ref_of(obj), configuration(tree), name, namespace, subresource, force, how)
+        return cast(Obj, found)
+
+    async def _apply(
+        self, ref: KindRef, body: bytes, name: str, namespace: str, subresource: str, force: bool, how: WriteOptions
+    ) -> Any:
         if not (how.get("field_manager") or self.options.field_manager):
             raise ValueError("an apply needs a field manager: give field_manager, here or to the client")
-        patch = Patch(APPLY, encode(_configuration(tree_of(obj))))
-        return cast(Obj, await self.patch(obj, patch, subresource=subresource, force=force, **how))
+        return await self._patch(ref, Patch(APPLY, body), name, namespace, subresource, force, how)
 
     # Status, which most controllers write and nothing else.
 
@@ -149,7 +161,9 @@ class Writing(Requests):
         return encode(found)
 
 
-def _configuration(tree: Object) -> Object:
-    """An object as a configuration: without what only a server says."""
-    metadata = {name: value for name, value in metadata_of(tree).items() if name not in _SERVERS_OWN}
-    return {**tree, "metadata": metadata}
+def configuration(tree: Object) -> bytes:
+    """An object as a configuration to be applied: without what only a server says."""
+    metadata = metadata_of(tree)
+    if _SERVERS_OWN.isdisjoint(metadata):
+        return encode(tree)
+    return encode({**tree, "metadata": {name: metadata[name] for name in metadata if name not in _SERVERS_OWN}})

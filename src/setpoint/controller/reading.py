@@ -10,8 +10,6 @@ What comes from the cache is shared and cannot be changed: `obj.edit()`, or `tha
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Unpack, cast, overload
 
-import msgspec
-
 from setpoint.cache.cache import Cache, NotCached
 from setpoint.cache.held import Held
 from setpoint.cache.informer import Informer
@@ -22,16 +20,16 @@ from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, Obj, R, kind_of, ref_of, tree_of
 from setpoint.client.listing import Listing
 from setpoint.client.options import ListOptions, Options, WriteOptions
+from setpoint.client.requests import place_of
 from setpoint.client.selecting import LabelsArgument, labels_text
+from setpoint.client.writing import configuration
 from setpoint.controller.expectations import Expectations
-from setpoint.controller.request import Request
 from setpoint.controller.run import Write
 from setpoint.controller.tracking import Look
 from setpoint.controller.writing import Noting, NotingClient, Placed, placed
 from setpoint.merge.equality import equal
 from setpoint.objects import labels as label_selectors
 from setpoint.objects.errors import NotFound
-from setpoint.objects.frozen import thaw
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.tree import Object
 
@@ -39,8 +37,6 @@ from setpoint.objects.tree import Object
 MOST_APPLIED = 20_000
 # What only the server can answer.
 _LIVE = ("limit", "continue_", "resource_version", "resource_version_match", "at")
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Applied:
@@ -193,7 +189,7 @@ class ReconcileClient(NotingClient):
         informer = self._whole(ref, namespace, labels)
         if informer is None:
             return self._from_part(ref, key)
-        if kind != self._primary or key != _key(request):
+        if kind != self._primary or key != request.object:
             self._reader.looked(Look(self._cluster, kind, key))
         if self._expectations.is_unsure(request, kind, key):
             return await self._ask_for(ref, name, namespace, key)
@@ -207,7 +203,7 @@ class ReconcileClient(NotingClient):
         for informer in self._parts(ref):
             held = informer.store.get(key)
             if held is not None and not self._expectations.is_unsure(self._reader.request, ref.gvk, key):
-                if ref.gvk != self._primary or key != _key(self._reader.request):
+                if ref.gvk != self._primary or key != self._reader.request.object:
                     self._reader.looked(Look(self._cluster, ref.gvk, key))
                 return held.object
         self._reader.undeclared(ref)
@@ -324,18 +320,19 @@ class ReconcileClient(NotingClient):
     async def apply(self, obj: Obj, *, force: bool = False, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
         """Server-side apply. What was applied before, to what has not changed since, is not sent again."""
         ref, tree = ref_of(obj), tree_of(obj)
-        place = placed(tree)
-        body = hash(_encode(tree))
+        place = placed(obj)
+        body = configuration(tree)
         manager = how.get("field_manager") or self.options.field_manager
         applied = (self._cluster, ref.gvk, place.key, subresource, manager)
         held = await self._known(ref, place)
-        if held is not None and self._applied.is_known(applied, body, held.meta.resource_version):
+        if held is not None and self._applied.is_known(applied, hash(body), held.meta.resource_version):
             self._reader.wrote(Write("apply", ref.gvk, place.key, subresource, held.meta.resource_version, True))
-            return cast(Obj, ref.read(thaw(tree_of(held.object))))
-        found = await super().apply(obj, force=force, subresource=subresource, **how)
+            return cast(Obj, _copy(ref, held))
+        name, namespace = place_of(tree)
+        found = await self._apply(ref, body, name, namespace, subresource, force, how)
         if not how.get("dry_run", self.options.dry_run):
-            self._applied.learn(applied, body, placed(found).resource_version)
-        return found
+            self._applied.learn(applied, hash(body), placed(found).resource_version)
+        return cast(Obj, found)
 
     async def _known(self, ref: KindRef, place: Placed) -> Held[Any] | None:
         """An object as the cache has it, if it has it and it is no older than what we wrote."""
@@ -359,5 +356,9 @@ class ReconcileClient(NotingClient):
         return written is None or (number(held.meta.resource_version) or 0) >= written.revision > 0
 
 
-def _key(request: Request) -> str:
-    return f"{request.namespace}/{request.name}" if request.namespace else request.name
+def _copy(ref: KindRef, held: Held[Any]) -> Any:
+    """An object of the cache for its reader alone, in whatever form it is held."""
+    found = ref.decode(held.raw)
+    # What came in a list may not say what it is.
+    own = {"apiVersion": ref.gvk.api_version, "kind": ref.gvk.kind}
+    return {**own, **found} if isinstance(found, dict) else found

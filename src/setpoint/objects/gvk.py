@@ -97,7 +97,7 @@ class GroupVersionKind(msgspec.Struct, frozen=True, order=True):
 
     @property
     def api_version(self) -> str:
-        return str(self.group_version)
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
         return f"{self.group}/{self.version}, Kind={self.kind}"

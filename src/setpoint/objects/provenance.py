@@ -4,6 +4,7 @@ The store keeps both beside every revision, encoded compactly; `why` and `histor
 a field may be added at the end with a default, so that what an older version wrote stays readable.
 """
 
+import re
 from typing import Self
 from urllib.parse import quote, unquote
 
@@ -13,6 +14,8 @@ import msgspec
 CAUSE_HEADER = "setpoint-cause"
 _MAX_HEADER_LENGTH = 1024
 _encode = msgspec.msgpack.Encoder().encode
+# A cause that needs no encoding: nearly all.
+_is_plain = re.compile(r"[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~/-]+").fullmatch
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True):
@@ -51,6 +54,8 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
 
     def to_header(self) -> str:
         """A reconcile as a header tells it: `controller/id/key`, what is not plain percent-encoded."""
+        if _is_plain(text := f"{self.controller}/{self.id}/{self.key}"):
+            return text
         return f"{quote(self.controller, safe='')}/{quote(self.id, safe='')}/{quote(self.key)}"
 
     @classmethod

@@ -9,6 +9,7 @@ kind is the name of the first class that has both a group and a version; before 
 core group, which has no name, says its `kind` instead.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import msgspec
@@ -138,10 +139,7 @@ class Resource(Model):
     @classmethod
     def gvk(cls) -> GroupVersionKind:
         """The group, version and kind of the class."""
-        config = cls.__resource__
-        if not config.kind:
-            raise ModelError(f"{cls.__name__} is no kind yet: give it a group and a version, {_EXAMPLE}")
-        return GroupVersionKind(config.group, config.version, config.kind)
+        return _says(cls)[0]
 
     @classmethod
     def crd(cls) -> Object:
@@ -178,16 +176,24 @@ class Resource(Model):
 
     @classmethod
     def _check_kind(cls, api_version: Any, kind: Any) -> None:
-        wanted = cls.gvk()
-        if (api_version, kind) != (wanted.api_version, wanted.kind):
-            raise msgspec.ValidationError(
-                f"Expected `{wanted.api_version}, Kind={wanted.kind}`, got `{api_version}, Kind={kind}`"
-            )
+        _, wanted, its_kind = _says(cls)
+        if api_version != wanted or kind != its_kind:
+            raise msgspec.ValidationError(f"Expected `{wanted}, Kind={its_kind}`, got `{api_version}, Kind={kind}`")
 
     def to_json(self) -> Object:
         """The tree of this object, with its apiVersion and kind."""
-        kind = self.gvk()
-        return {"apiVersion": kind.api_version, "kind": kind.kind} | super().to_json()
+        _, api_version, kind = _says(type(self))
+        return {"apiVersion": api_version, "kind": kind} | super().to_json()
+
+
+@lru_cache(maxsize=4096)
+def _says(cls: type[Resource]) -> tuple[GroupVersionKind, str, str]:
+    """What a class says it is, and how its objects say it."""
+    config = cls.__resource__
+    if not config.kind:
+        raise ModelError(f"{cls.__name__} is no kind yet: give it a group and a version, {_EXAMPLE}")
+    gvk = GroupVersionKind(config.group, config.version, config.kind)
+    return gvk, gvk.api_version, gvk.kind
 
 
 _EXAMPLE = 'as in `class Widget(Resource, group="example.com", version="v1")`'

@@ -1,0 +1,92 @@
+"""The record of who manages which field of an object (`managedFields`), kept apart from the object.
+
+It is often half of it, and of thousands of objects of a kind it differs in its times, and the uids of their owners,
+alone. So what is alike is there once for all of them: as bytes, and as a tree for those who read it.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from setpoint.objects.frozen import FrozenDict, FrozenList, freeze, frozen_dict, frozen_list
+from setpoint.schema.types.resource import Resource
+
+# What stands in an object where its record was: a list, so that the rest can be read as it is.
+_PLACE = b"[]"
+_OWN = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+_set_field = msgspec.Struct.__setattr__
+
+
+class Record(NamedTuple):
+    """A record: the texts that others have as well, and what stands between them that is its own."""
+
+    texts: tuple[bytes, ...]
+    own: tuple[bytes, ...]
+
+    def to_bytes(self) -> bytes:
+        """The record as it came."""
+        pieces: list[bytes] = [b""] * (len(self.texts) + len(self.own))
+        pieces[::2], pieces[1::2] = self.texts, self.own
+        return b"".join(pieces)
+
+
+class Cut(NamedTuple):
+    """An object without its record, and where that was."""
+
+    rest: bytes
+    at: int
+    record: Record
+
+    def whole(self) -> bytes:
+        """The object as it came."""
+        return self.rest[: self.at] + self.record.to_bytes() + self.rest[self.at + len(_PLACE) :]
+
+
+def cut(raw: bytes, managed: bytes) -> Cut | None:
+    """Takes the record out of an object; None where it is not sure which one that is."""
+    at = raw.find(managed)
+    if at < 0 or raw.find(managed, at + 1) >= 0:
+        return None
+    return Cut(raw[:at] + _PLACE + raw[at + len(managed) :], at, _record(managed))
+
+
+def attach(made: Any, record: Record) -> None:
+    """Gives an object that was made of the rest its record, though it is frozen already."""
+    if isinstance(made, Resource):
+        _set_field(made.metadata, "managed_fields", _entries(record))
+    elif isinstance(made, FrozenDict) and "metadata" in made:
+        dict.__setitem__(made["metadata"], "managedFields", _entries(record))
+
+
+@lru_cache(maxsize=256)
+def _record(managed: bytes) -> Record:
+    pieces = _OWN.split(managed)
+    return Record(_alike(tuple(pieces[::2])), tuple(pieces[1::2]))
+
+
+@lru_cache(maxsize=4096)
+def _alike(texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """The first of all that are equal."""
+    return texts
+
+
+@lru_cache(maxsize=1024)
+def _entries(record: Record) -> FrozenList:
+    """The record as a tree. Its field sets are shared by all that have the same."""
+    found = [
+        frozen_dict(
+            {name: _fields(_encode(value)) if name == "fieldsV1" else freeze(value) for name, value in entry.items()}
+        )
+        for entry in _decode(record.to_bytes())
+    ]
+    return frozen_list(found)
+
+
+@lru_cache(maxsize=4096)
+def _fields(encoded: bytes) -> Any:
+    return freeze(_decode(encoded))
