@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from setpoint.client.kinds import Kind, KindRef, Obj, ref_of, tree_of
+from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, tree_of
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.reading import ReconcileClient
 from setpoint.controller.request import Request, Trigger
@@ -19,6 +19,9 @@ from setpoint.objects.errors import NotFound
 from setpoint.objects.frozen import thaw
 from setpoint.objects.provenance import Cause
 from setpoint.objects.tree import Object
+from setpoint.schema.types.meta import OwnerReference
+from setpoint.schema.types.model import Model
+from setpoint.schema.types.resource import Resource
 
 if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
@@ -68,8 +71,11 @@ class Context:
     @cached_property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
         """A logger that says with each line which controller, request and reconcile it is about."""
-        about = {"controller": self._controller.name, "key": self.request.key, "reconcile_id": self.run.id}
-        return _Log(logging.getLogger(f"setpoint.controller.{self._controller.name}"), about)
+        return _Log(logging.getLogger(f"setpoint.controller.{self._controller.name}"), self.about())
+
+    def about(self) -> dict[str, str]:
+        """What each line of the log says that it is about."""
+        return {"controller": self._controller.name, "key": self.request.key, "reconcile_id": self.run.id}
 
     @property
     def recorder(self) -> Any:
@@ -128,11 +134,13 @@ class Context:
             "kind": gvk.kind,
             "metadata": {"name": where.name, "namespace": where.namespace, "uid": where.uid},
         }
+        if isinstance(child, Resource):
+            return cast(Obj, _owned(child, parent))
         tree = thaw(tree_of(child))
         if where.namespace:
             tree.setdefault("metadata", {}).setdefault("namespace", where.namespace)
         owners.set_controller(parent, tree)
-        return cast(Obj, ref_of(child).read(tree))
+        return cast(Obj, tree)
 
     # Status and finalizers
 
@@ -140,17 +148,17 @@ class Context:
         """Has `status` at hand. Raises NotFound where the object is gone."""
         if "status" not in self.__dict__:
             found = await self.client.get(self._primary, self.request.name, self.request.namespace)
-            self.__dict__["status"] = Status(tree_of(found), self.clock)
+            self.__dict__["status"] = Status(_reported(found), self.clock)
         status: Status = self.__dict__["status"]
         return status
 
     @cached_property
     def status(self) -> Status:
         """The status to report, which is written once when the reconcile has ended, if it changed."""
-        held = self._controller.primary_object(self.request)
-        if held is None:
+        found = self._controller.primary_object(self.request)
+        if found is None:
             raise LookupError(f"{self.request} is gone, or not in the cache yet: use `await ctx.load_status()`")
-        return Status(tree_of(held), self.clock)
+        return Status(_reported(found), self.clock)
 
     async def finalize(self, finalizer: str, clean_up: Callable[[], Awaitable[None]]) -> bool:
         """Keeps the object from going before it was cleaned up after.
@@ -185,10 +193,9 @@ class Context:
     # What the status is written with.
 
     async def patch_status(self, patch: Patch) -> Object:
-        found = await self.client.patch(
-            self._primary, patch, self.request.name, self.request.namespace, subresource="status"
-        )
-        return tree_of(found)
+        kind = self._primary._replace(cls=None)
+        found = await self.client.patch(kind, patch, self.request.name, self.request.namespace, subresource="status")
+        return cast(Object, found)
 
     async def live(self) -> Object:
         return tree_of(await self.api.get(self._primary, self.request.name, self.request.namespace))
@@ -206,8 +213,34 @@ class Context:
     def wrote(self, write: Write) -> None:
         self.run.writes.append(write)
 
+    def note(self, what: object) -> None:
+        """Keeps something beside the record of this reconcile, for who looks at it later."""
+        self.run.notes.append(what)
+
     def undeclared(self, kind: KindRef) -> None:
         self._controller.undeclared(kind)
+
+
+def _owned(child: Resource, parent: Object) -> Resource:
+    """A copy of an object, with `parent` as its controller."""
+    made = child.edit()
+    metadata, where = made.metadata, parent["metadata"]["namespace"]
+    metadata.namespace = metadata.namespace or where
+    known: Object = {"namespace": metadata.namespace}
+    if metadata.owner_references:
+        known["ownerReferences"] = [each.to_json() for each in metadata.owner_references]
+    owners.set_controller(parent, {"metadata": known})
+    metadata.owner_references = [OwnerReference.from_json(each) for each in known["ownerReferences"]]
+    return made
+
+
+def _reported(obj: AnyObject) -> Object:
+    """What a report needs to know of an object."""
+    if not isinstance(obj, Resource) or "status" not in obj.__struct_fields__:
+        return tree_of(obj)
+    at, status = obj.metadata, getattr(obj, "status", None)
+    known: Object = {"uid": at.uid, "resourceVersion": at.resource_version, "generation": at.generation}
+    return {"metadata": known, "status": status.to_json() if isinstance(status, Model) else status}
 
 
 class _Log(logging.LoggerAdapter[logging.Logger]):

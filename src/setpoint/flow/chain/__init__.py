@@ -1,0 +1,20 @@
+"""Handler chains: several named handlers of one kind that share an informer and a queue.
+
+    nodes = Chain(Node, finalizer="example.com/nodes")
+
+    @nodes.on_change("label-zone", after=["cloud-init"], timeout=30)
+    async def label_zone(ctx: HandlerContext, node: Node) -> Node | None: ...
+
+    Manager(client, controllers=[nodes])
+
+Each gets the object as the one before it left it. Each has its own backoff, time limit and measurements: one that fails
+is tried again without the others. They can be added and removed while the chain runs.
+"""
+
+from setpoint.flow.chain.chain import Chain
+from setpoint.flow.chain.context import HandlerContext
+from setpoint.flow.chain.handler import Gone, Handler, Skip
+from setpoint.flow.chain.order import RegistrationError
+from setpoint.flow.chain.register import registration
+
+__all__ = ["Chain", "Gone", "Handler", "HandlerContext", "RegistrationError", "Skip", "registration"]

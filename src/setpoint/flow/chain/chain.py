@@ -1,0 +1,323 @@
+"""The chain: several handlers of one kind that share an informer and a queue, and hand the object on to each other.
+
+It is a controller like any other. What is its own: it remembers for each object which handlers have to be called again
+and when, so that one that fails is tried again alone, in its own time, and the others go on.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Unpack, overload
+
+from setpoint.cache.held import Held
+from setpoint.cache.informer import Change
+from setpoint.client.client import Client
+from setpoint.client.kinds import Kind, KindRef, Obj, R, kind_of
+from setpoint.client.options import Options as ClientOptions
+from setpoint.controller.context import Context
+from setpoint.controller.controller import GRACEFUL_SECONDS, Controller
+from setpoint.controller.expectations import Expectations
+from setpoint.controller.options import Settings
+from setpoint.controller.ratelimit import Exponential
+from setpoint.controller.request import Request, Result, Trigger
+from setpoint.controller.watch import Watch
+from setpoint.controller.watchdog import Watched
+from setpoint.flow.chain import measure
+from setpoint.flow.chain.context import HandlerContext
+from setpoint.flow.chain.handler import DELETE, REMOVE, Handler
+from setpoint.flow.chain.order import RegistrationError, before, ordered
+from setpoint.flow.chain.register import Registrar, Staged, check_finalizer, registration
+from setpoint.flow.chain.todo import AnyHandler, Departed, Todo
+from setpoint.flow.chain.walk import Walk
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.measure import Family
+from setpoint.objects.tree import Object
+
+# The reasons that are only about some handlers; every other one is about all.
+_OWN = frozenset(("retry", "requeue", "replay"))
+
+_log = logging.getLogger(__name__)
+
+
+class Chain(Controller, Registrar[Obj]):
+    """The handlers of one kind, as a controller.
+
+    `finalizer` is that of all its `on_remove` handlers that have none of their own. `retired` are finalizers that no
+    handler has any more: they are taken off wherever they are found. Other settings are those of a controller; backoff
+    and time limit are each handler's own.
+    """
+
+    @overload
+    def __init__(
+        self: "Chain[R]",
+        kind: type[R],
+        *,
+        name: str = "",
+        finalizer: str = "",
+        retired: Sequence[str] = (),
+        **settings: Unpack[Settings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "Chain[Object]",
+        kind: GroupVersionKind | str | KindRef | Watch,
+        *,
+        name: str = "",
+        finalizer: str = "",
+        retired: Sequence[str] = (),
+        **settings: Unpack[Settings],
+    ) -> None: ...
+    def __init__(
+        self,
+        kind: Kind[Any] | Watch,
+        *,
+        name: str = "",
+        finalizer: str = "",
+        retired: Sequence[str] = (),
+        **settings: Unpack[Settings],
+    ) -> None:
+        """Raises ValueError for what cannot work."""
+        for each in (*retired, *((finalizer,) if finalizer else ())):
+            check_finalizer(each)
+        self.finalizer = finalizer
+        self.retired = frozenset(retired)
+        # By name; and in the order in which they are called, which is replaced and never changed.
+        self._handlers: dict[str, AnyHandler] = {}
+        self.order: tuple[AnyHandler, ...] = ()
+        self._before: dict[AnyHandler, frozenset[AnyHandler]] = {}
+        self._todos: dict[Request, Todo] = {}
+        self.kind = kind_of(kind.kind if isinstance(kind, Watch) else kind)
+        if "limiter" in settings:
+            raise ValueError("a chain has no limiter: each handler has its own, on_change(..., backoff=...)")
+        if "timeout" in settings:
+            raise ValueError("a chain has no timeout: each handler has its own, on_change(..., timeout=...)")
+        settings["limiter"] = lambda: _Times(self)
+        settings["timeout"] = None
+        super().__init__(name or self.kind.gvk.kind.lower(), self._walk, kind=kind, **settings)
+
+    # Handlers
+
+    @property
+    def handlers(self) -> tuple[AnyHandler, ...]:
+        """Its handlers, in the order in which they are called."""
+        return self.order
+
+    @asynccontextmanager
+    async def registration(self) -> AsyncIterator[Staged[Obj]]:
+        """Registers several handlers together: none is called before the block has ended well, and none is there if it
+        has not. For handlers of several chains there is `setpoint.flow.chain.registration`."""
+        async with registration(self) as (staged,):
+            yield staged
+
+    def _chain(self) -> "Chain[Obj]":
+        return self
+
+    def _take(self, handler: Handler[Any]) -> None:
+        self.check([handler])
+        self.adopt([handler])
+
+    def check(self, handlers: Iterable[AnyHandler]) -> None:
+        """Whether handlers can join. Raises RegistrationError."""
+        every = dict(self._handlers)
+        for handler in handlers:
+            if handler.name in every:
+                raise RegistrationError(
+                    f"there is a handler {handler.name} of {self.name} already: remove it first, or choose another name"
+                )
+            every[handler.name] = handler
+        for handler in handlers:
+            for other in handler.settings.after:
+                if other in every and (every[other].settings.what == DELETE) != (handler.settings.what == DELETE):
+                    raise RegistrationError(
+                        f"{handler.name} cannot come after {other}: one is for objects that are gone, one for others"
+                    )
+        ordered({name: self._after(each, every) for name, each in every.items()})
+
+    def _after(self, handler: AnyHandler, every: dict[str, AnyHandler]) -> list[str]:
+        """Those it comes after. A handler that is there already may have lost one of them since: it goes on without."""
+        names = handler.settings.after
+        return [name for name in names if name in every] if handler.active else list(names)
+
+    def adopt(self, handlers: Sequence[AnyHandler]) -> None:
+        """Takes in handlers that were checked; what is there already is told to them alone."""
+        for handler in handlers:
+            self._handlers[handler.name] = handler
+        self._arrange()
+        for handler in handlers:
+            handler.active = True
+            handler.reset(self.clock)
+            if self.working:
+                handler.start()
+        if self._attached:
+            self._replay([handler for handler in handlers if handler.settings.what != DELETE])
+
+    def drop(self, handler: AnyHandler) -> None:
+        """Lets a handler take part no more. Those that waited for it go on."""
+        if not handler.active:
+            return
+        handler.active = False
+        del self._handlers[handler.name]
+        after = [each for each, others in self._before.items() if handler in others]
+        self._arrange()
+        for request, todo in list(self._todos.items()):
+            blocked = handler in todo.failed or handler in todo.due
+            todo.drop(handler)
+            if blocked and after:
+                for each in after:
+                    todo.put(each, self.clock.monotonic())
+                self.queue.add(request, Trigger("replay", f"without {handler.name}"))
+
+    def _arrange(self) -> None:
+        every = self._handlers
+        after = {name: self._after(handler, every) for name, handler in every.items()}
+        self.order = tuple(every[name] for name in ordered(after))
+        self._before = {each: frozenset(every[name] for name in before(after, each.name)) for each in self.order}
+
+    def before(self, handler: AnyHandler) -> frozenset[AnyHandler]:
+        """Those that a handler comes after because it, or one of them, said so."""
+        return self._before.get(handler, frozenset())
+
+    def following(self, handler: AnyHandler) -> list[AnyHandler]:
+        """Those that said so of this one, or of one that did."""
+        return [each for each in self.order if handler in self.before(each)]
+
+    @property
+    def finalizers(self) -> list[str]:
+        """What it puts on every object."""
+        return list(dict.fromkeys(each.settings.finalizer for each in self.order if each.settings.what == REMOVE))
+
+    def _replay(self, handlers: Sequence[AnyHandler]) -> None:
+        """Has handlers called for everything that is there."""
+        if not handlers:
+            return
+        now = self.clock.monotonic()
+        trigger = Trigger("replay", ", ".join(handler.name for handler in handlers))
+        for request in self._requests():
+            todo = self._todos.setdefault(request, Todo())
+            for handler in handlers:
+                todo.put(handler, now, followed=False)
+            self.queue.add(request, trigger, priority=self.initial_priority)
+
+    def _requests(self) -> list[Request]:
+        """Every object that its caches have."""
+        found: dict[Request, None] = {}
+        for cluster, cache in self._caches.items():
+            for informer in cache.informers:
+                if informer.kind == self.primary:
+                    for held in informer.store.all():
+                        found[Request(held.meta.name, held.meta.namespace, cluster)] = None
+        return [request for request in found if self.held(request) is not None]
+
+    # What others ask of it
+
+    def enqueue_object(self, name: str, namespace: str = "", *, cluster: str = "") -> None:
+        """Has all handlers called for an object, at once."""
+        self.enqueue(Request(name, namespace, cluster))
+
+    def enqueue_after(self, name: str, namespace: str = "", *, seconds: float, cluster: str = "") -> None:
+        """Has all handlers called for an object in some seconds. Of several times the earliest counts; what happens
+        before does not change it."""
+        request = Request(name, namespace, cluster)
+        todo = self._todos.setdefault(request, Todo())
+        todo.wanted = min(todo.wanted, self.clock.monotonic() + seconds)
+        self.queue.add_after(request, seconds, Trigger("requeue"))
+
+    def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
+        """Hears of every change. How an object was that is gone is kept for who wants to know."""
+        old = change.old
+        if old is not None and kind.gvk == self.kind.gvk and (change.new is None or change.is_another):
+            self._departs(Request(old.meta.name, old.meta.namespace, cluster), old, change.unseen)
+        super().looked_up(kind, change, trigger, cluster)
+
+    def _departs(self, request: Request, held: Held[Any], unseen: bool) -> None:
+        waiting = {handler for handler in self.order if handler.settings.what == DELETE}
+        if not waiting:
+            return
+        todo = self._todos.setdefault(request, Todo())
+        if any(departed.held.meta.uid == held.meta.uid for departed in todo.departed):
+            return
+        todo.departed.append(Departed(held, unseen, waiting))
+        for handler in waiting:
+            todo.put(handler, self.clock.monotonic())
+
+    def todo(self, request: Request) -> Todo | None:
+        """What is still to be done for a request; None: nothing."""
+        return self._todos.get(request)
+
+    # Running
+
+    def _forget_all(self) -> None:
+        super()._forget_all()
+        self._todos = {}
+        # Reading an object may fail, which is no handler's fault.
+        self.reading = Exponential()
+        for handler in self.order:
+            handler.reset(self.clock)
+
+    def work(self) -> None:
+        super().work()
+        for handler in self.order:
+            handler.start()
+
+    async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
+        await super().stop(graceful)
+        for handler in self.order:
+            await handler.stop()
+
+    def stuck(self) -> list[Watched]:
+        return [found for handler in self.order for found in handler.stuck()]
+
+    def families(self) -> list[Family]:
+        """What it tells `/metrics`."""
+        failing = Counter(handler.name for todo in self._todos.values() for handler in todo.failed)
+        return list(measure.families(self.name, self.order, failing))
+
+    async def _walk(self, ctx: Context, request: Request) -> Result | None:
+        """Calls the handlers that are due."""
+        todo = self._todos.setdefault(request, Todo())
+        now = self.clock.monotonic()
+        run = ctx.run
+        if run.more or not run.why or todo.wanted <= now or any(why.event not in _OWN for why in run.why):
+            todo.wanted = todo.wanted if todo.wanted > now else float("inf")
+            for handler in self.order:
+                if handler.settings.what != DELETE:
+                    todo.put(handler, now)
+        walk = Walk(self, ctx, todo)
+        try:
+            await walk.run()
+        finally:
+            if todo.is_empty:
+                self._todos.pop(request, None)
+        return walk.result()
+
+    async def report(self, ctx: Context, *, final: bool) -> None:
+        """Writes the status that handlers have gathered."""
+        await self._report(ctx, final=final)
+
+    def _noted(
+        self, ctx: Context, cluster: str
+    ) -> tuple[Client, ClientOptions, Context, Expectations, GroupVersionKind | None]:
+        client, options, ctx, expectations, primary = super()._noted(ctx, cluster)
+        if isinstance(ctx, HandlerContext):
+            manager = ctx.handler.settings.field_manager or f"{options.field_manager}/{ctx.handler.name}"
+            options = options._replace(field_manager=manager[:128])
+        return client, options, ctx, expectations, primary
+
+
+class _Times:
+    """How long a request waits that failed: until one of its handlers is due."""
+
+    def __init__(self, chain: Chain[Any]) -> None:
+        self._chain = chain
+
+    def delay(self, key: Hashable) -> float:
+        todo = self._chain.todo(key) if isinstance(key, Request) else None
+        wait = None if todo is None else todo.wait(self._chain.clock.monotonic())
+        return self._chain.reading.delay(key) if wait is None else wait
+
+    def forget(self, key: Hashable) -> None:
+        """Each handler's own limiter is told."""
+
+    def retries(self, key: Hashable) -> int:
+        return max((handler.limiter.retries(key) for handler in self._chain.order), default=0)

@@ -1,0 +1,307 @@
+"""One reconcile of a chain: the handlers that are due, one after the other, each with what the one before has made.
+
+* What one raises stops nobody but those that come after it because they said so: they wait until it has ended well.
+* An object that is gone is told first; then, if there is one of that name (again), it is handled as it is.
+* Before any handler sees an object it has the finalizers that it needs; one that is being deleted is given to those
+  that clean up after it, and each finalizer goes when all of them that share it have ended well.
+* After a handler that wrote, the next one sees what was written.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from setpoint.client.mapper import NoMatch
+from setpoint.controller.context import Context
+from setpoint.controller.request import Requeue, Result, TerminalError, Trigger
+from setpoint.controller.run import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT
+from setpoint.controller.writing import placed
+from setpoint.flow.chain.context import HandlerContext
+from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_going
+from setpoint.flow.chain.handler import CHANGE, DELETE, REMOVE, Gone, Skip
+from setpoint.flow.chain.todo import AnyHandler, Departed, Due, Todo
+from setpoint.objects.errors import ApplyConflict, Conflict, NotFound
+from setpoint.schema.types.frozen import freeze
+from setpoint.schema.types.resource import Resource
+
+if TYPE_CHECKING:
+    from setpoint.flow.chain.chain import Chain
+
+SKIPPED = "skipped"
+
+
+class _Called(NamedTuple):
+    """How a call of a handler went."""
+
+    # Whether there is nothing left to do.
+    settled: bool
+    # The object that it returned, if any, and whether it wrote to the one it was given.
+    returned: Any = None
+    wrote: bool = False
+
+
+class Walk:
+    """One reconcile."""
+
+    def __init__(self, chain: "Chain[Any]", ctx: Context, todo: Todo) -> None:
+        self._chain = chain
+        self._ctx = ctx
+        self._todo = todo
+        self._request = ctx.request
+        self._called: list[AnyHandler] = []
+        self._errors: list[BaseException] = []
+
+    async def run(self) -> None:
+        """Calls what is due. Raises only what is no handler's fault: that the object could not be read, or written."""
+        chain, todo, request = self._chain, self._todo, self._request
+        try:
+            for departed in list(todo.departed):
+                await self._tell(departed)
+            obj = await self._read()
+            if obj is not None:
+                obj = await self._hold(obj)
+            if obj is not None:
+                obj = await self._handle(obj)
+            await self._report(gone=obj is None)
+        except Exception:
+            todo.not_before = chain.clock.monotonic() + chain.reading.delay(request)
+            raise
+        chain.reading.forget(request)
+        todo.not_before = 0.0
+        if obj is None:
+            self._forget()
+        self._ctx.looks.update(look for looks in todo.looks.values() for look in looks)
+
+    def result(self) -> Result | None:
+        """When the request runs next. Raises what handlers have raised: one error as it is, several as a group."""
+        wait = self._todo.wait(self._chain.clock.monotonic())
+        conflicts = [error for error in self._errors if _is_conflict(error)]
+        terminal = [error for error in self._errors if isinstance(error, TerminalError)]
+        grave = [error for error in self._errors if error not in conflicts and error not in terminal]
+        if len(grave) > 1:
+            raise BaseExceptionGroup(f"{len(grave)} handlers failed", grave)
+        for error in (*grave, *conflicts):
+            raise error
+        for error in terminal:
+            if wait is not None:  # another handler still has something to do
+                self._chain.queue.add_after(self._request, wait, Trigger("requeue"))
+            raise error
+        return None if wait is None else Result(requeue_after=wait)
+
+    # The object
+
+    async def _read(self) -> Any:
+        """The object as it is; None where it is gone, or its kind is."""
+        try:
+            return await self._ctx.object()
+        except NoMatch:
+            return None
+
+    async def _hold(self, obj: Any) -> Any:
+        """Sees to it that an object has its finalizers, and none that nobody needs any more. None: it is gone so."""
+        chain, has = self._chain, finalizers_of(obj)
+        add = () if is_going(obj) else [each for each in chain.finalizers if each not in has]
+        remove = chain.retired.intersection(has)
+        return await self._with_finalizers(obj, add, remove) if add or remove else obj
+
+    async def _let_go(self, handler: AnyHandler, obj: Any) -> Any:
+        """Takes a finalizer off once all that share it have ended well. None: the object is gone with it."""
+        finalizer = handler.settings.finalizer
+        sharing = [each for each in self._chain.order if each.settings.finalizer == finalizer]
+        if not all(self._todo.is_settled(each) for each in sharing):
+            return obj
+        try:
+            return await self._with_finalizers(obj, (), {finalizer})
+        except Exception:
+            self._todo.put(handler, self._now)
+            raise
+
+    async def _with_finalizers(
+        self, obj: Any, add: "tuple[str, ...] | list[str]", remove: "set[str] | frozenset[str]"
+    ) -> Any:
+        found = await change_finalizers(self._ctx, self._chain.kind, obj, add=add, remove=remove)
+        return None if found is None else freeze(found)
+
+    async def _report(self, *, gone: bool) -> None:
+        """Writes the status that handlers have gathered. Only where all of them ended well the object is observed."""
+        ctx, todo = self._ctx, self._todo
+        try:
+            if not gone:
+                await self._chain.report(ctx, final=not todo.failed)
+        except NotFound:
+            pass  # it went meanwhile, and its status with it
+        except Exception:
+            for handler in self._called:
+                todo.put(handler, self._now)
+            raise
+        finally:
+            with suppress(AttributeError):
+                del ctx.status
+
+    def _forget(self) -> None:
+        """The object is gone: what was to be done for it is not any more."""
+        for handler in self._chain.order:
+            if handler.settings.what != DELETE:
+                self._todo.drop(handler)
+                handler.limiter.forget(self._request)
+
+    # Handlers
+
+    async def _tell(self, departed: Departed) -> None:
+        """Tells of an object that is gone all who have not heard of it, or not ended well with it."""
+        todo, waiting = self._todo, departed.waiting
+        gone = Gone(departed.held.object, departed.unseen)
+        for handler in self._chain.order:
+            if handler in waiting and self._is_next(handler):
+                called = await self._call(handler, gone)
+                # What is gone does not change any more: who gave up on it is not asked again.
+                if called.settled or handler not in todo.due:
+                    waiting.discard(handler)
+                    todo.failed.discard(handler)
+        if not waiting:
+            todo.departed.remove(departed)
+
+    async def _handle(self, obj: Any) -> Any:
+        """Calls what is due for an object. Returns it as it is then; None: it is gone."""
+        todo = self._todo
+        for handler in self._chain.order:
+            settings, going = handler.settings, is_going(obj)
+            if settings.what == DELETE:
+                continue
+            if not _is_for(handler, obj, going):
+                todo.drop(handler)
+                continue
+            if not self._is_next(handler):
+                continue
+            called = await self._call(handler, obj)
+            if called.returned is not None:
+                obj = called.returned
+            elif called.wrote:
+                obj = await self._read()
+            if obj is not None and called.settled and settings.what == REMOVE:
+                obj = await self._let_go(handler, obj)
+            if obj is None:
+                return None
+        return obj
+
+    def _is_next(self, handler: AnyHandler) -> bool:
+        """Whether it is a handler's turn: it is due, and nothing that it builds on is missing."""
+        due = self._todo.due.get(handler)
+        if due is None or due.when > self._now or not handler.active:
+            return False
+        if self._todo.failed.isdisjoint(self._chain.before(handler)):
+            return True
+        self._todo.due[handler] = Due(inf)
+        return False
+
+    async def _call(self, handler: AnyHandler, given: Any) -> _Called:
+        """Calls a handler, whatever may happen, and settles when it is called again."""
+        task, run, chain = asyncio.current_task(), self._ctx.run, self._chain
+        assert task is not None
+        began, writes = self._now, len(run.writes)
+        call = replace(run, controller=f"{chain.name}/{handler.name}", started=began)
+        due = self._todo.due.pop(handler, Due(0.0))
+        ctx = HandlerContext(chain, self._ctx, handler, handler.begin(call, task))
+        self._called.append(handler)
+        returned: Any = None
+        error: BaseException | None = None
+        try:
+            returned = await handler.function(ctx, given)
+            if handler.settings.what != DELETE:
+                returned = self._same(given, returned)
+        except asyncio.CancelledError as cancelled:
+            error = cancelled
+        except Exception as raised:
+            error = raised
+        if handler.end(call, task):
+            task.uncancel()
+            error = TimeoutError(f"the handler took more than {handler.settings.timeout:g} s")
+        elif isinstance(error, asyncio.CancelledError) and task.cancelling():
+            raise error  # the chain ends; else the handler waited for what was cancelled, and failed
+        handler.seconds.observe(self._now - began)
+        settled = self._settle(handler, ctx, due, error)
+        wrote = any(
+            not write.skipped
+            and write.kind == chain.kind.gvk
+            and write.object == self._request._replace(cluster="").key
+            for write in run.writes[writes:]
+        )
+        return _Called(settled, returned if error is None else None, wrote)
+
+    def _same(self, given: Any, returned: Any) -> Any:
+        """What a handler returned, if it is the object that it was given, however changed. Raises TerminalError."""
+        if returned is None or returned is given:
+            return None
+        if not isinstance(returned, Resource | dict):
+            raise TerminalError(f"a handler returns the object or None, and no {type(returned).__name__}")
+        wanted, found = placed(given), placed(returned)
+        if isinstance(returned, Resource) != isinstance(given, Resource) or (found.key, found.uid) != (
+            wanted.key,
+            wanted.uid,
+        ):
+            raise TerminalError(f"a handler returns the object that it was given, {wanted.key}, and not {found.key}")
+        return freeze(returned)
+
+    def _settle(self, handler: AnyHandler, ctx: HandlerContext, due: Due, error: BaseException | None) -> bool:
+        """What follows from how a call ended. Returns whether there is nothing left to do."""
+        todo, request, limiter = self._todo, self._request, handler.limiter
+        again, result, settled = ctx.again, SUCCESS, True
+        if isinstance(error, Skip):
+            # One that cleans up and skips has not cleaned up.
+            result, settled = SKIPPED, handler.settings.what != REMOVE
+        elif isinstance(error, Requeue):
+            result, settled, again = REQUEUE, False, error.after
+        elif isinstance(error, TerminalError):
+            result, settled = TERMINAL, False
+        elif error is not None:
+            result = CONFLICT if _is_conflict(error) else TIMEOUT if isinstance(error, TimeoutError) else ERROR
+            settled, again = False, None
+        elif again is not None:
+            settled = handler.settings.what == CHANGE
+        handler.results[result] += 1
+        if result in (SUCCESS, SKIPPED, TERMINAL) or again is not None:
+            limiter.forget(request)
+        elif error is not None:
+            again = limiter.delay(request)
+        if error is not None and result not in (SKIPPED, REQUEUE):
+            error.add_note(f"in the handler {handler.name} of {self._chain.name}")
+            self._errors.append(error)
+        if again is not None and handler.active:
+            todo.put(handler, self._now + max(again, 0.0))
+        looks = frozenset(ctx.looks) if error is None else todo.looks.get(handler, frozenset()) | ctx.looks
+        if looks:
+            todo.looks[handler] = looks
+        else:
+            todo.looks.pop(handler, None)
+        if not settled:
+            todo.failed.add(handler)
+            return False
+        todo.failed.discard(handler)
+        if due.followed:
+            self._bring(handler)
+        return True
+
+    def _bring(self, handler: AnyHandler) -> None:
+        """Has those run that build on a handler which has ended well."""
+        for each in self._chain.following(handler):
+            if each.settings.what != DELETE or any(each in departed.waiting for departed in self._todo.departed):
+                self._todo.put(each, self._now)
+
+    @property
+    def _now(self) -> float:
+        return self._chain.clock.monotonic()
+
+
+def _is_for(handler: AnyHandler, obj: Any, going: bool) -> bool:
+    """Whether a handler has to do with an object as it is."""
+    settings = handler.settings
+    if settings.what == CHANGE:
+        return settings.deleting or not going
+    return going and settings.finalizer in finalizers_of(obj)
+
+
+def _is_conflict(error: BaseException) -> bool:
+    """Whether somebody else was only faster."""
+    return isinstance(error, Conflict) and not isinstance(error, ApplyConflict)
