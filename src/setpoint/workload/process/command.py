@@ -1,0 +1,193 @@
+"""What is to be started, how it ended, and why it could not start: with a reason, a sentence, and the remedy."""
+
+import difflib
+import errno
+import os
+import signal
+import stat
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+STOP_SIGNAL = int(signal.SIGTERM)
+STOP_GRACE = 6.0
+
+
+class Terminal(NamedTuple):
+    """A terminal that becomes the process's own: stdin, stdout and stderr are it."""
+
+    device: str
+
+
+class Command(NamedTuple):
+    """A process to start. `env` is its whole environment; a `path` without a slash is looked up in the PATH of that,
+    one with a slash that is relative counts from `directory`.
+
+    `cookie` marks it and whatever it starts (see `Processes.cookie`). What is to `keep` survives the control plane.
+    The signal and the grace are for the guardian, should it have to stop this alone.
+    """
+
+    path: str
+    args: Sequence[str]
+    env: Mapping[str, str]
+    directory: str
+    cookie: str
+    stdin: bool = False
+    terminal: Terminal | None = None
+    keep: bool = False
+    stop_signal: int = STOP_SIGNAL
+    grace: float = STOP_GRACE
+
+
+class Exit(NamedTuple):
+    """How a process ended: by an exit code, or by a signal; neither where nobody can know (it was not our child)."""
+
+    code: int | None
+    signal: int | None
+    at: datetime
+
+
+class StartError(Exception):
+    """A process that could not be started."""
+
+    def __init__(self, reason: str, message: str, remedy: str) -> None:
+        super().__init__(f"{message}: {remedy}")
+        self.reason, self.message, self.remedy = reason, message, remedy
+
+
+def program_of(command: Command) -> str:
+    """The absolute path of what the command runs; raises StartError where there is no such program or directory."""
+    _check_directory(command.directory)
+    for what, values in (("the arguments", command.args), ("the environment", (*command.env, *command.env.values()))):
+        if any("\0" in value for value in values):
+            raise StartError(
+                "BadArgument", f"a NUL character stands in {what}", "no program can be given one: remove it"
+            )
+    if not command.path:
+        raise StartError("NotFound", "no program is named", "set the path of the executable")
+    if "/" in command.path:
+        return os.path.join(command.directory, command.path)
+    folders = (command.env.get("PATH") or os.environ.get("PATH") or DEFAULT_PATH).split(":")
+    refused = ""
+    for folder in folders:
+        candidate = os.path.join(command.directory, folder or ".", command.path)
+        if os.path.isfile(candidate):
+            if os.access(candidate, os.X_OK):
+                return candidate
+            refused = refused or candidate
+    if refused:
+        raise _not_executable(refused)
+    raise StartError(
+        "NotFound",
+        f"no program {command.path!r} is on the PATH",
+        _alike(command.path, folders) or "install it, correct its name, give its full path, or add its folder to PATH",
+    )
+
+
+def start_error(command: Command, program: str, number: int, where: str) -> StartError:
+    """Why the system refused, told from its error number and a look at what is there."""
+    if where == "directory":
+        try:
+            _check_directory(command.directory)
+        except StartError as error:
+            return error
+        return _bad_directory(
+            f"{command.directory!r} cannot be entered ({os.strerror(number)})", "check its permissions"
+        )
+    if number == errno.ENOENT:
+        interpreter = _interpreter(program)
+        if interpreter is not None:
+            return StartError(
+                "InterpreterNotFound",
+                f"{program!r} asks in its first line for the interpreter {interpreter!r}, which does not exist",
+                "install the interpreter or correct the first line (a carriage return at its end counts as part of it)",
+            )
+        if os.path.exists(program):
+            return StartError(
+                "InterpreterNotFound",
+                f"{program!r} needs a loader that is not on this machine",
+                "it was built for another system: install the libraries it needs or build it for this one",
+            )
+        folder, name = os.path.split(program)
+        return StartError(
+            "NotFound",
+            f"there is no program {program!r}",
+            _alike(name, [folder]) or "correct the path, or build the program first",
+        )
+    if number in (errno.EACCES, errno.EPERM):
+        if os.path.isdir(program):
+            return StartError("PermissionDenied", f"{program!r} is a directory", "name a program in it")
+        return _not_executable(program)
+    if number == errno.ENOEXEC:
+        return StartError(
+            "BadFormat",
+            f"{program!r} is neither a program for this machine nor a script that names its interpreter",
+            "begin a script with a line such as #!/bin/sh; build a program for this machine",
+        )
+    if number == errno.E2BIG:
+        return StartError(
+            "ArgumentsTooLong",
+            "the arguments and the environment are longer than the system allows",
+            "pass long values in a file, or inherit less of the environment",
+        )
+    if number == errno.EAGAIN:
+        return StartError("TooManyProcesses", "the system allows no more processes", "stop some, or raise `ulimit -u`")
+    if number == errno.ENOMEM:
+        return StartError("OutOfMemory", "there is not enough memory for one more process", "stop something else first")
+    if number == errno.ETXTBSY:
+        return StartError("Busy", f"{program!r} is being written to", "wait until the build is done and start it again")
+    return StartError(
+        "StartFailed", f"{program!r} could not be started ({os.strerror(number)})", "see the system's log"
+    )
+
+
+def _check_directory(directory: str) -> None:
+    if not os.path.isabs(directory):
+        raise _bad_directory(f"{directory!r} is not an absolute path", "give the directory from the root on")
+    try:
+        mode = os.stat(directory).st_mode
+    except FileNotFoundError:
+        parent, name = os.path.split(directory.rstrip("/"))
+        raise _bad_directory(
+            f"{directory!r} does not exist", _alike(name, [parent]) or "make it first, or correct its path"
+        ) from None
+    except OSError as error:
+        raise _bad_directory(f"{directory!r} cannot be read ({error.strerror})", "check its permissions") from None
+    if not stat.S_ISDIR(mode):
+        raise _bad_directory(f"{directory!r} is a file", "name the directory that it is in")
+
+
+def _bad_directory(message: str, remedy: str) -> StartError:
+    return StartError("BadDirectory", f"the working directory {message}", remedy)
+
+
+def _not_executable(program: str) -> StartError:
+    return StartError(
+        "PermissionDenied",
+        f"{program!r} may not be executed",
+        f"make it executable (chmod +x {program}), and see that its file system is not mounted noexec",
+    )
+
+
+def _interpreter(program: str) -> str | None:
+    try:
+        with open(program, "rb") as file:
+            line = file.readline(512)
+    except OSError:
+        return None
+    if not line.startswith(b"#!"):
+        return None
+    words = line[2:].strip(b" \t\n").split(maxsplit=1)
+    return words[0].decode(errors="replace") if words else ""
+
+
+def _alike(name: str, folders: Sequence[str]) -> str:
+    names: set[str] = set()
+    for folder in folders:
+        try:
+            names.update(os.listdir(folder or "."))
+        except OSError:
+            continue
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.7)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""

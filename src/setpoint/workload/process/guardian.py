@@ -1,0 +1,298 @@
+"""The guardian: the small process that starts, watches and stops all others for a control plane, and outlives its death
+just long enough to clean up.
+
+It is the parent of what it starts and adopts what that orphans, so it knows every process of the control plane, daemons
+that have shed their session and environment too, and leaves no zombie. It speaks with the control plane over one
+socket; when that breaks, however it came, it stops everything with the signals and graces it was told, removes the
+containers and networks it was told of, and ends. A guardian of `kept` processes does not: they are meant to survive.
+
+It runs in an interpreter of its own without site packages, so it imports little, and takes the real time.
+"""
+
+import contextlib
+import marshal
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from setpoint.workload.process.identity import Identity, stat
+from setpoint.workload.process.stopping import Stopping, pidfd
+from setpoint.workload.process.table import Table
+
+MESSAGE_BYTES = 1 << 16
+# How long what nobody told us to stop, and is there all the same, has after the signal.
+STRAY_GRACE = 2.0
+# Trees that end at nearly the same time share one look at the process table.
+GATHER_SECONDS = 0.003
+_PR_SET_CHILD_SUBREAPER = 36
+
+Message = dict[str, Any]
+
+
+class Removal(NamedTuple):
+    """What to remove at one engine: containers and networks by id or name, and all that bear one of the labels
+    (`key` or `key=value`)."""
+
+    socket: str
+    containers: Sequence[str] = ()
+    networks: Sequence[str] = ()
+    labels: Sequence[str] = ()
+
+
+class Root:
+    """A process that was started for the control plane, or is watched for it."""
+
+    def __init__(self, identity: Identity, message: Message) -> None:
+        self.identity = identity
+        self.cookie: str = message["cookie"]
+        self.signal: int = message["signal"]
+        self.grace: float = message["grace"]
+
+
+class Guardian:
+    """The loop: messages, children that end, trees that stop."""
+
+    def __init__(self, connection: socket.socket, session: str, *, kept: bool) -> None:
+        self._connection, self._session, self._kept = connection, session, kept
+        self._roots: dict[int, Root] = {}
+        self._children: dict[int, int] = {}  # pid -> id of the root
+        self._watches: dict[int, int] = {}  # pidfd -> id of a root that is not our child
+        self._stops: dict[int, Stopping] = {}
+        self._removals: dict[str, tuple[Any, ...]] = {}
+        self._removing: list[Any] = []
+        self._orphaned = False
+        self._poll = select.poll()
+        self._polled: set[int] = set()
+        self._woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        self._spare = frozenset((os.getpid(), os.getppid()))
+
+    def run(self) -> None:
+        self._send(id=0, event="ready")
+        for descriptor in (self._connection.fileno(), self._woken):
+            self._poll.register(descriptor, select.POLLIN)
+        while not (self._orphaned and (self._kept or not self._stops)):
+            self._turn()
+        if not self._kept:
+            self._clean_up()
+
+    def _turn(self) -> None:
+        ready = dict(self._poll.poll(self._timeout()))
+        if self._woken in ready:
+            os.read(self._woken, 4096)
+        if self._connection.fileno() in ready and not self._orphaned:
+            self._receive()
+        self._reap()
+        now = time.monotonic()
+        for stop in self._stops.values():
+            for descriptor in ready.keys() & stop.watched.keys():
+                stop.ended(descriptor, now + GATHER_SECONDS)
+        for descriptor in ready.keys() & self._watches.keys():
+            self._gone(descriptor)
+        self._advance(now)
+        self._follow()
+
+    def _timeout(self) -> float | None:
+        if not self._stops:
+            return None
+        return max(0.0, (min(stop.due for stop in self._stops.values()) - time.monotonic()) * 1000)
+
+    def _follow(self) -> None:
+        """Polls the descriptors of all who are watched, and no others."""
+        wanted = {descriptor for stop in self._stops.values() for descriptor in stop.watched} | self._watches.keys()
+        for descriptor in self._polled - wanted:
+            self._poll.unregister(descriptor)
+        for descriptor in wanted - self._polled:
+            self._poll.register(descriptor, select.POLLIN)
+        self._polled = wanted
+
+    # Messages
+
+    def _receive(self) -> None:
+        while True:
+            try:
+                data, ancillary, _, _ = self._connection.recvmsg(
+                    MESSAGE_BYTES, socket.CMSG_SPACE(4 * 8), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
+                )
+            except BlockingIOError:
+                return
+            except OSError:
+                data, ancillary = b"", []
+            if not data:
+                self._orphan()
+                return
+            descriptors = [
+                int.from_bytes(item[place : place + 4], sys.byteorder)
+                for _, _, item in ancillary
+                for place in range(0, len(item) - 3, 4)
+            ]
+            try:
+                message: Message = marshal.loads(data)
+                getattr(self, f"_do_{message['do']}")(message, descriptors)
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+
+    def _send(self, **message: Any) -> None:
+        with contextlib.suppress(OSError):  # nobody may be there to hear it; the next read says so
+            self._connection.sendall(marshal.dumps(message))
+
+    def _do_start(self, message: Message, descriptors: list[int]) -> None:
+        payload, *streams = descriptors
+        size = os.fstat(payload).st_size
+        path, arguments, environment, directory, terminal = marshal.loads(os.pread(payload, size, 0))
+        where = "directory"
+        try:
+            os.chdir(directory)
+            where = "program"
+            pid = os.posix_spawn(
+                path,
+                arguments,
+                environment,
+                file_actions=_file_actions(streams, terminal),
+                setsid=True,
+                setsigmask=[],
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
+            )
+        except OSError as error:
+            self._send(id=message["id"], event="failed", errno=error.errno, where=where)
+            return
+        finally:
+            os.chdir("/")
+        found = stat(pid)  # it may have ended, but nobody has asked for its exit: it is there
+        identity = Identity(pid, found.started if found is not None else 0)
+        self._roots[message["id"]] = Root(identity, message)
+        self._children[pid] = message["id"]
+        self._send(id=message["id"], event="started", pid=pid, started=identity.started)
+
+    def _do_watch(self, message: Message, _: list[int]) -> None:
+        identity = Identity(message["pid"], message["started"])
+        descriptor = pidfd(identity)
+        if descriptor is None:
+            self._send(id=message["id"], event="exited", status=None)
+            return
+        self._roots[message["id"]] = Root(identity, message)
+        self._watches[descriptor] = message["id"]
+
+    def _do_stop(self, message: Message, _: list[int]) -> None:
+        root = Identity(message["pid"], message["started"]) if message["pid"] else None
+        self._stop(message["id"], root, message["cookie"], message["signal"], message["grace"])
+
+    def _do_remove(self, message: Message, _: list[int]) -> None:
+        self._removals[message["key"]] = message["removal"]
+
+    def _do_forget(self, message: Message, _: list[int]) -> None:
+        self._removals.pop(message["key"], None)
+
+    def _stop(self, number: int, root: Identity | None, cookie: str, how: int, grace: float) -> None:
+        now = time.monotonic()
+        self._stops[number] = Stopping(root, cookie, how, grace, now=now, spare=self._spare)
+
+    # Processes that end
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            number = self._children.pop(pid, None)
+            if number is not None:
+                del self._roots[number]
+                self._send(id=number, event="exited", status=status)
+
+    def _gone(self, descriptor: int) -> None:
+        number = self._watches.pop(descriptor)
+        os.close(descriptor)
+        del self._roots[number]
+        self._send(id=number, event="exited", status=None)
+
+    def _advance(self, now: float) -> None:
+        table: Table | None = None
+        while due := {number: stop for number, stop in self._stops.items() if stop.due <= now}:
+            table = Table()
+            for number, stop in due.items():
+                stop.step(now, table)
+                if stop.done:
+                    del self._stops[number]
+                    self._send(id=number, event="stopped", **stop.report())
+            self._reap()
+            now = time.monotonic()
+
+    # The end
+
+    def _orphan(self) -> None:
+        self._orphaned = True
+        self._poll.unregister(self._connection.fileno())
+        if self._kept:
+            return
+        for number, root in self._roots.items():
+            self._stop(-number, root.identity, root.cookie, root.signal, root.grace)
+        self._start_removals()
+
+    def _clean_up(self) -> None:
+        """Whatever is left that is ours: what descends from us, and what carries a cookie of the session."""
+        while True:
+            table = Table()
+            ours = table.descendants([os.getpid()]) - self._spare
+            known = frozenset(table.stats[pid].identity for pid in ours if pid in table.stats)
+            stray = Stopping(
+                None,
+                f"{self._session}/",
+                signal.SIGTERM,
+                STRAY_GRACE,
+                now=time.monotonic(),
+                spare=self._spare,
+                known=known,
+            )
+            self._stops[0] = stray
+            while self._stops:
+                self._turn()
+            report = stray.report()
+            if not report["asked"] or report["left"]:
+                break
+        for thread in self._removing:
+            thread.join()
+
+    def _start_removals(self) -> None:
+        if not self._removals:
+            return
+        from threading import Thread
+
+        from setpoint.workload.process.removal import remove
+
+        self._removing = [Thread(target=remove, args=(Removal(*what),)) for what in self._removals.values()]
+        for thread in self._removing:
+            thread.start()
+
+
+def _file_actions(streams: list[int], terminal: bytes) -> list[tuple[Any, ...]]:
+    if terminal:
+        # A session leader without a terminal that opens one gets it as its own.
+        return [(os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0), *((os.POSIX_SPAWN_DUP2, 0, to) for to in (1, 2))]
+    return [(os.POSIX_SPAWN_DUP2, descriptor, to) for to, descriptor in enumerate(streams)]
+
+
+def become_subreaper() -> None:
+    """Lets the system make us the parent of what our descendants orphan."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def main() -> None:
+    descriptor, session, kept = sys.argv[1:]
+    become_subreaper()
+    connection = socket.socket(fileno=int(descriptor))
+    connection.setblocking(True)
+    Guardian(connection, session, kept=kept == "kept").run()
+    os._exit(0)  # there is nothing to tidy up in here, and somebody may wait

@@ -1,0 +1,120 @@
+"""The control plane's end of a guardian: starts it, talks with it, and notices when it is gone.
+
+Messages are small and go whole or not at all; what is large goes in a file in memory whose descriptor goes along.
+Nothing here waits: what the socket does not take at once stays in the outbox.
+"""
+
+import asyncio
+import marshal
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from setpoint.workload.process.guardian import MESSAGE_BYTES, Message
+
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from setpoint.workload.process.guardian import main; main()"
+)
+_ROOT = str(Path(__file__).parents[3])
+
+
+class Link:
+    """One guardian. `heard` gets its messages; `lost` is called when it is gone, however that came."""
+
+    def __init__(
+        self,
+        session: str,
+        environment: Mapping[str, str],
+        *,
+        kept: bool,
+        heard: Callable[[Message], None],
+        lost: Callable[["Link"], None],
+    ) -> None:
+        self.kept = kept
+        self.was_ready = False
+        self._heard, self._lost = heard, lost
+        self._loop = asyncio.get_running_loop()
+        self.gone: asyncio.Future[None] = self._loop.create_future()
+        self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", "-c", _PROGRAM, _ROOT),
+                    *(str(theirs.fileno()), session, "kept" if kept else "session"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=dict(environment),
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                cwd="/",
+            )
+        self._socket.setblocking(False)
+        self._loop.add_reader(self._socket, self._read)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
+        """Sends a message, with descriptors that are closed here when they are there."""
+        self._outbox.append((marshal.dumps(message), descriptors))
+        if len(self._outbox) == 1:
+            self._flush()
+
+    async def close(self) -> None:
+        """Says that nothing more comes, and waits until the guardian has ended."""
+        if not self.gone.done():
+            self._socket.shutdown(socket.SHUT_WR)
+        await asyncio.shield(self.gone)
+
+    def _flush(self) -> None:
+        while self._outbox:
+            data, descriptors = self._outbox[0]
+            try:
+                socket.send_fds(self._socket, [data], descriptors)
+            except BlockingIOError:
+                self._loop.add_writer(self._socket, self._flush)
+                return
+            except OSError:
+                pass  # it is gone, which the next read says; what was asked of it is asked of the next one
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._outbox.popleft()
+        self._loop.remove_writer(self._socket)
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = self._socket.recv(MESSAGE_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self._end()
+                return
+            message: dict[str, Any] = marshal.loads(data)
+            if message["event"] == "ready":
+                self.was_ready = True
+            else:
+                self._heard(message)
+
+    def _end(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._socket.close()
+        for _, descriptors in self._outbox:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        self._outbox.clear()
+        self._process.wait()  # it has closed its end, which is the last thing it does
+        self.gone.set_result(None)
+        self._lost(self)
