@@ -38,7 +38,7 @@ from setpoint.schema.types.markers import (
     Rule,
 )
 from setpoint.schema.types.model import ModelError
-from setpoint.schema.types.scalars import Duration, encode_scalar
+from setpoint.schema.types.scalars import Duration, MicroTime, encode_scalar
 
 _SCALARS: dict[Any, Object] = {
     str: {"type": "string"},
@@ -48,6 +48,7 @@ _SCALARS: dict[Any, Object] = {
     bytes: {"type": "string", "format": "byte"},
     datetime: {"type": "string", "format": "date-time"},
     date: {"type": "string", "format": "date"},
+    MicroTime: {"type": "string", "format": "date-time"},
     Duration: {"type": "string", "format": "duration"},
     UUID: {"type": "string", "format": "uuid"},
     Quantity: QUANTITY,

@@ -1,0 +1,28 @@
+"""Every workload kind, in the order in which a server is told of them."""
+
+from setpoint.schema.types import Resource
+from setpoint.workload.kinds.container import Container
+from setpoint.workload.kinds.container_exec import ContainerExec
+from setpoint.workload.kinds.container_network import ContainerNetwork
+from setpoint.workload.kinds.container_network_connection import ContainerNetworkConnection
+from setpoint.workload.kinds.container_network_tunnel_proxy import ContainerNetworkTunnelProxy
+from setpoint.workload.kinds.container_volume import ContainerVolume
+from setpoint.workload.kinds.endpoint import Endpoint
+from setpoint.workload.kinds.executable import Executable
+from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet
+from setpoint.workload.kinds.service import Service
+from setpoint.workload.kinds.task import Task
+
+KINDS: tuple[type[Resource], ...] = (
+    Executable,
+    ExecutableReplicaSet,
+    Container,
+    ContainerNetwork,
+    ContainerNetworkConnection,
+    ContainerVolume,
+    ContainerExec,
+    ContainerNetworkTunnelProxy,
+    Service,
+    Endpoint,
+    Task,
+)
