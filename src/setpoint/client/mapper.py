@@ -41,6 +41,10 @@ class Mapper:
             raise NoMatch(f"the server has no kind {gvk.kind} in {gvk.api_version}: is its definition installed?")
         return found
 
+    def known(self, gvk: GroupVersionKind) -> APIResource | None:
+        """The resource of a kind, if it is known already; nobody is asked."""
+        return self._by_kind.get(gvk)
+
     async def preferred(self, kind: GroupKind) -> APIResource:
         """The resource of a kind in the version that the server prefers. Raises NoMatch."""
         async with self._asking:

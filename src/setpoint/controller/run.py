@@ -59,6 +59,8 @@ class Run:
     error: BaseException | None = None
     requeue_after: float | None = None
     writes: list[Write] = field(default_factory=list)
+    # What higher styles have to tell of it, such as the plans of apply sets.
+    notes: list[object] = field(default_factory=list)
 
     @property
     def wrote(self) -> bool:

@@ -1,0 +1,57 @@
+"""For the tests of controllers: worlds with a server of their own, virtual time, faults, and one reconcile at a time.
+
+    from setpoint import testing
+
+    async with testing.world(crds=[Widget], objects=[widget]) as world:
+        ran = await world.run_once(widgets, widget)
+        assert ran.conditions["Ready"]["status"] == "True"
+
+Everything is real but time: the server validates, defaults and keeps history as any other does. With pytest the fixture
+`world` is one, for `async def` tests. Importing this imports nothing else.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from setpoint.testing.crashes import Crash, every_crash
+    from setpoint.testing.faults import Fault, Faults, Seen
+    from setpoint.testing.once import Ran
+    from setpoint.testing.recorder import Recorder, Told
+    from setpoint.testing.state import comparable
+    from setpoint.testing.worlds import World, world
+
+__all__ = [
+    "Crash",
+    "Fault",
+    "Faults",
+    "Ran",
+    "Recorder",
+    "Seen",
+    "Told",
+    "World",
+    "comparable",
+    "every_crash",
+    "world",
+]
+
+_HOMES = {
+    "Crash": "crashes",
+    "Fault": "faults",
+    "Faults": "faults",
+    "Ran": "once",
+    "Recorder": "recorder",
+    "Seen": "faults",
+    "Told": "recorder",
+    "World": "worlds",
+    "comparable": "state",
+    "every_crash": "crashes",
+    "world": "worlds",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"setpoint.testing.{_HOMES[name]}"), name)
+    return found

@@ -1,0 +1,24 @@
+"""What two runs must have in common: objects without what differs from run to run."""
+
+from setpoint.client.kinds import AnyObject, tree_of
+from setpoint.objects.frozen import thaw
+from setpoint.objects.tree import Json, Object
+
+# What the server, or chance, decides: anywhere in an object.
+_CHANCE = frozenset(("uid", "resourceVersion", "creationTimestamp", "managedFields", "lastTransitionTime"))
+_COUNTED = frozenset(("generation", "observedGeneration"))
+
+
+def comparable(obj: AnyObject, *, generations: bool = False) -> Object:
+    """A copy of an object without uids, versions, times and the record of managers, wherever they are in it; and
+    without generations, unless those are to be compared."""
+    dropped = _CHANCE if generations else _CHANCE | _COUNTED
+    found = _without(thaw(tree_of(obj)), dropped)
+    assert isinstance(found, dict)
+    return found
+
+
+def _without(value: Json, dropped: frozenset[str]) -> Json:
+    if isinstance(value, dict):
+        return {name: _without(item, dropped) for name, item in value.items() if name not in dropped}
+    return [_without(item, dropped) for item in value] if isinstance(value, list) else value
