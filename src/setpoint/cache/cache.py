@@ -101,7 +101,7 @@ class Cache:
         sync_timeout: float = SYNC_SECONDS,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        self.writes = Writes()
+        self.writes = Writes(seen=self._seen_by_all)
         # The client whose writes reads wait for.
         self.client = copy.copy(client)
         self.client.transport = NotingTransport(client.transport, self.writes)
@@ -404,6 +404,17 @@ class Cache:
             for each, write in found.items():
                 self.writes.forget(target, each, write)
         return True
+
+    def _seen_by_all(self, target: Target, notes: Mapping[str, Write]) -> "list[str]":
+        """Those of some writes to a resource that all who follow it have seen."""
+        feeds = [shared.feed for shared in self._shared.values() if self._target_of(shared.feed) == target]
+        if len(feeds) != 1 or feeds[0].scope.is_filtered or not feeds[0].informers:
+            return []
+        return [key for key, write in notes.items() if _is_seen(feeds[0].informers[0], key, write)]
+
+    def _target_of(self, feed: Feed) -> Target | None:
+        resource = self._reader.mapper.known(feed.scope.kind.gvk)
+        return None if resource is None else Target(resource.gvk.group, resource.plural)
 
     async def _wait(self, informer: Informer[Any], writes: Mapping[str, Write], seconds: float) -> bool:
         """Waits for writes to be seen. False where it takes too long."""

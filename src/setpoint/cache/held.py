@@ -14,6 +14,8 @@ import msgspec
 from setpoint.cache import managers
 from setpoint.cache.managers import Cut, Record
 from setpoint.client.kinds import tree_of
+from setpoint.schema.types.meta import ObjectMeta
+from setpoint.schema.types.resource import Resource
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -68,18 +70,28 @@ _NOTHING = msgspec.Raw()
 _read_head = msgspec.json.Decoder(_Head).decode
 _read_annotated = msgspec.json.Decoder(_Annotated).decode
 _encode = msgspec.json.Encoder().encode
+_set_field = msgspec.Struct.__setattr__
 
 
 def read_meta(raw: bytes) -> Meta:
-    """The metadata of an object. What thousands of objects have alike is one text for all of them."""
+    """The metadata of an object. What several objects have alike, such as the names of an owner and of what belongs to
+    it, is one text for all of them."""
     meta = _read_head(raw).metadata
-    if meta.namespace:
-        meta.namespace = intern(meta.namespace)
+    meta.name, meta.namespace, meta.uid = intern(meta.name), intern(meta.namespace), intern(meta.uid)
     if meta.labels:
         meta.labels = {intern(name): intern(value) for name, value in meta.labels.items()}
     for owner in meta.owner_references or ():
         owner.kind, owner.api_version = intern(owner.kind), intern(owner.api_version)
+        owner.name, owner.uid = intern(owner.name), intern(owner.uid)
     return meta
+
+
+def _share_texts(meta: Meta, made: ObjectMeta) -> None:
+    """Has an object that was made use the texts that are there already, though it is frozen."""
+    _set_field(made, "name", meta.name)
+    _set_field(made, "namespace", meta.namespace)
+    _set_field(made, "uid", meta.uid)
+    _set_field(made, "resource_version", meta.resource_version)
 
 
 class Held(Generic[T]):
@@ -106,6 +118,8 @@ class Held(Generic[T]):
         """The object itself, shared by all who read it."""
         if self._make is not None:
             made = self._make(self._made)
+            if isinstance(made, Resource):
+                _share_texts(self.meta, made.metadata)
             if self._record is not None:
                 managers.attach(made, self._record)
                 self._record = None

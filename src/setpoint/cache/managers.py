@@ -15,6 +15,7 @@ from setpoint.schema.types.resource import Resource
 
 # What stands in an object where its record was: a list, so that the rest can be read as it is.
 _PLACE = b"[]"
+_BETWEEN = b" "
 _OWN = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 
 _decode = msgspec.json.Decoder().decode
@@ -26,12 +27,14 @@ class Record(NamedTuple):
     """A record: the texts that others have as well, and what stands between them that is its own."""
 
     texts: tuple[bytes, ...]
-    own: tuple[bytes, ...]
+    own: bytes
 
     def to_bytes(self) -> bytes:
         """The record as it came."""
-        pieces: list[bytes] = [b""] * (len(self.texts) + len(self.own))
-        pieces[::2], pieces[1::2] = self.texts, self.own
+        if len(self.texts) == 1:
+            return self.texts[0]
+        pieces: list[bytes] = [b""] * (2 * len(self.texts) - 1)
+        pieces[::2], pieces[1::2] = self.texts, self.own.split(_BETWEEN)
         return b"".join(pieces)
 
 
@@ -66,7 +69,7 @@ def attach(made: Any, record: Record) -> None:
 @lru_cache(maxsize=256)
 def _record(managed: bytes) -> Record:
     pieces = _OWN.split(managed)
-    return Record(_alike(tuple(pieces[::2])), tuple(pieces[1::2]))
+    return Record(_alike(tuple(pieces[::2])), _BETWEEN.join(pieces[1::2]))
 
 
 @lru_cache(maxsize=4096)

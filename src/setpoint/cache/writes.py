@@ -5,8 +5,9 @@ what is gone. The newest of each object is kept, and of very many objects the on
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from sys import intern
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -16,6 +17,8 @@ from setpoint.cache.revision import number
 from setpoint.client.transport import Answer, Call, Stream, Transport
 
 MAX_NOTES = 10_000
+# So many are not worth looking through for what has been seen.
+FEW_NOTES = 100
 
 _WRITES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _OF_NAMESPACES = frozenset(("status", "finalize"))
@@ -65,8 +68,14 @@ _read = msgspec.json.Decoder(_Answered).decode
 class Writes:
     """The newest write to each object."""
 
-    def __init__(self, most: int = MAX_NOTES) -> None:
+    def __init__(
+        self, most: int = MAX_NOTES, seen: Callable[[Target, Mapping[str, Write]], list[str]] | None = None
+    ) -> None:
+        """`seen` names those of some writes that everybody has seen: they need not be known any more."""
         self._most = most
+        self._seen = seen
+        # After how many it is asked.
+        self._many = FEW_NOTES
         self._notes: dict[Target, OrderedDict[str, Write]] = {}
 
     def __bool__(self) -> bool:
@@ -83,8 +92,12 @@ class Writes:
         is_gone = known is not None and known.gone and known.uid == write.uid
         if known is not None and not write.gone and (is_gone or known.revision > write.revision):
             return
-        notes[key] = write
+        notes[intern(key)] = write
         notes.move_to_end(key)
+        if len(notes) > self._many and self._seen is not None:
+            for each in self._seen(target, notes):
+                del notes[each]
+            self._many = max(2 * len(notes), FEW_NOTES)
         if len(notes) > self._most:
             notes.popitem(last=False)
 
@@ -123,7 +136,7 @@ class Writes:
         if is_deletion and not metadata.finalizers and not metadata.deletion_grace_period_seconds:
             self.note(target, key, Write(0, metadata.uid, gone=True))
         elif revision is not None:
-            self.note(target, key, Write(revision, metadata.uid, labels=metadata.labels))
+            self.note(target, key, Write(revision, intern(metadata.uid), labels=metadata.labels))
 
 
 class NotingTransport:
