@@ -74,12 +74,11 @@ def test_a_function_that_raises_half_way_changes_nothing() -> None:
         await world.is_so("True/Applied")
         await world.change(lambda found: setattr(found.spec, "text", "bye"))
         await world.is_so("True/Applied")
-        await world.change(
-            lambda found: (
-                setattr(found.spec, "children", ["a", "c", "boom"]),
-                setattr(found.spec, "text", "never"),
-            )
-        )
+
+        def break_it(found: App) -> None:
+            found.spec.children, found.spec.text = ["a", "c", "boom"], "never"
+
+        await world.change(break_it)
         assert (await world.is_so("False/Error"))["message"] == "it went boom"
         assert await world.names() == {"a", "b"}
         assert (await world.client.get(CONFIG_MAP, "a", "default"))["data"] == {"text": "bye"}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from setpoint.client.kinds import AnyObject, Kind, KindRef, tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.declare import Declaration
+from setpoint.controller.reading import Applied as Memory
 from setpoint.controller.request import Request, Requeue, Result, TerminalError
 from setpoint.flow.apply_set import ApplySet, Transform
 from setpoint.flow.fsm.results import Fail, Failed, Wait
@@ -165,7 +166,7 @@ class GeneratingHandler(Handler):
     def _children_of(self, ctx: Context, found: Any) -> ApplySet:
         gvk = self.kind.gvk
         owner: Object = {**tree_of(found), "apiVersion": gvk.api_version, "kind": gvk.kind}
-        own = self._set(ctx, owner, self._record(ctx, owner))
+        own = self._set(ctx, owner, self._record(ctx, owner, ctx.client.applied))
         for kind, pointers in self._choices.ignore.items():
             own.ignore(kind, *pointers)
         for kind, replace in self._choices.replace.items():
@@ -185,16 +186,17 @@ class GeneratingHandler(Handler):
             record=record,
         )
 
-    def _record(self, ctx: Context, owner: Object) -> ConfigMapRecord:
-        """The place of the inventory. Raises TerminalError where there is none."""
+    def _record(self, ctx: Context, owner: Object, memory: Memory | None = None) -> ConfigMapRecord:
+        """The place of the inventory, which is read anew where nothing is to be remembered of it. Raises TerminalError
+        where there is none."""
         namespace = self._choices.namespace or meta.namespace(owner)
         if not namespace:
             raise TerminalError(
                 f"{self.kind} lives in no namespace: say in which one {self.name} keeps its inventories, "
                 "generates(..., namespace='system')"
             )
-        client, own_id = ctx.client, set_id(self.name, Owner.of(owner))
-        return ConfigMapRecord(own_id, namespace, owner, client.options.field_manager, client.applied)
+        own_id = set_id(self.name, Owner.of(owner))
+        return ConfigMapRecord(own_id, namespace, owner, ctx.client.options.field_manager, memory)
 
     # The end
 
@@ -211,7 +213,6 @@ class GeneratingHandler(Handler):
         owner = Owner(self.kind.gvk, request.namespace, request.name)
         tree = stand_in(owner)
         record = self._record(ctx, tree)
-        record.forget()
         if not await are_there(ctx, record, owner):
             return None
         left = Unowned(record, owner, owner_references=bool(self._choices.how.owner_references))

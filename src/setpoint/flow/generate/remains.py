@@ -35,9 +35,6 @@ class Unowned:
     async def remove(self, client: Client) -> None:
         await self._record.remove(client)
 
-    def forget(self) -> None:
-        self._record.forget()
-
 
 async def are_there(ctx: Context, record: ConfigMapRecord, owner: Owner) -> bool:
     """Whether something is left of an owner that the cache does not have: an inventory that does not go by itself, and,

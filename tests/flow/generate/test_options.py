@@ -1,0 +1,254 @@
+"""The options of generating handlers mean what they say, and what cannot work is refused with what to do instead."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.flow.generate.worlds import (
+    CONFIG_MAP,
+    App,
+    AppSpec,
+    AppStatus,
+    Site,
+    World,
+    app,
+    config_map,
+    in_world,
+    namespace,
+    rendering,
+    until,
+)
+
+from setpoint.api.core.v1 import ConfigMap, Namespace, Secret
+from setpoint.flow.generate import generates
+from setpoint.flow.policy import Adopt, Prune, Replace
+from setpoint.objects.tree import Object
+from setpoint.schema.types import ObjectMeta
+
+
+def with_namespace(parent: App, status: AppStatus) -> Iterator[Object]:
+    """A namespace for each child."""
+    for name in parent.spec.children:
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+@pytest.mark.feature("G26")
+@pytest.mark.parametrize("owner_references", [True, False])
+def test_owner_references_are_there_exactly_if_they_are_wanted(owner_references: bool) -> None:
+    async def test(world: World) -> None:
+        world.run(rendering(owner_references=owner_references))
+        await world.client.create(app("a"))
+        await world.is_so("True/Applied")
+        found = await world.client.get(CONFIG_MAP, "a", "default")
+        assert bool(found["metadata"].get("ownerReferences")) is owner_references
+
+    in_world(test)
+
+
+@pytest.mark.feature("G26", "E53")
+@pytest.mark.parametrize("cross_namespace", [True, False])
+def test_children_in_another_namespace_are_there_exactly_if_they_are_allowed(cross_namespace: bool) -> None:
+    async def test(world: World) -> None:
+        await namespace(world.client, "other")
+        world.run(rendering(cross_namespace=cross_namespace))
+        await world.client.create(app("a", "other/b"))
+        if cross_namespace:
+            await world.is_so("True/Applied")
+            found = await world.client.get(CONFIG_MAP, "b", "other")
+            assert "ownerReferences" not in found["metadata"]
+            assert await world.names() == {"a"}
+        else:
+            told = (await world.is_so("False/Error"))["message"]
+            assert told == "app gave ConfigMap other/b, and its parent is in default: say cross_namespace=True"
+            assert await world.names() == set(), "nothing is written of what is refused in part"
+
+    in_world(test)
+
+
+@pytest.mark.feature("G26", "E53")
+@pytest.mark.parametrize("cluster_scoped", [True, False])
+def test_children_in_no_namespace_are_there_exactly_if_they_are_allowed(cluster_scoped: bool) -> None:
+    async def test(world: World) -> None:
+        world.run(rendering(with_namespace, kinds=["v1/Namespace"], cluster_scoped=cluster_scoped))
+        await world.client.create(app("shop-1"))
+        if cluster_scoped:
+            await world.is_so("True/Applied")
+            assert "ownerReferences" not in (await world.client.get("v1/Namespace", "shop-1"))["metadata"]
+        else:
+            told = (await world.is_so("False/Error"))["message"]
+            assert told.endswith("which lives in no namespace, and its parent is in default: say cluster_scoped=True")
+            assert not (await world.client.list("v1/Namespace", fields={"metadata.name": "shop-1"})).items
+
+    in_world(test)
+
+
+def test_a_parent_without_namespace_has_children_anywhere_which_it_owns() -> None:
+    async def test(world: World) -> None:
+        await namespace(world.client, "system")
+        controller = world.run(rendering(kind=Site, namespace="system"))
+        await world.client.create(Site(metadata=ObjectMeta(name="s"), spec=AppSpec(children=["a", "default/b"])))
+        await until(lambda: any(run.result == "success" and run.wrote for run in controller.runs))
+        for name, where in (("a", "system"), ("b", "default")):
+            found = await world.client.get(CONFIG_MAP, name, where)
+            assert [each["kind"] for each in found["metadata"]["ownerReferences"]] == ["Site"]
+        assert [each["metadata"]["namespace"] for each in await world.inventories()] == ["system"]
+
+    in_world(test)
+
+
+def test_a_kind_that_was_not_declared_is_refused() -> None:
+    async def test(world: World) -> None:
+        world.run(rendering(kinds=[Secret]))
+        await world.client.create(app("a"))
+        told = (await world.is_so("False/Error"))["message"]
+        assert told == "app gave a v1/ConfigMap, which is not among its kinds: add it to `kinds`"
+
+    in_world(test)
+
+
+GIVEN: list[tuple[Any, str]] = [
+    (None, "returned nothing: yield the children, or return a list of them, an empty one for none"),
+    (config_map("a"), "returned a dict: yield the children"),
+    ([None], "gave a NoneType: a child is an object"),
+    ([[config_map("a")]], "gave a list: a child is an object"),
+    ([{"metadata": {"name": "a"}}], "gave a tree that is no child: the object does not say its apiVersion and kind"),
+    ([config_map("a"), config_map("default/a")], "gave ConfigMap default/a twice: give each child a name of its own"),
+    ([ConfigMap(metadata=ObjectMeta(generate_name="a-"))], "needs a name"),
+]
+
+
+@pytest.mark.parametrize(("given", "says"), GIVEN, ids=[says.partition(":")[0] for _, says in GIVEN])
+def test_what_are_no_children_is_refused_and_removes_nothing(given: Any, says: str) -> None:
+    def strange(parent: App, status: AppStatus) -> Any:
+        return given if parent.spec.uses else [config_map("a")]
+
+    async def test(world: World) -> None:
+        world.run(rendering(strange))
+        await world.client.create(app())
+        await world.is_so("True/Applied")
+        await world.change(lambda found: setattr(found.spec, "uses", "something strange"))
+        await world.client.wait_for(
+            App,
+            "shop",
+            "default",
+            lambda found: found is not None and says in str(found.status.conditions),
+        )
+        assert await world.names() == {"a"}
+
+    in_world(test)
+
+
+def no_parameters() -> None: ...
+
+
+def one(parent: object) -> None: ...
+
+
+def four(a: object, b: object, c: object, d: object) -> None: ...
+
+
+def named(parent: object, *, status: object) -> None: ...
+
+
+@pytest.mark.parametrize("function", [no_parameters, one, four, named])
+def test_a_function_with_other_parameters_is_refused_at_once(function: Any) -> None:
+    with pytest.raises(TypeError, match=r"it should take \(parent, status\), or \(ctx, parent, status\)"):
+        generates(App, kinds=[ConfigMap])(function)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"kinds": []}, "kinds is empty: name the kinds"),
+    ({"kinds": ["ConfigMap"]}, "'ConfigMap' names no kind"),
+    ({"kinds": [Namespace]}, "kinds has v1/Namespace, which lives in no namespace: say cluster_scoped=True"),
+    ({"cross_namespace": "yes"}, "cross_namespace is 'yes': say True or False"),
+    ({"cluster_scoped": 1}, "cluster_scoped is 1: say True or False"),
+    ({"owner_references": None}, "owner_references is None: say True or False"),
+    ({"adopt": "always"}, "adopt is 'always': say Adopt.NEVER"),
+    ({"prune": "no"}, "prune is 'no': say True, False, or Prune"),
+    ({"condition": "not a word"}, "condition is 'not a word': use a word in CamelCase"),
+    ({"condition": "Suspended"}, "the condition Suspended is told by itself"),
+    ({"name": "Not A Name"}, "'Not A Name' cannot name a set"),
+    ({"namespace": "Not A Name"}, "namespace is 'Not A Name'"),
+    ({"finalizer": "mine"}, "finalizer is 'mine': it should read DOMAIN/NAME"),
+    ({"kind": Site}, "lives in no namespace: say in which one inventories are kept"),
+]
+
+
+@pytest.mark.parametrize(("how", "says"), REFUSED, ids=[next(iter(how)) for how, _ in REFUSED])
+def test_an_option_that_cannot_work_is_refused_with_its_name_and_a_remedy(how: dict[str, Any], says: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as error:
+        rendering(**how)
+    assert says in str(error.value)
+
+
+@pytest.mark.feature("E57")
+@pytest.mark.parametrize(
+    ("adopt", "told"), [(Adopt.NEVER, "False/Refused"), (Adopt.IF_UNMANAGED, "True/Applied")], ids=lambda it: str(it)
+)
+def test_what_is_there_already_is_adopted_by_policy(adopt: Adopt, told: str) -> None:
+    async def test(world: World) -> None:
+        await world.client.create(config_map("default/a", "mine"))
+        world.run(rendering(adopt=adopt))
+        await world.client.create(app("a", "b"))
+        await world.is_so(told)
+        text = (await world.client.get(CONFIG_MAP, "a", "default"))["data"]["text"]
+        assert text == ("mine" if adopt is Adopt.NEVER else "hello")
+        assert "b" in await world.names(), "one that is refused does not keep the others from being written"
+
+    in_world(test)
+
+
+@pytest.mark.feature("E55")
+def test_pruning_can_be_off_or_limited() -> None:
+    async def test(world: World) -> None:
+        world.run(rendering(name="never", prune=False))
+        limited = world.run(rendering(lambda parent, status: [], name="unused", kinds=[Secret], condition=""))
+        await world.client.create(app("a", "b"))
+        await world.is_so("True/Applied")
+        await world.want("c")
+        await world.is_so("True/Applied")
+        assert await world.names() == {"a", "b", "c"}
+        assert limited.name == "unused"
+
+    in_world(test)
+
+
+@pytest.mark.feature("E55")
+def test_more_than_the_limit_is_not_pruned_and_the_condition_says_so() -> None:
+    async def test(world: World) -> None:
+        world.run(rendering(prune=Prune(limit=1)))
+        await world.client.create(app("a", "b", "c"))
+        await world.is_so("True/Applied")
+        await world.want("a")
+        told = await world.is_so("False/PruneWithheld")
+        assert "at most 1 may be pruned" in told["message"]
+        assert await world.names() == {"a", "b", "c"}
+
+    in_world(test)
+
+
+@pytest.mark.feature("E59", "E58", "E61")
+def test_fields_are_ignored_objects_replaced_and_children_transformed_as_the_options_say() -> None:
+    def sealed(parent: App, status: AppStatus) -> Iterator[Object]:
+        yield {**config_map("sealed", parent.spec.text), "immutable": True}
+        yield config_map("shared", parent.spec.text)
+
+    def with_label(tree: Object) -> None:
+        tree["metadata"].setdefault("labels", {})["team"] = "shop"
+
+    async def test(world: World) -> None:
+        how = {"ignore": {CONFIG_MAP: ["/data/extra"]}, "replace": {CONFIG_MAP: Replace.LATER}}
+        world.run(rendering(sealed, transforms=[with_label], **how))
+        await world.client.create(app())
+        await world.is_so("True/Applied")
+        before = await world.client.get(CONFIG_MAP, "sealed", "default")
+        assert before["metadata"]["labels"]["team"] == "shop"
+        await world.client.edit(CONFIG_MAP, "shared", "default", lambda found: found["data"].update(extra="theirs"))
+        await world.change(lambda found: setattr(found.spec, "text", "bye"))
+        await world.client.wait_for(CONFIG_MAP, "sealed", "default", "jsonpath={.data.text}=bye")
+        await world.is_so("True/Applied")
+        after = await world.client.get(CONFIG_MAP, "sealed", "default")
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+        assert (await world.client.get(CONFIG_MAP, "shared", "default"))["data"] == {"text": "bye", "extra": "theirs"}
+
+    in_world(test)
