@@ -1,0 +1,1 @@
+"""Container engines, Docker's and Podman's, by the REST API on their socket. Knows nothing of our own API."""

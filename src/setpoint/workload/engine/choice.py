@@ -1,0 +1,223 @@
+"""Which engine to use: the one that was asked for, or the first healthy one where engines usually are.
+
+Asked for is, in this order: the preference (`docker`, `podman`, or an address), `DOCKER_HOST`, `CONTAINER_HOST`, the
+context of Docker's client. Where one is asked for, no other is taken: containers in an engine that nobody looks at help
+nobody. None found is no exception but a value that says why and what to do.
+"""
+
+import asyncio
+import errno
+import hashlib
+import os
+import ssl
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+from setpoint.client.http.endpoint import Endpoint
+from setpoint.objects.clock import Clock
+from setpoint.workload.engine.auth import config_directory, read_json
+from setpoint.workload.engine.engine import Engine, TooOld
+from setpoint.workload.engine.errors import EngineError
+
+Reason: TypeAlias = Literal[
+    "NotInstalled", "NotRunning", "PermissionDenied", "Timeout", "TooOld", "BadAddress", "Failing"
+]
+_NAMES = ("docker", "podman")
+# The nearest trouble first: what is worth telling where several engines were tried.
+_TELLING: tuple[Reason, ...] = ("PermissionDenied", "Timeout", "TooOld", "Failing", "BadAddress", "NotRunning")
+
+
+class Unavailable(NamedTuple):
+    """Why there is no engine, and what the user can do about it."""
+
+    reason: Reason
+    message: str
+    remedy: str
+
+
+class Candidate(NamedTuple):
+    """Where an engine may be. `name` is docker or podman where that is known before asking."""
+
+    name: str
+    address: str
+    # Set where the user asked for it: then it is this one or none.
+    asked_by: str = ""
+    # Certificates for TLS: ca.pem, cert.pem, key.pem.
+    certificates: Path | None = None
+    verify: bool = True
+
+
+async def connect(
+    clock: Clock, environ: Mapping[str, str], preference: str = "", *, seconds: float = 10.0
+) -> Engine | Unavailable:
+    """The engine to use, or why there is none."""
+    found: list[Unavailable] = []
+    for candidate in candidates(environ, preference):
+        outcome = await _try(candidate, clock, environ, seconds)
+        if isinstance(outcome, Engine):
+            return outcome
+        if candidate.asked_by:
+            return outcome
+        found.append(outcome)
+    for reason in _TELLING:
+        for each in found:
+            if each.reason == reason:
+                return each
+    wanted = preference or "Docker or Podman"
+    return Unavailable(
+        "NotInstalled",
+        f"there is no container engine on this machine: looked for {', '.join(_words(found))}",
+        f"install {wanted}, or set DOCKER_HOST to the address of an engine",
+    )
+
+
+def candidates(environ: Mapping[str, str], preference: str = "") -> list[Candidate]:
+    """Where to look, in this order."""
+    if preference and preference not in _NAMES:
+        return [Candidate("", preference, "the preference")]
+    if preference != "podman":
+        if host := environ.get("DOCKER_HOST"):
+            return [Candidate("docker", host, "DOCKER_HOST", *_client_tls(environ))]
+        if (chosen := _context(environ)) is not None:
+            return [chosen]
+    if preference != "docker" and (host := environ.get("CONTAINER_HOST")):
+        return [Candidate("podman", host, "CONTAINER_HOST")]
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    home = environ.get("HOME")
+    podman = [f"{runtime}/podman/podman.sock"] if runtime else []
+    podman.append("/run/podman/podman.sock")
+    docker = [f"{runtime}/docker.sock"] if runtime else []
+    docker.append("/var/run/docker.sock")
+    if home:
+        docker.append(f"{home}/.docker/run/docker.sock")
+    found = [Candidate("podman", f"unix://{path}") for path in podman]
+    found += [Candidate("docker", f"unix://{path}") for path in docker]
+    return [each for each in found if preference in ("", each.name)]
+
+
+def _context(environ: Mapping[str, str]) -> Candidate | None:
+    """The engine of the current context of Docker's client, unless that is the default one."""
+    directory = config_directory(environ)
+    asked_by = "DOCKER_CONTEXT" if environ.get("DOCKER_CONTEXT") else "the current context of Docker's client"
+    name = environ.get("DOCKER_CONTEXT") or read_json(directory / "config.json").get("currentContext")
+    if not isinstance(name, str) or not name or name == "default":
+        return None
+    key = hashlib.sha256(name.encode()).hexdigest()
+    known = read_json(directory / "contexts" / "meta" / key / "meta.json")
+    endpoint = (known.get("Endpoints") or {}).get("docker") or {}
+    asked_by = f"{asked_by}, {name}"
+    certificates = directory / "contexts" / "tls" / key / "docker"
+    return Candidate(
+        "docker",
+        str(endpoint.get("Host") or ""),
+        asked_by,
+        certificates if certificates.is_dir() else None,
+        not endpoint.get("SkipTLSVerify"),
+    )
+
+
+def _client_tls(environ: Mapping[str, str]) -> tuple[Path | None, bool]:
+    verify = bool(environ.get("DOCKER_TLS_VERIFY"))
+    if not verify and not environ.get("DOCKER_TLS"):
+        return None, True
+    return Path(environ.get("DOCKER_CERT_PATH") or config_directory(environ)), verify
+
+
+def endpoint_of(candidate: Candidate) -> Endpoint | Unavailable:
+    """How to reach it."""
+    parts = urlsplit(candidate.address)
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if parts.scheme in ("unix", "") and parts.path.startswith("/"):
+        return Endpoint("localhost", 80, unix=parts.path)
+    if parts.scheme in ("tcp", "http", "https") and parts.hostname:
+        is_tls = parts.scheme == "https" or candidate.certificates is not None
+        try:
+            tls = _tls(candidate) if is_tls else None
+        except (OSError, ssl.SSLError) as error:
+            where = candidate.certificates or "its place"
+            return Unavailable("BadAddress", f"the certificates in {where} can't be read: {error}", "mend them")
+        return Endpoint(parts.hostname, port or (2376 if is_tls else 2375), tls, prefix=parts.path.rstrip("/"))
+    by = f" (from {candidate.asked_by})" if candidate.asked_by else ""
+    remedy = "give it as unix:///path/to/the.sock or tcp://HOST:PORT"
+    if parts.scheme == "ssh":
+        remedy = (
+            f"forward the engine's socket (ssh -L /tmp/engine.sock:/var/run/docker.sock {parts.netloc}) and name that"
+        )
+    return Unavailable("BadAddress", f"{candidate.address!r}{by} is no address of an engine that can be used", remedy)
+
+
+def _tls(candidate: Candidate) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if candidate.certificates is not None:
+        authority, certificate = candidate.certificates / "ca.pem", candidate.certificates / "cert.pem"
+        if authority.exists():
+            context.load_verify_locations(authority)
+        if certificate.exists():
+            context.load_cert_chain(certificate, candidate.certificates / "key.pem")
+    if not candidate.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _try(candidate: Candidate, clock: Clock, environ: Mapping[str, str], seconds: float) -> Engine | Unavailable:
+    endpoint = endpoint_of(candidate)
+    if isinstance(endpoint, Unavailable):
+        return endpoint
+    if endpoint.unix and (trouble := await asyncio.to_thread(_trouble, candidate, endpoint.unix)) is not None:
+        return trouble
+    engine = Engine(endpoint, clock, environ)
+    name = (candidate.name or "the container engine").capitalize()
+    try:
+        await engine.agree(seconds)
+    except TooOld as error:
+        await engine.close()
+        return Unavailable("TooOld", f"{name} at {endpoint} is too old: {error}", f"upgrade {name}")
+    except EngineError as error:
+        await engine.close()
+        if "did not answer within" in error.message:
+            remedy = f"wait until {name} has started, or restart it"
+            return Unavailable("Timeout", f"{name} at {endpoint} does not answer", remedy)
+        if error.status == 0:
+            return Unavailable("NotRunning", f"{name} is not running: {error.message}", _start(candidate))
+        return Unavailable("Failing", f"{name} at {endpoint} fails: {error.message}", f"look into the log of {name}")
+    return engine
+
+
+def _trouble(candidate: Candidate, path: str) -> Unavailable | None:
+    """What can be said of a socket before it is used."""
+    name = candidate.name.capitalize() or "the container engine"
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return _denied(name, path)
+        if candidate.asked_by:
+            where = f"there is no socket {path} (from {candidate.asked_by})"
+            return Unavailable("NotRunning", where, _start(candidate))
+        return Unavailable("NotInstalled", path, "")
+    if not os.access(path, os.W_OK):
+        return _denied(name, path)
+    return None
+
+
+def _denied(name: str, path: str) -> Unavailable:
+    remedy = "add your user to the group `docker` and log in again" if name == "Docker" else "run it as the owner"
+    return Unavailable("PermissionDenied", f"this user may not use {name} at {path}", remedy)
+
+
+def _start(candidate: Candidate) -> str:
+    if candidate.name == "podman":
+        return "start it: `systemctl --user start podman.socket`, or `podman system service --time=0`"
+    if candidate.name == "docker":
+        return "start it: `systemctl start docker`, or Docker Desktop"
+    return "start the engine, or name another"
+
+
+def _words(found: Sequence[Unavailable]) -> list[str]:
+    return [each.message for each in found] or ["nothing"]

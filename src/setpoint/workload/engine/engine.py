@@ -1,0 +1,71 @@
+"""A container engine: what it is, and its images, containers, networks, volumes and events."""
+
+from collections.abc import AsyncIterator, Mapping
+
+from setpoint.client.http.endpoint import Endpoint
+from setpoint.objects.clock import Clock
+from setpoint.workload.engine.containers import Containers
+from setpoint.workload.engine.events import Events, Told
+from setpoint.workload.engine.images import Images
+from setpoint.workload.engine.networks import Networks, Volumes
+from setpoint.workload.engine.results import Version
+from setpoint.workload.engine.wire import Wire
+
+# The newest version of the API that we know. Engines refuse what is newer than they are, and the oldest ones.
+NEWEST = (1, 47)
+OLDEST = (1, 40)
+_PING_SECONDS = 10.0
+
+
+class TooOld(Exception):  # noqa: N818 - it says what is the matter
+    """The engine speaks no version of the API that we do."""
+
+
+class Engine:
+    """An engine that answered. Made by `connect`."""
+
+    def __init__(self, endpoint: Endpoint, clock: Clock, environ: Mapping[str, str]) -> None:
+        self.endpoint = endpoint
+        self.version = Version("", "", "")
+        self._wire = Wire(endpoint)
+        self._clock = clock
+        self.images = Images(self._wire, environ)
+        self.containers = Containers(self._wire)
+        self.networks = Networks(self._wire)
+        self.volumes = Volumes(self._wire)
+
+    async def agree(self, seconds: float = _PING_SECONDS) -> Version:
+        """Asks what it is, and settles on a version of the API. Raises EngineError, TooOld."""
+        told = await self._wire.json("GET", "/version", timeout=seconds)
+        offered = _numbers(str(told.get("ApiVersion") or "0"))
+        if offered < OLDEST:
+            raise TooOld(f"it speaks version {told.get('ApiVersion')} of the API")
+        chosen = min(offered, NEWEST)
+        components = {str(each.get("Name")) for each in told.get("Components") or ()}
+        name = "podman" if "Podman Engine" in components else "docker"
+        self.version = Version(name, str(told.get("Version") or ""), f"{chosen[0]}.{chosen[1]}")
+        self._wire.prefix = f"/v{self.version.api_version}"
+        return self.version
+
+    async def ping(self, seconds: float = _PING_SECONDS) -> None:
+        """Asks whether it is there. Raises EngineLost."""
+        await self._wire.ask("GET", "/_ping", timeout=seconds)
+
+    @property
+    def published_host(self) -> str:
+        """Where ports that it publishes on this machine's loopback can be reached: for an engine on another machine,
+        there."""
+        return "127.0.0.1" if self.endpoint.unix else self.endpoint.host
+
+    def events(self) -> AsyncIterator[Told]:
+        """What happens from now on, over all breaks; begins with a `Resync`."""
+        return Events(self._wire, self._clock).follow()
+
+    async def close(self) -> None:
+        """Lets go of its connections, and of what is under way on them."""
+        await self._wire.close()
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, _, minor = version.partition(".")
+    return (int(major) if major.isdigit() else 0, int(minor) if minor.isdigit() else 0)

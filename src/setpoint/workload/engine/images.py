@@ -1,0 +1,172 @@
+"""Images of an engine: pulled, built, loaded, tagged; with what they said on the way."""
+
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
+
+from setpoint.workload.engine import results
+from setpoint.workload.engine.auth import every_registry, registry_auth
+from setpoint.workload.engine.context import Context
+from setpoint.workload.engine.errors import BadRequest, BuildFailed, EngineError, NotFound, PullFailed
+from setpoint.workload.engine.progress import BuildProgress, Progress, PullProgress
+from setpoint.workload.engine.reference import parse
+from setpoint.workload.engine.results import Image
+from setpoint.workload.engine.wire import SLOW_SECONDS, Query, Wire, json_lines, segment
+
+Watcher: TypeAlias = Callable[[Progress], None]
+_TAR = {"content-type": "application/x-tar"}
+# What a registry on the other side of the world may take to begin to answer.
+_BEGIN_SECONDS = 120.0
+
+
+class BuildOptions(NamedTuple):
+    """How to build."""
+
+    tags: Sequence[str] = ()
+    args: Mapping[str, str] = {}
+    labels: Mapping[str, str] = {}
+    stage: str = ""
+    platform: str = ""
+    # Ids of secrets that the Dockerfile mounts.
+    secrets: Sequence[str] = ()
+    pull: bool = False
+    no_cache: bool = False
+
+
+class Images:
+    """The images of one engine. `environ` says where credentials for registries are."""
+
+    def __init__(self, wire: Wire, environ: Mapping[str, str]) -> None:
+        self._wire = wire
+        self._environ = environ
+
+    async def inspect(self, image: str) -> Image:
+        """What it is. Raises NoSuchImage."""
+        return results.image(await self._wire.json("GET", f"/images/{segment(image)}/json"))
+
+    async def find(self, image: str) -> Image | None:
+        """What it is; None if it is not on the engine's machine."""
+        try:
+            return await self.inspect(image)
+        except NotFound:
+            return None
+
+    async def pull(self, image: str, *, platform: str = "", watch: Watcher | None = None) -> Image:
+        """Gets it from its registry, as whoever the user is there. Raises NoSuchImage, Denied, PullFailed."""
+        auth = await registry_auth(image, self._environ)
+        wanted = parse(image)
+        version = wanted.digest or wanted.tag
+        name = image.partition("@")[0].removesuffix(f":{wanted.tag}")
+        query = {"fromImage": name, "tag": version, "platform": platform or None}
+        headers = {"x-registry-auth": auth} if auth else {}
+        told = PullProgress()
+        try:
+            async with self._wire.stream(
+                "POST", "/images/create", query, headers=headers, timeout=_BEGIN_SECONDS
+            ) as stream:
+                async for message in json_lines(stream.__aiter__()):
+                    progress = told.take(message, PullFailed)
+                    if watch is not None:
+                        watch(progress)
+        except EngineError as error:
+            if type(error) is EngineError:
+                raise PullFailed(error.status, error.message) from None
+            raise
+        # The last word of a stream that was cut is missing: what counts is whether the image is there.
+        return await self.inspect(image)
+
+    async def build(self, context: Context, options: BuildOptions, *, watch: Watcher | None = None) -> Image:
+        """Builds an image from a directory. Raises BuildFailed, ContextError."""
+        return await self.build_archive(context.pieces(), context.dockerfile, options, watch=watch)
+
+    async def build_archive(
+        self, archive: AsyncIterable[bytes], dockerfile: str, options: BuildOptions, *, watch: Watcher | None = None
+    ) -> Image:
+        """Builds an image from a tar archive."""
+        if options.secrets:
+            raise BadRequest(
+                400,
+                "build.secrets: the engine's API can't hand secrets to a build; remedy: build the image with "
+                "`docker build --secret` or `podman build --secret` before, and name it in `image`",
+            )
+        registries = await every_registry(self._environ)
+        headers = {**_TAR, "x-registry-config": registries} if registries else _TAR
+        told = BuildProgress()
+        try:
+            async with self._wire.stream(
+                "POST", "/build", _build_query(dockerfile, options), pieces=archive, headers=headers, timeout=None
+            ) as stream:
+                async for message in json_lines(stream.__aiter__()):
+                    progress = told.take(message, BuildFailed)
+                    if watch is not None:
+                        watch(progress)
+        except EngineError as error:
+            if type(error) in (EngineError, BadRequest):
+                raise BuildFailed(error.status, error.message) from None
+            raise
+        made = options.tags[0] if options.tags else told.image_id
+        if not made:
+            raise BuildFailed(0, "the build ended without an image")
+        return await self.inspect(made)
+
+    async def tag(self, image: str, name: str) -> None:
+        """Gives an image one more name."""
+        new = parse(name)
+        query = {"repo": name.partition("@")[0].removesuffix(f":{new.tag}"), "tag": new.tag}
+        await self._wire.ask("POST", f"/images/{segment(image)}/tag", query)
+
+    async def load(self, archive: AsyncIterable[bytes]) -> list[str]:
+        """Loads images from what `save` made; returns their names."""
+        return await self._names_of("/images/load", {"quiet": True}, archive)
+
+    async def import_root(self, archive: AsyncIterable[bytes], name: str) -> Image:
+        """Makes an image of one layer from a tar archive of a root file system."""
+        new = parse(name)
+        repository = name.removesuffix(f":{new.tag}")
+        query = {"fromSrc": "-", "repo": repository, "tag": new.tag}
+        made = await self._names_of("/images/create", query, archive)
+        # Podman leaves the tag away.
+        if made and await self.find(name) is None:
+            await self.tag(made[-1], name)
+        return await self.inspect(name)
+
+    async def remove(self, image: str, *, force: bool = False) -> None:
+        """Removes it; fine if there is none. Raises InUse."""
+        with suppress(NotFound):
+            await self._wire.ask("DELETE", f"/images/{segment(image)}", {"force": force}, timeout=SLOW_SECONDS)
+
+    async def _names_of(self, path: str, query: Query, archive: AsyncIterable[bytes]) -> list[str]:
+        found = []
+        told = PullProgress()
+        async with self._wire.stream("POST", path, query, pieces=archive, headers=_TAR, timeout=SLOW_SECONDS) as stream:
+            async for message in json_lines(stream.__aiter__()):
+                progress = told.take(message, EngineError)
+                line = progress.image_id or progress.line
+                found.append(line.partition("Loaded image: ")[2] or line)
+        return found
+
+
+def _build_query(dockerfile: str, options: BuildOptions) -> dict[str, str | bool | Sequence[str] | None]:
+    return {
+        "dockerfile": dockerfile,
+        "t": list(options.tags),
+        "buildargs": _json(options.args),
+        "labels": _json(options.labels),
+        "target": options.stage or None,
+        "platform": options.platform or None,
+        "pull": options.pull,
+        "nocache": options.no_cache,
+        # What a failed or finished step leaves is not kept.
+        "rm": True,
+        "forcerm": True,
+    }
+
+
+def _json(values: Mapping[str, str]) -> str | None:
+    return json.dumps(dict(values)) if values else None
+
+
+async def whole(archive: bytes) -> AsyncIterator[bytes]:
+    """An archive that is in memory, as a body."""
+    yield archive

@@ -1,0 +1,133 @@
+"""Networks and volumes of an engine."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from setpoint.workload.engine import results
+from setpoint.workload.engine.containers import label_filter
+from setpoint.workload.engine.errors import Conflict, EngineError, NameTaken, NotFound
+from setpoint.workload.engine.results import Network, Volume
+from setpoint.workload.engine.wire import USUAL_SECONDS, Wire, segment
+
+
+class Networks:
+    """The networks of one engine."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def create(
+        self,
+        name: str,
+        *,
+        driver: str = "bridge",
+        ipv6: bool = False,
+        subnet: str = "",
+        internal: bool = False,
+        labels: Mapping[str, str] | None = None,
+    ) -> str:
+        """Makes a network and returns its id. Raises NameTaken, SubnetsExhausted."""
+        if await self.find(name) is not None:
+            # Docker has networks of one name, unless asked not to, and some versions do not ask themselves.
+            raise NameTaken(409, f"network with name {name} already exists")
+        body: dict[str, Any] = {
+            "Name": name,
+            "CheckDuplicate": True,
+            "Driver": driver,
+            "EnableIPv6": ipv6,
+            "Internal": internal,
+            "Labels": dict(labels or {}),
+        }
+        if subnet:
+            body["IPAM"] = {"Driver": "default", "Config": [{"Subnet": subnet}]}
+        return str((await self._wire.json("POST", "/networks/create", body=body))["Id"])
+
+    async def inspect(self, network: str) -> Network:
+        """What it is, and who is in it. Raises NotFound."""
+        return results.network(await self._wire.json("GET", f"/networks/{segment(network)}"))
+
+    async def find(self, network: str) -> Network | None:
+        """What it is; None if there is none."""
+        try:
+            return await self.inspect(network)
+        except NotFound:
+            return None
+
+    async def list(self, *, labels: Mapping[str, str | None] | None = None) -> list[Network]:
+        """Networks that have all of the labels (None: with any value). Who is in them is not told here."""
+        found = await self._wire.json("GET", "/networks", {"filters": label_filter(labels)})
+        return [results.network(each) for each in found]
+
+    async def remove(self, network: str) -> None:
+        """Removes it; fine if there is none. Raises InUse while containers are in it."""
+        with suppress(NotFound):
+            await self._wire.ask("DELETE", f"/networks/{segment(network)}")
+
+    async def connect(self, network: str, container: str, aliases: Sequence[str] = ()) -> None:
+        """Puts a container into it; fine if it is in it."""
+        body = {"Container": container, "EndpointConfig": {"Aliases": list(aliases)}}
+        try:
+            await self._wire.ask("POST", f"/networks/{segment(network)}/connect", body=body)
+        except EngineError as error:
+            if not _is_member(error):
+                raise
+
+    async def disconnect(self, network: str, container: str, *, force: bool = True) -> None:
+        """Takes a container out of it; fine if it is not in it, or either is gone."""
+        body = {"Container": container, "Force": force}
+        try:
+            await self._wire.ask("POST", f"/networks/{segment(network)}/disconnect", body=body)
+        except NotFound:
+            return
+        except EngineError as error:
+            if "is not connected" not in error.message:
+                raise
+
+
+class Volumes:
+    """The volumes of one engine."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def create(
+        self,
+        name: str,
+        *,
+        driver: str = "local",
+        options: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Volume:
+        """Makes a volume. Raises NameTaken."""
+        if await self.find(name) is not None:
+            # The engine would answer with the old one, whatever its options are.
+            raise NameTaken(409, f"volume with name {name} already exists")
+        body = {"Name": name, "Driver": driver, "DriverOpts": dict(options or {}), "Labels": dict(labels or {})}
+        return results.volume(await self._wire.json("POST", "/volumes/create", body=body))
+
+    async def inspect(self, name: str) -> Volume:
+        """What it is. Raises NotFound."""
+        return results.volume(await self._wire.json("GET", f"/volumes/{segment(name)}"))
+
+    async def find(self, name: str) -> Volume | None:
+        """What it is; None if there is none."""
+        try:
+            return await self.inspect(name)
+        except NotFound:
+            return None
+
+    async def list(self, *, labels: Mapping[str, str | None] | None = None) -> list[Volume]:
+        """Volumes that have all of the labels (None: with any value)."""
+        found = await self._wire.json("GET", "/volumes", {"filters": label_filter(labels)})
+        return [results.volume(each) for each in found.get("Volumes") or ()]
+
+    async def remove(self, name: str, *, force: bool = False) -> None:
+        """Removes it; fine if there is none. Raises InUse while a container has it."""
+        with suppress(NotFound):
+            await self._wire.ask("DELETE", f"/volumes/{segment(name)}", {"force": force}, timeout=USUAL_SECONDS)
+
+
+def _is_member(error: EngineError) -> bool:
+    """Whether the engine refuses because the container is in the network already."""
+    return isinstance(error, Conflict) and "already" in error.message

@@ -1,0 +1,165 @@
+"""Requests to an engine, and its answers: JSON both ways, streams of JSON, and connections that become plain streams.
+
+Every failure is an `EngineError`: of the kind that status and words tell, or `EngineLost` where there was no answer.
+"""
+
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from setpoint.client.http.endpoint import Endpoint
+from setpoint.client.http.hijack import Hijacked
+from setpoint.client.http.transport import HttpTransport
+from setpoint.client.transport import Answer, Call, Refused, Stream, TransportError
+from setpoint.workload.engine.errors import EngineLost, error_of
+
+Query: TypeAlias = Mapping[str, str | int | bool | Sequence[str] | None]
+# How long ordinary requests may take, and those that change containers, which may wait for programs and disks.
+USUAL_SECONDS = 30.0
+SLOW_SECONDS = 600.0
+
+
+class Wire:
+    """The way to one engine."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        # `/v1.41` once the versions are agreed; before that the engine takes its own.
+        self.prefix = ""
+        self._transport = HttpTransport(endpoint)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        *,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = USUAL_SECONDS,
+    ) -> Answer:
+        """Sends a request and returns its answer. A body that is not bytes is sent as JSON."""
+        try:
+            answer = await self._transport.send(self._call(method, path, query, body, headers, timeout))
+        except TransportError as error:
+            raise EngineLost(str(error)) from None
+        return _checked(answer)
+
+    async def json(self, method: str, path: str, query: Query | None = None, **more: Any) -> Any:
+        """The JSON that a request is answered with."""
+        answer = await self.ask(method, path, query, **more)
+        return _parsed(answer.body)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        *,
+        body: object = None,
+        pieces: AsyncIterable[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = USUAL_SECONDS,
+    ) -> AsyncIterator[Stream]:
+        """Sends a request whose answer is read while it comes. `pieces` is a body that comes bit by bit, too."""
+        call = self._call(method, path, query, body, headers, timeout)
+        try:
+            opened = self._transport.stream(call) if pieces is None else self._transport.upload(call, pieces)
+            async with opened as stream:
+                _checked(stream.answer)
+                yield stream
+        except TransportError as error:
+            raise EngineLost(str(error)) from None
+
+    @asynccontextmanager
+    async def hijack(self, path: str, query: Query | None = None, *, body: object = None) -> AsyncIterator[Hijacked]:
+        """Sends a request after which the connection is a plain stream both ways."""
+        call = self._call("POST", path, query, body, None, USUAL_SECONDS)
+        try:
+            async with self._transport.hijack(call) as stream:
+                yield stream
+        except Refused as refused:
+            raise error_of(refused.answer.status, refused.answer.body) from None
+        except TransportError as error:
+            raise EngineLost(str(error)) from None
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: object,
+        headers: Mapping[str, str] | None,
+        timeout: float | None,
+    ) -> Call:
+        sent: dict[str, str] = dict(headers or {})
+        data = b""
+        if isinstance(body, bytes):
+            data = body
+        elif body is not None:
+            data = json.dumps(body).encode()
+            sent["content-type"] = "application/json"
+        return Call(method, self.prefix + path, _pairs(query or {}), sent, data, timeout)
+
+
+def segment(name: str) -> str:
+    """A name as a part of a path. The names of images keep their slashes: engines want them so."""
+    return quote(name, safe="/:@")
+
+
+def _pairs(query: Query) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for name, value in query.items():
+        if value is None or value is False:
+            continue
+        values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        pairs += [(name, "true" if each is True else str(each)) for each in values]
+    return pairs
+
+
+def _checked(answer: Answer) -> Answer:
+    # 304: it is so already.
+    if answer.status < 300 or answer.status == 304:
+        return answer
+    raise error_of(answer.status, answer.body)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        raise EngineLost(f"the engine's answer is no JSON: it begins with {body[:80]!r}") from None
+
+
+async def json_lines(pieces: AsyncIterable[bytes]) -> AsyncIterator[Any]:
+    """The JSON values in a stream, one after the other, with or without line breaks between them."""
+    decoder = json.JSONDecoder()
+    text = bytearray()
+    async for piece in pieces:
+        text += piece
+        *lines, rest = text.split(b"\n")
+        for line in lines:
+            for value in _values(decoder, line.decode(errors="replace")):
+                yield value
+        text = bytearray(rest)
+    for value in _values(decoder, text.decode(errors="replace")):
+        yield value
+
+
+def _values(decoder: json.JSONDecoder, line: str) -> list[Any]:
+    found = []
+    line = line.strip()
+    while line:
+        try:
+            value, end = decoder.raw_decode(line)
+        except ValueError:
+            raise EngineLost(f"the engine sends what is no JSON: {line[:80]!r}") from None
+        found.append(value)
+        line = line[end:].lstrip()
+    return found

@@ -1,0 +1,16 @@
+"""Runs `async def` tests, and gives them Podman."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.store.conftest import pytest_pyfunc_call as pytest_pyfunc_call
+from tests.workload.podman import Service, shared
+
+
+@pytest.fixture(scope="session")
+def podman(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Service]:
+    """A running service, one for all the processes of the run."""
+    base = tmp_path_factory.getbasetemp()
+    with shared((base if worker_id == "master" else base.parent) / "podman") as service:
+        yield service
