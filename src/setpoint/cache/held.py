@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from setpoint.cache import managers
-from setpoint.cache.managers import Cut, Record
+from setpoint.cache.managers import Record
 from setpoint.client.kinds import tree_of
 from setpoint.schema.types.meta import ObjectMeta
 from setpoint.schema.types.resource import Resource
@@ -74,15 +74,16 @@ _set_field = msgspec.Struct.__setattr__
 
 
 def read_meta(raw: bytes) -> Meta:
-    """The metadata of an object. What several objects have alike, such as the names of an owner and of what belongs to
-    it, is one text for all of them."""
+    """The metadata of an object. What thousands of objects have alike is one text for all of them."""
     meta = _read_head(raw).metadata
-    meta.name, meta.namespace, meta.uid = intern(meta.name), intern(meta.namespace), intern(meta.uid)
+    if meta.namespace:
+        meta.namespace = intern(meta.namespace)
     if meta.labels:
         meta.labels = {intern(name): intern(value) for name, value in meta.labels.items()}
     for owner in meta.owner_references or ():
         owner.kind, owner.api_version = intern(owner.kind), intern(owner.api_version)
-        owner.name, owner.uid = intern(owner.name), intern(owner.uid)
+        if owner.name == meta.name:
+            owner.name = meta.name
     return meta
 
 
@@ -97,18 +98,17 @@ def _share_texts(meta: Meta, made: ObjectMeta) -> None:
 class Held(Generic[T]):
     """One object of a cache."""
 
-    __slots__ = ("_cut_at", "_made", "_make", "_record", "meta", "raw_size")
+    __slots__ = ("_made", "_make", "_record", "meta", "raw_size")
 
     def __init__(self, meta: Meta, raw: bytes, make: Make[T]) -> None:
         self.meta = meta
         self.raw_size = len(raw)
         self._record: Record | None = None
-        self._cut_at = 0
         if meta.managed_fields:
             found = managers.cut(raw, bytes(meta.managed_fields))
             meta.managed_fields = _NOTHING
             if found is not None:
-                raw, self._cut_at, self._record = found
+                raw, self._record = found
         # Either the bytes, or what was made of them (then `_make` is None).
         self._made: Any = raw
         self._make: Make[T] | None = make
@@ -132,7 +132,7 @@ class Held(Generic[T]):
         """The object as bytes: as they came, or made anew."""
         if self._make is None:
             return _encode(tree_of(self._made))
-        return self._made if self._record is None else Cut(self._made, self._cut_at, self._record).whole()
+        return self._made if self._record is None else managers.whole(self._made, self._record)
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -150,7 +150,7 @@ class Held(Generic[T]):
         if self._make is None:
             return Held(self.meta, self.raw, make)
         found = Held(self.meta, self._made, make)
-        found._record, found._cut_at, found.raw_size = self._record, self._cut_at, self.raw_size
+        found._record, found.raw_size = self._record, self.raw_size
         return found
 
     @property

@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from sys import intern
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -199,7 +198,7 @@ class Informer(Generic[T]):
         for held in items:
             old = gone.pop(held.meta.key, None)
             if old is None or old.meta.resource_version != held.meta.resource_version:
-                self.store.put(intern(held.meta.key), held)
+                self.store.put(held.meta.key, held)
                 changes.append(Change(old, held, initial=initial and old is None))
         for key, old in gone.items():
             self.store.remove(key)
@@ -208,7 +207,7 @@ class Informer(Generic[T]):
 
     def change(self, event_type: str, held: Held[T]) -> None:
         """An event of a watch."""
-        key = intern(held.meta.key)
+        key = held.meta.key
         if event_type == DELETED:
             if self.store.remove(key) is not None:
                 self._tell((Change(held, None),))

@@ -13,8 +13,9 @@ import msgspec
 from setpoint.objects.frozen import FrozenDict, FrozenList, freeze, frozen_dict, frozen_list
 from setpoint.schema.types.resource import Resource
 
+_NAME = b'"managedFields":'
 # What stands in an object where its record was: a list, so that the rest can be read as it is.
-_PLACE = b"[]"
+_NOTHING = b"[]"
 _BETWEEN = b" "
 _OWN = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 
@@ -38,24 +39,18 @@ class Record(NamedTuple):
         return b"".join(pieces)
 
 
-class Cut(NamedTuple):
-    """An object without its record, and where that was."""
-
-    rest: bytes
-    at: int
-    record: Record
-
-    def whole(self) -> bytes:
-        """The object as it came."""
-        return self.rest[: self.at] + self.record.to_bytes() + self.rest[self.at + len(_PLACE) :]
-
-
-def cut(raw: bytes, managed: bytes) -> Cut | None:
-    """Takes the record out of an object; None where it is not sure which one that is."""
-    at = raw.find(managed)
-    if at < 0 or raw.find(managed, at + 1) >= 0:
+def cut(raw: bytes, managed: bytes) -> tuple[bytes, Record] | None:
+    """An object without its record, and that; None where it is not sure where in the object it is."""
+    before, name, after = raw.partition(_NAME)
+    if not after.startswith(managed) or _NAME in after:
         return None
-    return Cut(raw[:at] + _PLACE + raw[at + len(managed) :], at, _record(managed))
+    return b"".join((before, name, _NOTHING, after[len(managed) :])), _record(managed)
+
+
+def whole(rest: bytes, record: Record) -> bytes:
+    """An object as it came."""
+    before, name, after = rest.partition(_NAME)
+    return b"".join((before, name, record.to_bytes(), after[len(_NOTHING) :]))
 
 
 def attach(made: Any, record: Record) -> None:

@@ -7,7 +7,6 @@ what is gone. The newest of each object is kept, and of very many objects the on
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from sys import intern
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -47,7 +46,13 @@ class _Metadata(msgspec.Struct, rename="camel"):
     resource_version: str = ""
     labels: dict[str, str] | None = None
     finalizers: list[str] | None = None
+    deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it stays for a while though it is to be deleted."""
+        return bool(self.finalizers or self.deletion_grace_period_seconds)
 
 
 class _Details(msgspec.Struct):
@@ -92,7 +97,7 @@ class Writes:
         is_gone = known is not None and known.gone and known.uid == write.uid
         if known is not None and not write.gone and (is_gone or known.revision > write.revision):
             return
-        notes[intern(key)] = write
+        notes[key] = write
         notes.move_to_end(key)
         if len(notes) > self._many and self._seen is not None:
             for each in self._seen(target, notes):
@@ -133,10 +138,11 @@ class Writes:
         if metadata is None or not metadata.name:
             return
         key = _key(metadata.namespace, metadata.name)
-        if is_deletion and not metadata.finalizers and not metadata.deletion_grace_period_seconds:
+        # Whoever takes the last finalizer away has deleted the object, too.
+        if (is_deletion or metadata.deletion_timestamp) and not metadata.is_held:
             self.note(target, key, Write(0, metadata.uid, gone=True))
         elif revision is not None:
-            self.note(target, key, Write(revision, intern(metadata.uid), labels=metadata.labels))
+            self.note(target, key, Write(revision, metadata.uid, labels=metadata.labels))
 
 
 class NotingTransport:

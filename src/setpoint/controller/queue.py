@@ -251,6 +251,8 @@ class Queue(Generic[K]):
             lines.move_to_end(fair)
         key = entry.key
         del self._entries[key]
+        if not self._entries:
+            self._entries.clear()  # gives back the room that a crowd took
         self._working[key] = now
         waited = now - entry.when
         if self._observer is not None:

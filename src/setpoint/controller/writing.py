@@ -1,6 +1,5 @@
 """A client whose writes are noted: for `why`, and so that reads can be asked to have seen them."""
 
-from sys import intern
 from typing import Protocol
 
 import msgspec
@@ -29,7 +28,7 @@ class Placed(msgspec.Struct, rename="camel"):
 
     @property
     def key(self) -> str:
-        return intern(f"{self.namespace}/{self.name}" if self.namespace else self.name)
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 class _Head(msgspec.Struct):
