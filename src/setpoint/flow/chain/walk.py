@@ -21,7 +21,7 @@ from setpoint.controller.writing import placed
 from setpoint.flow.chain.context import HandlerContext
 from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_going
 from setpoint.flow.chain.handler import CHANGE, DELETE, REMOVE, Gone, Skip
-from setpoint.flow.chain.todo import AnyHandler, Departed, Due, Todo
+from setpoint.flow.chain.todo import AnyHandler, Due, Todo
 from setpoint.objects.errors import ApplyConflict, Conflict, NotFound
 from setpoint.schema.types.frozen import freeze
 from setpoint.schema.types.resource import Resource
@@ -51,14 +51,16 @@ class Walk:
         self._todo = todo
         self._request = ctx.request
         self._called: list[AnyHandler] = []
-        self._errors: list[BaseException] = []
+        self._errors: list[Exception] = []
 
     async def run(self) -> None:
         """Calls what is due. Raises only what is no handler's fault: that the object could not be read, or written."""
         chain, todo, request = self._chain, self._todo, self._request
         try:
-            for departed in list(todo.departed):
-                await self._tell(departed)
+            for handler in chain.order if todo.departed else ():
+                if handler.settings.what == DELETE and self._is_next(handler):
+                    await self._tell(handler)
+            todo.departed = [departed for departed in todo.departed if departed.waiting]
             obj = await self._read()
             if obj is not None:
                 obj = await self._hold(obj)
@@ -81,7 +83,7 @@ class Walk:
         terminal = [error for error in self._errors if isinstance(error, TerminalError)]
         grave = [error for error in self._errors if error not in conflicts and error not in terminal]
         if len(grave) > 1:
-            raise BaseExceptionGroup(f"{len(grave)} handlers failed", grave)
+            raise ExceptionGroup(f"{len(grave)} handlers failed", grave)
         for error in (*grave, *conflicts):
             raise error
         for error in terminal:
@@ -149,19 +151,16 @@ class Walk:
 
     # Handlers
 
-    async def _tell(self, departed: Departed) -> None:
-        """Tells of an object that is gone all who have not heard of it, or not ended well with it."""
-        todo, waiting = self._todo, departed.waiting
-        gone = Gone(departed.held.object, departed.unseen)
-        for handler in self._chain.order:
-            if handler in waiting and self._is_next(handler):
-                called = await self._call(handler, gone)
-                # What is gone does not change any more: who gave up on it is not asked again.
-                if called.settled or handler not in todo.due:
-                    waiting.discard(handler)
-                    todo.failed.discard(handler)
-        if not waiting:
-            todo.departed.remove(departed)
+    async def _tell(self, handler: AnyHandler) -> None:
+        """Tells a handler of the objects that are gone, the oldest first, until it fails at one."""
+        todo = self._todo
+        for departed in [each for each in todo.departed if handler in each.waiting]:
+            called = await self._call(handler, Gone(departed.held.object, departed.unseen))
+            if not called.settled and handler in todo.due:
+                return
+            # What is gone does not change any more: who gave up on it is not asked again.
+            departed.waiting.discard(handler)
+            todo.failed.discard(handler)
 
     async def _handle(self, obj: Any) -> Any:
         """Calls what is due for an object. Returns it as it is then; None: it is gone."""
@@ -206,20 +205,24 @@ class Walk:
         ctx = HandlerContext(chain, self._ctx, handler, handler.begin(call, task))
         self._called.append(handler)
         returned: Any = None
-        error: BaseException | None = None
+        error: Exception | None = None
+        cancelled: asyncio.CancelledError | None = None
         try:
             returned = await handler.function(ctx, given)
             if handler.settings.what != DELETE:
                 returned = self._same(given, returned)
-        except asyncio.CancelledError as cancelled:
-            error = cancelled
+        except asyncio.CancelledError as raised:
+            cancelled = raised
         except Exception as raised:
             error = raised
         if handler.end(call, task):
             task.uncancel()
             error = TimeoutError(f"the handler took more than {handler.settings.timeout:g} s")
-        elif isinstance(error, asyncio.CancelledError) and task.cancelling():
-            raise error  # the chain ends; else the handler waited for what was cancelled, and failed
+        elif cancelled is not None:
+            if task.cancelling():
+                raise cancelled  # the chain ends
+            error = RuntimeError("the handler waited for something that was cancelled")
+            error.__cause__ = cancelled
         handler.seconds.observe(self._now - began)
         settled = self._settle(handler, ctx, due, error)
         wrote = any(
@@ -244,7 +247,7 @@ class Walk:
             raise TerminalError(f"a handler returns the object that it was given, {wanted.key}, and not {found.key}")
         return freeze(returned)
 
-    def _settle(self, handler: AnyHandler, ctx: HandlerContext, due: Due, error: BaseException | None) -> bool:
+    def _settle(self, handler: AnyHandler, ctx: HandlerContext, due: Due, error: Exception | None) -> bool:
         """What follows from how a call ended. Returns whether there is nothing left to do."""
         todo, request, limiter = self._todo, self._request, handler.limiter
         again, result, settled = ctx.again, SUCCESS, True
@@ -268,7 +271,10 @@ class Walk:
         if error is not None and result not in (SKIPPED, REQUEUE):
             error.add_note(f"in the handler {handler.name} of {self._chain.name}")
             self._errors.append(error)
-        if again is not None and handler.active:
+        if not handler.active:  # it was removed meanwhile
+            todo.drop(handler)
+            return True
+        if again is not None:
             todo.put(handler, self._now + max(again, 0.0))
         looks = frozenset(ctx.looks) if error is None else todo.looks.get(handler, frozenset()) | ctx.looks
         if looks:
@@ -302,6 +308,6 @@ def _is_for(handler: AnyHandler, obj: Any, going: bool) -> bool:
     return going and settings.finalizer in finalizers_of(obj)
 
 
-def _is_conflict(error: BaseException) -> bool:
+def _is_conflict(error: Exception) -> bool:
     """Whether somebody else was only faster."""
     return isinstance(error, Conflict) and not isinstance(error, ApplyConflict)
