@@ -1,0 +1,338 @@
+"""A proxy for TCP: accepts at its own addresses, and joins every connection with one to a backend.
+
+A connection that comes before there is a backend waits for one, with what it has to say; the oldest gives way when too
+many wait. A backend that cannot be reached is tried again, and others before it. Either side may end its half and go on
+hearing the other's. A backend that is taken away keeps its connections for the time of draining.
+"""
+
+import asyncio
+import socket
+import struct
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import cast
+
+from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.ids import Ids
+from setpoint.workload.proxy.balance import Backend, Balancer, Balancing
+from setpoint.workload.proxy.counters import Counters
+
+MOST_PARKED = 20
+# How much a connection without a backend may say before it has to wait.
+PARKED_BYTES = 1 << 20
+DIAL_SECONDS = 5.0
+# How long a connection waits for backends that are there but cannot be reached, and how soon it asks them again.
+UNREACHABLE_SECONDS = 120.0
+_FIRST_RETRY, _LAST_RETRY = 0.05, 2.0
+# What one side may have to read before the other has to wait.
+_HIGH_WATER = 256 << 10
+# For SO_LINGER: what was not sent is dropped, and the other side told.
+_AT_ONCE = struct.pack("ii", 1, 0)
+
+
+class TCPProxy:
+    """Listens on sockets that are bound already, and serves until it is closed. `drain` are seconds."""
+
+    def __init__(
+        self, clock: Clock, ids: Ids, balancing: Balancing = Balancing.ROUND_ROBIN, drain: float = 5.0
+    ) -> None:
+        self.counters = Counters()
+        self.balancer = Balancer(balancing, ids)
+        self.drain = drain
+        self.clock = clock
+        self._servers: list[asyncio.Server] = []
+        self._fronts: set[_Front] = set()
+        # Those that wait for a backend, the oldest first.
+        self._parked: OrderedDict[_Front, None] = OrderedDict()
+        # Backends that could not be reached, and when they may be asked again.
+        self._unreachable: dict[str, float] = {}
+        self._draining: set[asyncio.Task[None]] = set()
+        # The connections of both sides that are open, and who waits for none to be left.
+        self._open = 0
+        self._emptied: asyncio.Future[None] | None = None
+
+    async def start(self, sockets: Sequence[socket.socket]) -> None:
+        """Begins to listen."""
+        loop = asyncio.get_running_loop()
+        for each in sockets:
+            self._servers.append(await loop.create_server(lambda: _Front(self), sock=each, backlog=1024))
+
+    def set_backends(self, backends: Sequence[Backend]) -> None:
+        """From now on these are there. Connections to others end when they have had their time."""
+        before, self.balancer.backends = self.balancer.backends, list(backends)
+        places = {(each.name, each.address, each.port) for each in backends}
+        gone = {each[:3] for each in before if (each.name, each.address, each.port) not in places}
+        if gone:
+            self._drain_later(gone)
+        self._unreachable.clear()
+        if backends:
+            for front in list(self._parked):
+                front.unpark()
+
+    def _drain_later(self, gone: set[tuple[str, int, str]]) -> None:
+        leaving = [front for front in self._fronts if front.backend is not None and front.backend[:3] in gone]
+        if not leaving:
+            return
+
+        async def drain() -> None:
+            await self.clock.sleep(self.drain)
+            for front in leaving:
+                front.abort()
+
+        task = asyncio.ensure_future(drain())
+        self._draining.add(task)
+        task.add_done_callback(self._draining.discard)
+
+    async def close(self) -> None:
+        """Stops listening, and ends every connection."""
+        for server in self._servers:
+            server.close()
+        for task in self._draining:
+            task.cancel()
+        for front in list(self._fronts):
+            front.abort()
+        for server in self._servers:
+            await server.wait_closed()
+        self._servers.clear()
+        if self._open:
+            self._emptied = asyncio.get_running_loop().create_future()
+            await self._emptied
+
+    # What the connections ask of it.
+
+    def opened(self) -> None:
+        self._open += 1
+
+    def closed(self) -> None:
+        self._open -= 1
+        if not self._open and self._emptied is not None and not self._emptied.done():
+            self._emptied.set_result(None)
+
+    def joined(self, front: "_Front") -> None:
+        self._fronts.add(front)
+        self.counters.connections += 1
+        self.counters.active += 1
+
+    def left(self, front: "_Front") -> None:
+        self._fronts.discard(front)
+        self.unparked(front)
+        self.counters.active -= 1
+
+    def parked(self, front: "_Front") -> None:
+        self._parked[front] = None
+        self.counters.parked = len(self._parked)
+        if len(self._parked) > MOST_PARKED:
+            oldest = next(iter(self._parked))
+            self.counters.failed += 1
+            oldest.abort()
+
+    def unparked(self, front: "_Front") -> None:
+        self._parked.pop(front, None)
+        self.counters.parked = len(self._parked)
+
+    def choose(self, client: str) -> Backend | None:
+        now = self.clock.monotonic()
+        passed_over = [name for name, until in self._unreachable.items() if until > now]
+        return self.balancer.choose(client, self.counters.by_backend, passed_over)
+
+    def failed_at(self, backend: Backend) -> None:
+        """A backend could not be reached: others are asked first, for a second."""
+        self._unreachable[backend.name] = self.clock.monotonic() + 1.0
+
+
+class _Side(asyncio.Protocol):
+    """One of the two connections that are joined: what it hears it says to the other."""
+
+    def __init__(self, proxy: TCPProxy) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.other: _Side | None = None
+        self._proxy = proxy
+        self.ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=_HIGH_WATER)
+        self._proxy.opened()
+
+    def eof_received(self) -> bool:
+        """This side has said all; the other may go on."""
+        self.ended = True
+        other = self.other
+        if other is None or other.transport is None:
+            return True
+        if other.ended:
+            return False
+        if other.transport.can_write_eof():
+            other.transport.write_eof()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._proxy.closed()
+        other = self.other
+        if other is None or other.transport is None:
+            return
+        # What ended badly on one side must not look like a good end on the other.
+        if exc is not None:
+            _reset(other.transport)
+        else:
+            other.transport.close()
+
+    def pause_writing(self) -> None:
+        if self.other is not None and self.other.transport is not None:
+            self.other.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.other is not None and self.other.transport is not None and not self.other.transport.is_closing():
+            self.other.transport.resume_reading()
+
+
+class _Back(_Side):
+    """The connection to a backend."""
+
+    def __init__(self, proxy: TCPProxy, front: "_Front") -> None:
+        super().__init__(proxy)
+        # At once: a backend may be the first to speak.
+        self.other = front
+
+    def data_received(self, data: bytes) -> None:
+        self._proxy.counters.bytes_out += len(data)
+        other = self.other
+        if other is not None and other.transport is not None:
+            other.transport.write(data)
+
+
+class _Front(_Side):
+    """The connection of a client."""
+
+    def __init__(self, proxy: TCPProxy) -> None:
+        super().__init__(proxy)
+        self.backend: Backend | None = None
+        self._client = ""
+        self._early: list[bytes] = []
+        self._early_bytes = 0
+        self._task: asyncio.Task[None] | None = None
+        self._wake: asyncio.Future[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._client = (transport.get_extra_info("peername") or ("",))[0]
+        self._proxy.joined(self)
+        self._task = asyncio.ensure_future(self._join())
+
+    def data_received(self, data: bytes) -> None:
+        self._proxy.counters.bytes_in += len(data)
+        other = self.other
+        if other is not None and other.transport is not None:
+            other.transport.write(data)
+            return
+        self._early.append(data)
+        self._early_bytes += len(data)
+        if self._early_bytes >= PARKED_BYTES and self.transport is not None:
+            self.transport.pause_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        if self.backend is not None:
+            self._proxy.counters.closed(self.backend.name)
+        super().connection_lost(exc)
+        self._proxy.left(self)
+
+    def abort(self) -> None:
+        if self.transport is not None:
+            _reset(self.transport)
+
+    def unpark(self) -> None:
+        """There is a backend now, or another one."""
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def _join(self) -> None:
+        """Finds a backend that answers, and joins both."""
+        proxy, pause, tried_since = self._proxy, _FIRST_RETRY, None
+        try:
+            while True:
+                backend = proxy.choose(self._client)
+                if backend is None:
+                    tried_since, pause = None, _FIRST_RETRY
+                    await self._wait_for_backend()
+                    continue
+                back = await self._dial(backend)
+                if back is not None:
+                    self._joined_with(backend, back)
+                    return
+                proxy.failed_at(backend)
+                now = proxy.clock.monotonic()
+                tried_since = now if tried_since is None else tried_since
+                if now - tried_since > UNREACHABLE_SECONDS:
+                    proxy.counters.failed += 1
+                    self.abort()
+                    return
+                if all(proxy.choose(self._client) != each for each in (backend, None)):
+                    continue  # there is another one to ask
+                await self._wait(pause)
+                pause = min(pause * 2, _LAST_RETRY)
+        finally:
+            self._task = None
+
+    async def _wait_for_backend(self) -> None:
+        self._wake = asyncio.get_running_loop().create_future()
+        self._proxy.parked(self)
+        try:
+            await self._wake
+        finally:
+            self._wake = None
+            self._proxy.unparked(self)
+
+    async def _wait(self, seconds: float) -> None:
+        """Waits, but not longer than until there are other backends."""
+        self._wake = asyncio.get_running_loop().create_future()
+        self._proxy.parked(self)
+        try:
+            async with timeout(self._proxy.clock, seconds):
+                await self._wake
+        except TimeoutError:
+            pass
+        finally:
+            self._wake = None
+            self._proxy.unparked(self)
+
+    async def _dial(self, backend: Backend) -> "_Back | None":
+        loop = asyncio.get_running_loop()
+        self._proxy.counters.opened(backend.name)
+        reached = False
+        try:
+            async with timeout(self._proxy.clock, DIAL_SECONDS):
+                _, back = await loop.create_connection(lambda: _Back(self._proxy, self), backend.address, backend.port)
+            reached = True
+            return back
+        except (OSError, TimeoutError):
+            return None
+        finally:
+            if not reached:
+                self._proxy.counters.closed(backend.name)
+
+    def _joined_with(self, backend: Backend, back: "_Back") -> None:
+        front, behind = self.transport, back.transport
+        if front is None or behind is None:
+            return
+        if front.is_closing():
+            self._proxy.counters.closed(backend.name)
+            _reset(behind)
+            return
+        self.backend, self.other = backend, back
+        if self._early:
+            behind.writelines(self._early)
+            self._early.clear()
+        if self.ended:
+            behind.write_eof()
+        if self._early_bytes >= PARKED_BYTES:
+            front.resume_reading()
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    """Ends a connection so that the other side sees that it was broken off."""
+    with suppress(OSError):
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    transport.abort()
