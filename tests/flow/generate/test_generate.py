@@ -286,14 +286,14 @@ def test_a_suspended_parent_is_left_alone_and_says_so() -> None:
         controller = world.run(rendering())
         await world.client.create(app("a"))
         await world.is_so("True/Applied")
-        await world.change(lambda found: setattr(found.spec, "suspend", True))
+        mark = {"setpoint.dev/suspend": "true"}
+        await world.change(lambda found: found.metadata.annotations.update(mark))
         await world.is_so("True/Suspended", condition="Suspended")
-        await world.is_so("Unknown/Suspended")
         await world.want("b")
         await world.client.delete(CONFIG_MAP, "a", "default")
         await world.settle(controller)
         assert await world.names() == set()
-        await world.change(lambda found: setattr(found.spec, "suspend", False))
+        await world.change(lambda found: found.metadata.annotations.clear())
         await world.is_so("True/Applied")
         assert await world.names() == {"b"}
         assert condition_of(await world.client.get(App, "shop", "default"), "Suspended") is None

@@ -140,7 +140,7 @@ class World:
         return (await self.client.list(CONFIG_MAP, labels=INVENTORIES)).items
 
     async def settle(self, controller: Controller) -> None:
-        await settle(controller)
+        await settle(controller, 0.05)
 
 
 def condition_of(found: Any, condition: str = "Deployed") -> Object | None:

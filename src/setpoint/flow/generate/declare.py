@@ -6,10 +6,9 @@ from typing import Any, Unpack
 from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.controller.declare import Declaration
 from setpoint.controller.options import Settings
+from setpoint.controller.suspension import SUSPENDED
 from setpoint.controller.watch import Watch
 from setpoint.flow.apply_set import Transform
-from setpoint.flow.fsm.fsm import suspended
-from setpoint.flow.fsm.report import SUSPENDED
 from setpoint.flow.generate.handler import Choices, GeneratingHandler, StatusHandler
 from setpoint.flow.generate.remains import INVENTORIES
 from setpoint.flow.generate.rules import Rules
@@ -18,7 +17,6 @@ from setpoint.flow.marks import set_id
 from setpoint.flow.policy import PRUNE, Adopt, How, Prune, Replace
 from setpoint.flow.record import CONFIG_MAP
 from setpoint.objects.names import dns1123_label, qualified_name
-from setpoint.objects.tree import Object
 
 _CLUSTER = "Cluster"
 
@@ -40,7 +38,6 @@ def generates(
     transforms: Sequence[Transform] = (),
     namespace: str = "",
     finalizer: str = "",
-    suspend: Callable[[Object], str] | None = None,
     **settings: Unpack[Settings],
 ) -> Callable[[Callable[..., Any]], GeneratingHandler]:
     """Makes a controller of a function that gives the children of an object.
@@ -59,8 +56,6 @@ def generates(
     * `namespace` is where inventories are kept, if not with the parents. Parents in no namespace need it; their
       children that name none are made there, too.
     * `finalizer` keeps a parent until its children are gone: they are deleted before it, the last written first.
-    * `suspend` says why an object is to be left alone; by default its annotation `setpoint.dev/suspend`, or its field
-      `spec.suspend`.
 
     The settings are those of every controller. Raises TypeError and ValueError for what cannot work.
     """
@@ -115,8 +110,8 @@ def generates(
         tuple(transforms),
         namespace,
         finalizer,
-        suspend or suspended,
     )
+    settings.setdefault("condition_events", ())  # it tells of its condition by itself
     declaration = Declaration(name, kind, settings)
     return lambda function: GeneratingHandler(function, parent, rules, choices, declaration)
 
@@ -126,7 +121,6 @@ def status_of(
     *,
     condition: str = "",
     name: str = "",
-    suspend: Callable[[Object], str] | None = None,
     **settings: Unpack[Settings],
 ) -> Callable[[Callable[..., Any]], StatusHandler]:
     """Makes a controller of a function from an object and its status to its status.
@@ -136,8 +130,9 @@ def status_of(
     """
     ref = _kind_of(kind)
     _check_condition(condition)
+    settings.setdefault("condition_events", ())
     declaration = Declaration(name or f"{ref.gvk.kind.lower()}-status", kind, settings)
-    return lambda function: StatusHandler(function, ref, condition, suspend or suspended, declaration)
+    return lambda function: StatusHandler(function, ref, condition, declaration)
 
 
 def _kind_of(kind: Kind[Any] | Watch) -> KindRef:

@@ -19,7 +19,7 @@ from setpoint.flow.apply_set import ApplySet, Transform
 from setpoint.flow.fsm.results import Fail, Failed, Wait
 from setpoint.flow.generate.function import Function
 from setpoint.flow.generate.remains import Unowned, are_there
-from setpoint.flow.generate.report import StatusCopy, reason_of, tell, tell_suspended
+from setpoint.flow.generate.report import StatusCopy, reason_of, tell
 from setpoint.flow.generate.rules import Rules
 from setpoint.flow.marks import Owner, set_id
 from setpoint.flow.orphans import stand_in
@@ -47,7 +47,6 @@ class Choices(NamedTuple):
     # Where inventories are kept; empty: with their parents.
     namespace: str
     finalizer: str
-    suspend: Callable[[Object], str]
 
 
 class Handler:
@@ -56,18 +55,10 @@ class Handler:
     It can be called as the function that it is, which tests may like.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        kind: KindRef,
-        condition: str,
-        suspend: Callable[[Object], str],
-        declaration: Declaration,
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], kind: KindRef, condition: str, declaration: Declaration) -> None:
         self.function = Function(function)
         self.kind = kind
         self.condition = condition
-        self._suspend = suspend
         update_wrapper(self, function)
         self.__controller__ = declaration  # what makes it a controller, to whom it is given as one
 
@@ -77,13 +68,6 @@ class Handler:
     @property
     def name(self) -> str:
         return self.__controller__.name
-
-    def is_suspended(self, ctx: Context, found: Any) -> bool:
-        """Whether an object is to be left alone, which is reported then."""
-        why = self._suspend(tree_of(found))
-        if why:
-            tell_suspended(ctx, found, self.condition, why)
-        return bool(why)
 
     def stopped(self, ctx: Context, found: Any, error: Exception, otherwise: str) -> Exception:
         """Reports what ended a run, and returns what the reconcile ends with."""
@@ -113,7 +97,7 @@ class GeneratingHandler(Handler):
         choices: Choices,
         declaration: Declaration,
     ) -> None:
-        super().__init__(function, kind, choices.condition, choices.suspend, declaration)
+        super().__init__(function, kind, choices.condition, declaration)
         self._rules = rules
         self._choices = choices
 
@@ -122,8 +106,6 @@ class GeneratingHandler(Handler):
         if found is None:
             return await self._clear(ctx, request)
         await ctx.load_status()
-        if self.is_suspended(ctx, found):
-            return None
         if self._choices.finalizer:
             await ctx.finalize(self._choices.finalizer, lambda: self._delete_children(ctx, found))
             found = await ctx.object()
@@ -228,8 +210,6 @@ class StatusHandler(Handler):
         if found is None:
             return None
         await ctx.load_status()
-        if self.is_suspended(ctx, found):
-            return None
         status = StatusCopy(found)
         try:
             answer = await self.function.answer(ctx, found, status.value)

@@ -6,13 +6,11 @@ others is reverted, and only when it ended as it meant to.
 
 from typing import Any, get_args, get_type_hints
 
-from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.request import TerminalError
 from setpoint.flow.fsm.fsm import editable, take_over
-from setpoint.flow.fsm.report import SUSPENDED, conditions_of
 from setpoint.flow.result import PruneWithheld, Refused
-from setpoint.objects import conditions, meta
+from setpoint.objects import conditions
 from setpoint.objects.errors import ApplyConflict, Conflict
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
@@ -63,10 +61,9 @@ def reason_of(error: Exception, otherwise: str) -> str:
 
 def tell(ctx: Context, obj: Any, condition: str, passed: bool | None, reason: str, message: str) -> None:
     """Sets the condition of a handler, where it has one, and has an event tell when it flips."""
-    found = conditions_of(ctx)
-    conditions.remove(found, SUSPENDED)
     if not condition:
         return
+    found: list[Object] = ctx.status.setdefault("conditions", [])
     known = _state(conditions.find(found, condition))
     ctx.status.condition(condition, passed, reason, message[:_MESSAGE_CHARACTERS])
     if ctx.recorder is None or known == _state(conditions.find(found, condition)):
@@ -75,15 +72,6 @@ def tell(ctx: Context, obj: Any, condition: str, passed: bool | None, reason: st
         ctx.recorder.normal(obj, reason, message)
     else:
         ctx.recorder.warning(obj, reason, message)
-
-
-def tell_suspended(ctx: Context, obj: Any, condition: str, why: str) -> None:
-    """Reports that nothing is done. What was said of this generation still holds; of a later one nothing is known."""
-    if ctx.status.condition(SUSPENDED, True, SUSPENDED, why) and ctx.recorder is not None:
-        ctx.recorder.normal(obj, SUSPENDED, why)
-    known = conditions.find(conditions_of(ctx), condition) if condition else None
-    if condition and (known is None or known.get("observedGeneration", 0) < meta.generation(tree_of(obj))):
-        ctx.status.condition(condition, None, SUSPENDED, why)
 
 
 def _state(condition: Object | None) -> tuple[Any, Any]:
