@@ -44,14 +44,15 @@ class Applied:
     notes, which those above keep from reconcile to reconcile. Of very much, what was learnt last is known."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], tuple[object, str]] = {}
+        # Only whether something is the same has to be found out: of each the hash will do, and takes little room.
+        self._known: dict[int, int] = {}
         self._notes: dict[object, Any] = {}
 
     def is_known(self, place: tuple[object, ...], what: object, version: str) -> bool:
-        return self._known.get(place) == (what, version)
+        return self._known.get(hash(place)) == hash((what, version))
 
     def learn(self, place: tuple[object, ...], what: object, version: str) -> None:
-        _put_last(self._known, place, (what, version))
+        _put_last(self._known, hash(place), hash((what, version)))
 
     def note(self, about: object) -> Any:
         """What was noted last about something; None: nothing is known."""
@@ -224,13 +225,13 @@ class ReconcileClient(NotingClient):
         """An object as the cache has it, at once, and noted as looked up; None where the cache has none, or where that
         may be older than what this process wrote."""
         ref, key = KindRef(kind), f"{namespace}/{name}" if namespace else name
+        self._reader.looked(Look(self._cluster, kind, key))
         if self._expectations.is_unsure(self._reader.request, kind, key):
             return None
         whole = self._whole(ref, namespace)
         for informer in self._parts(ref) if whole is None else (whole,):
             held = informer.store.get(key)
             if held is not None and self._is_current(held, kind.group, plural, key):
-                self._reader.looked(Look(self._cluster, kind, key))
                 found: Object = held.object
                 return found
         return None
