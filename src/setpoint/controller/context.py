@@ -101,6 +101,12 @@ class Context:
             found = self._clients[name] = self._controller.client_for(self, name)
         return found
 
+    def close(self) -> None:
+        """The reconcile is over. Its clients know it: who keeps neither should not have to be looked for in circles."""
+        self._clients.clear()
+        for name in ("client", "api", "log"):
+            self.__dict__.pop(name, None)
+
     async def object(self) -> Any:
         """The object to reconcile, as the cache has it; None if it is gone. It cannot be changed: `obj.edit()`."""
         try:

@@ -440,6 +440,7 @@ class Controller:
         self.runs.append(run)
         if self.observer is not None:
             self.observer.finished(run)
+        ctx.close()
 
     def _warn_of(self, hot: HotLoop) -> None:
         _log.warning("%s: %s; it is slowed down", self.name, hot)
