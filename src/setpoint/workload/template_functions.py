@@ -1,0 +1,312 @@
+"""The functions of templates, and what they are told about the world.
+
+| function | value |
+|---|---|
+| `portForServing "svc"` | the port on which this workload must serve the Service |
+| `addressForServing "svc"` | the address on which it must |
+| `portFor "svc"`, `addressFor "svc"` | port and address where the Service is reached |
+| `hostFor "svc"` | the address as it stands in a URL, `[::1]` |
+| `urlFor "svc" ["https" ["/path"]]` | `http://address:port` |
+| `envOf "Executable" "api" "PORT"` | a variable of another workload |
+| `fieldOf "Container" "db" "status.containerId"` | a field of another object |
+| `secret "name" "key"` | what a Secret holds; the namespace is default, or stands before the name: `ns/name` |
+| `default "x"` | what comes through the pipe, or x where that is empty |
+| `print`, `printf`, `urlquery`, `index`, `len` | as in Go |
+"""
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote_plus
+
+from setpoint.objects.frozen import thaw
+from setpoint.objects.goformat import format_v
+from setpoint.objects.gotext import quote
+from setpoint.objects.tree import Json, Object
+from setpoint.workload.serving import Producer, producers
+from setpoint.workload.template_parser import Call, TemplateError
+
+MASK = "******"
+
+
+class Needed(NamedTuple):
+    """An object that a value waits for, and for what of it."""
+
+    kind: str
+    name: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: {self.what}"
+
+
+class NotYet(Exception):  # noqa: N818 - it is no error: what it waits for will come
+    """The value cannot be known yet; it waits for other objects."""
+
+    def __init__(self, needs: Iterable[Needed]) -> None:
+        self.needs = tuple(dict.fromkeys(needs))
+        super().__init__("waits for " + "; ".join(map(str, self.needs)))
+
+
+class Lookup(Protocol):
+    """What templates are told about the world. None means: not there (yet)."""
+
+    def object(self, kind: str, name: str) -> Object | None:
+        """A workload object."""
+
+    def secret(self, namespace: str, name: str) -> Object | None:
+        """A core Secret."""
+
+    def reserved_port(self, service: str) -> int | None:
+        """The port that is reserved for the workload to serve the Service on."""
+
+
+class Asking:
+    """A template being filled in, as its functions see it."""
+
+    def __init__(self, text: str, subject: Object, lookup: Lookup) -> None:
+        self.text, self.subject, self.lookup = text, subject, lookup
+        # Whether what is being filled in must not be shown.
+        self.is_secret = False
+
+    def error(self, message: str, at: int) -> TemplateError:
+        return TemplateError(message, self.text, at)
+
+    def found(self, call: Call, kind: str, name: str) -> Object:
+        """An object of the API that is there."""
+        tree = self.lookup.object(kind, name)
+        if tree is None:
+            raise NotYet([Needed(kind, name, "it does not exist")])
+        return tree
+
+    def producer(self, call: Call, service: str) -> Producer:
+        """What this workload says about serving a Service."""
+        try:
+            found = next((each for each in producers(self.subject) if each.service == service), None)
+        except ValueError as error:
+            raise self.error(str(error), call.at) from None
+        if found is None:
+            message = f"this object does not say that it serves {service}; name it in spec.serves"
+            raise self.error(f"{call.function}: {message}", call.at)
+        return found
+
+
+def service_name(text: str) -> str:
+    """The name of a Service given as `name` or `namespace/name`; Services have no namespaces."""
+    return text.rpartition("/")[2]
+
+
+def _text(asking: Asking, call: Call, value: Json) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise asking.error(f"{call.function} takes names, as texts in double quotes", call.at)
+
+
+def _service(asking: Asking, call: Call, arguments: list[Json]) -> Object:
+    return asking.found(call, "Service", service_name(_text(asking, call, arguments[0])))
+
+
+def _port_for(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+    service = _service(asking, call, arguments)
+    port = service.get("status", {}).get("effectivePort")
+    if not port:
+        raise NotYet([Needed("Service", service["metadata"]["name"], "its port is not known")])
+    return int(port)
+
+
+def _address_for(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    service = _service(asking, call, arguments)
+    address = service.get("status", {}).get("effectiveAddress")
+    if not address:
+        raise NotYet([Needed("Service", service["metadata"]["name"], "its address is not known")])
+    return str(address)
+
+
+def _host_for(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    address = _address_for(asking, call, arguments)
+    return f"[{address}]" if ":" in address and not address.startswith("[") else address
+
+
+def _url_for(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    host, port = _host_for(asking, call, arguments), _port_for(asking, call, arguments)
+    scheme = _text(asking, call, arguments[1]) if len(arguments) > 1 else "http"
+    path = str(arguments[2]) if len(arguments) > 2 else ""
+    return f"{scheme}://{host}:{port}{'' if not path or path.startswith('/') else '/'}{path}"
+
+
+def _port_for_serving(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+    name = service_name(_text(asking, call, arguments[0]))
+    producer = asking.producer(call, name)
+    if asking.subject.get("kind") == "Container":
+        return _container_port(asking, call, producer)
+    if producer.port:
+        return producer.port
+    asking.found(call, "Service", name)  # it says for which protocol the port must be free
+    port = asking.lookup.reserved_port(name)
+    if port is None:
+        raise NotYet([Needed("Service", name, "no port is reserved to serve it on")])
+    return port
+
+
+def _container_port(asking: Asking, call: Call, producer: Producer) -> int:
+    if not producer.port:
+        message = f"a Container must say on which port it serves {producer.service}; set the port in spec.serves"
+        raise asking.error(message, call.at)
+    ports = asking.subject.get("spec", {}).get("ports") or ()
+    for key in ("hostPort", "containerPort"):
+        for port in ports:
+            if port.get(key) == producer.port:
+                return int(port["containerPort"])
+    message = f"port {producer.port}, on which {producer.service} is served, is none of spec.ports; add it there"
+    raise asking.error(message, call.at)
+
+
+def _address_for_serving(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    producer = asking.producer(call, service_name(_text(asking, call, arguments[0])))
+    return producer.address or "localhost"
+
+
+def _env_of(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    kind, name, variable = (_text(asking, call, each) for each in arguments)
+    other = asking.found(call, kind, name)
+    for each in other.get("status", {}).get("effectiveEnv") or ():
+        if each["name"] == variable:
+            value = str(each.get("value", ""))
+            if MASK in value:
+                message = f"{variable} of {kind} {name} is a secret; name the Secret itself, with the function secret"
+                raise asking.error(message, call.at)
+            return value
+    if not other.get("status", {}).get("effectiveEnv"):
+        raise NotYet([Needed(kind, name, "its environment is not known")])
+    raise asking.error(f"{kind} {name} has no variable {variable}", call.at)
+
+
+def _field_of(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+    kind, name, path = (_text(asking, call, each) for each in arguments)
+    here: Any = asking.found(call, kind, name)
+    for step in re.findall(r"[^.\[\]]+", path):
+        if isinstance(here, list | tuple):
+            here = here[int(step)] if step.isdecimal() and int(step) < len(here) else None
+        else:
+            here = here.get(step) if isinstance(here, dict) else None
+        if here is None:
+            raise NotYet([Needed(kind, name, f"it has no {path}")])
+    return thaw(here)
+
+
+def _secret(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    given, key = (_text(asking, call, each) for each in arguments)
+    namespace, _, name = given.rpartition("/")
+    namespace = namespace or "default"
+    secret = asking.lookup.secret(namespace, name)
+    if secret is None:
+        raise NotYet([Needed("Secret", f"{namespace}/{name}", "it does not exist")])
+    encoded = (secret.get("data") or {}).get(key)
+    if encoded is None:
+        raise NotYet([Needed("Secret", f"{namespace}/{name}", f"it has no key {key}")])
+    asking.is_secret = True
+    try:
+        return base64.b64decode(encoded).decode()
+    except ValueError:
+        message = f"key {key} of Secret {namespace}/{name} is no text; mount it as a file instead"
+        raise asking.error(message, call.at) from None
+
+
+def _default(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+    fallback, value = arguments
+    return value if value not in (None, "", 0, False, [], {}) else fallback
+
+
+def _print(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    # As Go does, a blank comes between two values where neither is a text.
+    found = ""
+    for index, each in enumerate(arguments):
+        if index and not isinstance(each, str) and not isinstance(arguments[index - 1], str):
+            found += " "
+        found += format_v(each)
+    return found
+
+
+_VERB = re.compile(r"%([-+ 0#]*)(\d*)(?:\.(\d+))?([a-zA-Z%])")
+
+
+def _printf(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    values = iter(arguments[1:])
+
+    def one(verb: re.Match[str]) -> str:
+        flags, width, precision, letter = verb.groups()
+        if letter == "%":
+            return "%"
+        try:
+            value = next(values)
+        except StopIteration:
+            raise asking.error(f"printf has no value for {verb.group()}", call.at) from None
+        if letter in "vsq":
+            text = quote(format_v(value)) if letter == "q" else format_v(value)
+            text = text if precision is None else text[: int(precision)]
+            return text.ljust(int(width or 0)) if "-" in flags else text.rjust(int(width or 0))
+        try:
+            number = float(value) if letter in "feg" else int(value)
+            return f"%{flags}{width}{'.' + precision if precision else ''}{letter}" % number
+        except (TypeError, ValueError):
+            raise asking.error(f"printf cannot write {format_v(value)} as {verb.group()}", call.at) from None
+
+    found = _VERB.sub(one, format_v(arguments[0]))
+    if next(values, None) is not None:
+        raise asking.error("printf has more values than its text has places", call.at)
+    return found
+
+
+def _urlquery(asking: Asking, call: Call, arguments: list[Json]) -> str:
+    return quote_plus(_print(asking, call, arguments))
+
+
+def _index(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+    here: Any = arguments[0]
+    for key in arguments[1:]:
+        if isinstance(here, dict):
+            here = here.get(key, "")
+        elif isinstance(here, list) and isinstance(key, int) and 0 <= key < len(here):
+            here = here[key]
+        else:
+            raise asking.error(f"index finds nothing at {format_v(key)}", call.at)
+    found: Json = here
+    return found
+
+
+def _len(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+    value = arguments[0]
+    if isinstance(value, str | list | dict):
+        return len(value)
+    raise asking.error("len is for texts, lists and maps", call.at)
+
+
+class Function(NamedTuple):
+    """A function: what it does, how many arguments it takes, what kind of object the first names, how it is written."""
+
+    body: Callable[[Asking, Call, list[Json]], Json]
+    least: int
+    most: int
+    kind: str
+    usage: str
+
+
+_MANY = 64
+FUNCTIONS: Mapping[str, Function] = {
+    "portForServing": Function(_port_for_serving, 1, 1, "Service", '{{ portForServing "service" }}'),
+    "addressForServing": Function(_address_for_serving, 1, 1, "Service", '{{ addressForServing "service" }}'),
+    "portFor": Function(_port_for, 1, 1, "Service", '{{ portFor "service" }}'),
+    "addressFor": Function(_address_for, 1, 1, "Service", '{{ addressFor "service" }}'),
+    "hostFor": Function(_host_for, 1, 1, "Service", '{{ hostFor "service" }}'),
+    "urlFor": Function(_url_for, 1, 3, "Service", '{{ urlFor "service" "https" "/path" }}'),
+    "envOf": Function(_env_of, 3, 3, "*", '{{ envOf "Executable" "name" "VARIABLE" }}'),
+    "fieldOf": Function(_field_of, 3, 3, "*", '{{ fieldOf "Executable" "name" "status.pid" }}'),
+    "secret": Function(_secret, 2, 2, "Secret", '{{ secret "namespace/name" "key" }}'),
+    "default": Function(_default, 2, 2, "", '{{ .Spec.WorkingDirectory | default "/srv" }}'),
+    "print": Function(_print, 0, _MANY, "", '{{ print "a" 1 }}'),
+    "printf": Function(_printf, 1, _MANY, "", '{{ printf "%s:%d" "a" 1 }}'),
+    "urlquery": Function(_urlquery, 1, _MANY, "", '{{ urlquery "a b" }}'),
+    "index": Function(_index, 2, _MANY, "", '{{ index .Annotations "key" }}'),
+    "len": Function(_len, 1, 1, "", "{{ len .Spec.Args }}"),
+}
