@@ -8,13 +8,15 @@
     Manager(client, controllers=[nodes])
 
 Each gets the object as the one before it left it. Each has its own backoff, time limit and measurements: one that fails
-is tried again without the others. They can be added and removed while the chain runs.
+is tried again without the others. They can be added and removed while the chain runs. `EachKind` has a
+chain, or any controller, for each kind that matches.
 """
 
 from setpoint.flow.chain.chain import Chain
 from setpoint.flow.chain.context import HandlerContext
+from setpoint.flow.chain.each_kind import EachKind
 from setpoint.flow.chain.handler import Gone, Handler, Skip
 from setpoint.flow.chain.order import RegistrationError
 from setpoint.flow.chain.register import registration
 
-__all__ = ["Chain", "Gone", "Handler", "HandlerContext", "RegistrationError", "Skip", "registration"]
+__all__ = ["Chain", "EachKind", "Gone", "Handler", "HandlerContext", "RegistrationError", "Skip", "registration"]
