@@ -1,0 +1,166 @@
+"""Takes output as it comes and keeps it: raw in files of bounded size, with an index beside each.
+
+A write is two system calls, whatever is in it: nothing is done per line, nothing kept in memory, and what was written
+is on file when `write` returns, so the death of the control plane takes none of it along. When a file is full the next
+one begins, at the end of a line where there is one, and the oldest goes. A capture of the same name goes on where the
+last one ended, with the lines' numbers too.
+"""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from setpoint.objects.clock import Clock
+from setpoint.workload.logs.segment import ENTRY_BYTES, Entry, Segment, encode, header
+
+
+class Limits(NamedTuple):
+    """How large one file gets, and how many are kept."""
+
+    max_bytes: int = 16 << 20
+    max_files: int = 8
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Capture:
+    """The log of one stream; a sink for its writer and a track for its readers."""
+
+    def __init__(self, directory: Path, name: str, clock: Clock, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._directory, self._name, self._clock, self._limits = directory, name, clock, limits
+        self.readers: set[asyncio.Event] = set()
+        self.closed = False
+        # Bytes that could not be kept, and why (a full disk): the process must not wait for that.
+        self.lost, self.error = 0, ""
+        self._lines_before = self._lines = self._size = 0
+        self._ends_line = True
+        directory.mkdir(parents=True, exist_ok=True)
+        found = sorted(self._existing())
+        self._first = found[0] if found else 0
+        self._last = found[-1] if found else 0
+        self._log = self._index = -1
+        if found:
+            self._resume()
+        else:
+            self._open(self._last)
+
+    def begin(self) -> None:
+        """Another run goes on in this log, on a line of its own."""
+        self.closed = False
+        if not self._ends_line:
+            self.write(b"\n")
+
+    def write(self, data: bytes) -> None:
+        time = int(self._clock.now().timestamp() * 1_000_000)
+        while data:
+            room = self._limits.max_bytes - self._size
+            if len(data) <= room:
+                self._append(data, time)
+                break
+            # Full: up to the last end of a line that fits, or, where a line fills a whole file, to the brim.
+            cut = data.rfind(b"\n", 0, max(0, room)) + 1
+            if cut == 0 and (self._size == 0 or not self._ends_line):
+                cut = max(0, room)
+            if cut:
+                self._append(data[:cut], time)
+                data = data[cut:]
+            self._rotate()
+        for reader in self.readers:
+            reader.set()
+
+    def close(self) -> None:
+        self.closed = True
+        for reader in self.readers:
+            reader.set()
+
+    def release(self) -> None:
+        """Gives back the files, which stay; nothing can be written after."""
+        self.close()
+        if self._log >= 0:
+            os.close(self._log)
+            os.close(self._index)
+            self._log = self._index = -1
+
+    def remove(self) -> None:
+        """Removes everything."""
+        self.release()
+        for number in self._existing():
+            self._drop(number)
+
+    # The track
+
+    def numbers(self) -> range:
+        return range(self._first, self._last + 1)
+
+    def open(self, number: int) -> Segment:
+        return Segment(number, self._path(number, "log"), self._path(number, "index"))
+
+    def complete(self) -> int:
+        return self._lines_before + self._lines
+
+    def partial(self) -> bool:
+        return not self._ends_line
+
+    # The files
+
+    def _append(self, data: bytes, time: int) -> None:
+        entry = Entry(self._size, self._lines, time)
+        try:
+            written = os.write(self._log, data)
+            os.write(self._index, encode(entry))
+        except OSError as error:
+            written, self.error = 0, error.strerror or str(error)
+        if written < len(data):
+            self.lost += len(data) - written
+            data = data[:written]
+        if data:
+            self._size += len(data)
+            self._lines += data.count(b"\n")
+            self._ends_line = data.endswith(b"\n")
+
+    def _rotate(self) -> None:
+        os.close(self._log)
+        os.close(self._index)
+        self._lines_before, self._lines = self._lines_before + self._lines, 0
+        self._last += 1
+        self._open(self._last)
+        while self._last - self._first >= max(1, self._limits.max_files):
+            self._drop(self._first)
+            self._first += 1
+
+    def _open(self, number: int) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._log = os.open(self._path(number, "log"), flags, 0o600)
+        self._index = os.open(self._path(number, "index"), flags, 0o600)
+        self._size = os.fstat(self._log).st_size
+        if os.fstat(self._index).st_size == 0:
+            os.write(self._index, header(self._lines_before, mid_line=not self._ends_line))
+
+    def _resume(self) -> None:
+        """Goes on behind what an earlier capture has left; it may have been killed between the file and its index."""
+        index = self._path(self._last, "index")
+        if not index.exists() or index.stat().st_size < ENTRY_BYTES:
+            index.write_bytes(header(0, mid_line=False))
+        os.truncate(index, index.stat().st_size // ENTRY_BYTES * ENTRY_BYTES)
+        self._open(self._last)
+        with self.open(self._last) as segment:
+            self._lines_before = segment.lines_before
+            indexed = segment[-1] if len(segment) else Entry(0, 0, 0)
+            self._lines = indexed.lines + segment.lines_from(indexed.offset)
+            self._ends_line = self._size == 0 or segment.read(self._size - 1, 1) == b"\n"
+        if not self._ends_line:
+            self.write(b"\n")
+
+    def _existing(self) -> set[int]:
+        pattern = re.compile(re.escape(self._name) + r"\.(\d+)\.log")
+        return {int(found[1]) for path in self._directory.iterdir() if (found := pattern.fullmatch(path.name))}
+
+    def _path(self, number: int, kind: str) -> Path:
+        return self._directory / f"{self._name}.{number}.{kind}"
+
+    def _drop(self, number: int) -> None:
+        for kind in ("log", "index"):
+            self._path(number, kind).unlink(missing_ok=True)

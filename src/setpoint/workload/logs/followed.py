@@ -1,0 +1,126 @@
+"""A raw file that somebody else writes, read as a log: the output of processes that outlive the control plane.
+
+The system says when the file has grown; what is new is then counted and entered in an index beside the file, with the
+time. What came while nobody looked bears the time of the file's last change.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+from pathlib import Path
+
+from setpoint.objects.clock import Clock
+from setpoint.workload.logs.segment import ENTRY_BYTES, SCAN_BYTES, Entry, Segment, encode, header
+
+_IN_MODIFY = 0x2
+
+
+class FollowedFile:
+    """The track of such a file. It is `closed` when its writer is known to be gone."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path, self._clock = path, clock
+        self._index_path = path.with_name(f"{path.name}.index")
+        self.readers: set[asyncio.Event] = set()
+        self.closed = False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_CREAT | os.O_CLOEXEC
+        self._log = os.open(path, os.O_RDONLY | flags, 0o600)
+        self._index = os.open(self._index_path, os.O_RDWR | os.O_APPEND | flags, 0o600)
+        self._size = self._lines = 0
+        self._ends_line = True
+        self._resume()
+        self._take_in(os.fstat(self._log).st_mtime_ns // 1000)
+        self._loop = asyncio.get_running_loop()
+        self._notices = _watch(path)
+        self._loop.add_reader(self._notices, self._noticed)
+
+    def close(self) -> None:
+        """Its writer is gone: all it wrote is there."""
+        if self._notices >= 0:
+            self._noticed()
+        self.closed = True
+        for reader in self.readers:
+            reader.set()
+
+    def release(self) -> None:
+        """Gives back the files, which stay."""
+        self.close()
+        if self._notices >= 0:
+            self._loop.remove_reader(self._notices)
+            for descriptor in (self._notices, self._log, self._index):
+                os.close(descriptor)
+            self._notices = -1
+
+    def remove(self) -> None:
+        """Removes file and index."""
+        self.release()
+        for path in (self._path, self._index_path):
+            path.unlink(missing_ok=True)
+
+    def numbers(self) -> range:
+        return range(1)
+
+    def open(self, number: int) -> Segment:
+        return Segment(number, self._path, self._index_path, lambda: self._size)
+
+    def complete(self) -> int:
+        return self._lines
+
+    def partial(self) -> bool:
+        return not self._ends_line
+
+    def _noticed(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._notices, 1 << 16)
+        self._take_in(int(self._clock.now().timestamp() * 1_000_000))
+
+    def _take_in(self, time: int) -> None:
+        if os.fstat(self._log).st_size < self._size:
+            # Somebody has emptied it; what is there now is all there is.
+            self._begin()
+        entry = Entry(self._size, self._lines, time)
+        while data := os.pread(self._log, SCAN_BYTES, self._size):
+            self._size += len(data)
+            self._lines += data.count(b"\n")
+            self._ends_line = data.endswith(b"\n")
+        if self._size == entry.offset:
+            return
+        os.write(self._index, encode(entry))
+        for reader in self.readers:
+            reader.set()
+
+    def _begin(self) -> None:
+        os.ftruncate(self._index, 0)
+        os.write(self._index, header(0, mid_line=False))
+        self._size = self._lines = 0
+        self._ends_line = True
+
+    def _resume(self) -> None:
+        """Goes on behind what an earlier one has entered."""
+        entered = os.fstat(self._index).st_size // ENTRY_BYTES * ENTRY_BYTES
+        os.ftruncate(self._index, entered)
+        if entered <= ENTRY_BYTES:
+            self._begin()
+            return
+        with self.open(0) as segment:
+            last = segment[-1]
+        if last.offset > os.fstat(self._log).st_size:
+            self._begin()
+            return
+        # The last piece may have grown since it was entered: it is counted once more, as part of what is new.
+        os.ftruncate(self._index, entered - ENTRY_BYTES)
+        self._size, self._lines = last.offset, last.lines
+
+
+def _watch(path: Path) -> int:
+    """A descriptor that becomes readable when the file is written to."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if descriptor < 0 or libc.inotify_add_watch(descriptor, os.fsencode(path), _IN_MODIFY) < 0:
+        number = ctypes.get_errno()
+        if descriptor >= 0:
+            os.close(descriptor)
+        raise OSError(number, os.strerror(number), str(path))
+    return descriptor

@@ -1,0 +1,127 @@
+"""What a reader of logs may ask for, and the rules for it: DCP's, and a few parameters more."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from setpoint.objects.errors import BadRequest
+
+SOURCES = ("stdout", "stderr", "startup_stdout", "startup_stderr", "system", "all")
+MAX_TAIL = 1_000_000
+# Kubernetes' own names, which its clients send.
+_ALIASES = {"tailLines": "tail", "sinceTime": "since_time", "untilTime": "until"}
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+
+
+class LogOptions(NamedTuple):
+    """Which lines of which log. `skip` counts lines from the very first, `tail` from the last; `all` is stdout and
+    stderr in the order they came."""
+
+    source: str = "stdout"
+    follow: bool = False
+    timestamps: bool = False
+    line_numbers: bool = False
+    tail: int | None = None
+    skip: int | None = None
+    limit: int | None = None
+    since: timedelta | None = None
+    since_time: datetime | None = None
+    until: datetime | None = None
+
+    def validated(self) -> "LogOptions":
+        """Itself; raises BadRequest with everything that is wrong, each by the parameter's name."""
+        wrong = list(_faults(self))
+        if wrong:
+            raise BadRequest("; ".join(wrong))
+        return self
+
+    def earliest(self, now: datetime) -> datetime | None:
+        """When the first wanted line came at the earliest."""
+        times = [self.since_time] if self.since_time is not None else []
+        if self.since is not None:
+            times.append(now - self.since)
+        return max(times, default=None)
+
+
+def parse(parameters: Mapping[str, str]) -> LogOptions:
+    """The options in the query of a request; parameters of other meaning are left alone."""
+    given = {_ALIASES.get(name, name): value for name, value in parameters.items()}
+    if "sinceSeconds" in given:
+        given.setdefault("since", f"{given['sinceSeconds']}s")
+    wrong: list[str] = []
+
+    def whole(name: str) -> int | None:
+        text = given.get(name, "")
+        if not text or re.fullmatch(r"[+-]?\d{1,18}", text):
+            return int(text) if text else None
+        wrong.append(f"{name}: {text!r} is not a whole number")
+        return None
+
+    def time(name: str) -> datetime | None:
+        text = given.get(name, "")
+        try:
+            found = datetime.fromisoformat(text) if text else None
+        except ValueError:
+            found = None
+        if text and (found is None or found.tzinfo is None):
+            wrong.append(f"{name}: {text!r} is not a time such as 2026-01-02T15:04:05Z")
+            return None
+        return found
+
+    def duration(name: str) -> timedelta | None:
+        text = given.get(name, "")
+        seconds = _seconds(text) if text else None
+        if text and seconds is None:
+            wrong.append(f"{name}: {text!r} is not a duration such as 90s or 1h30m")
+        return timedelta(seconds=seconds) if seconds is not None else None
+
+    options = LogOptions(
+        given.get("source") or "stdout",
+        _truth(given.get("follow")),
+        _truth(given.get("timestamps")),
+        _truth(given.get("line_numbers")),
+        whole("tail"),
+        whole("skip"),
+        whole("limit"),
+        duration("since"),
+        time("since_time"),
+        time("until"),
+    )
+    wrong += _faults(options)
+    if wrong:
+        raise BadRequest("; ".join(wrong))
+    return options
+
+
+def _faults(options: LogOptions) -> list[str]:
+    wrong = []
+    if options.source not in SOURCES:
+        wrong.append(f"source: {options.source!r} is no source of logs; supported are {', '.join(SOURCES)}")
+    if options.limit is not None:
+        if options.limit <= 0:
+            wrong.append(f"limit: {options.limit} must be greater than 0")
+        elif options.follow:
+            wrong.append("limit: cannot be used together with follow; leave out one of them")
+    if options.tail is not None:
+        if not 0 < options.tail <= MAX_TAIL:
+            wrong.append(f"tail: {options.tail} must be between 1 and {MAX_TAIL}")
+        elif options.skip:
+            wrong.append("tail: cannot be used together with skip; leave out one of them")
+    if options.skip is not None and options.skip < 0:
+        wrong.append(f"skip: {options.skip} must be 0 or greater")
+    if options.until is not None and options.follow:
+        wrong.append("until: cannot be used together with follow; leave out one of them")
+    return wrong
+
+
+def _truth(text: str | None) -> bool:
+    """As the API server reads it: a parameter that is there is true, unless it says false."""
+    return text is not None and text.lower() not in ("false", "0")
+
+
+def _seconds(text: str) -> float | None:
+    if not re.fullmatch(f"(?:{_PART.pattern})+", text):
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
