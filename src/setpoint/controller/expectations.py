@@ -39,11 +39,11 @@ class Expectations:
             if not places:
                 del self._unsure[request]
 
-    def is_unsure(self, request: Request, kind: GroupVersionKind, key: str | None = None) -> bool:
-        """Whether only the server itself can tell about an object, or about a kind."""
+    def is_unsure(self, request: Request, kind: GroupVersionKind | None = None, key: str | None = None) -> bool:
+        """Whether only the server itself can tell about an object, about a kind, or about anything."""
         places = self._unsure.get(request)
-        if not places:
-            return False
+        if not places or kind is None:
+            return bool(places)
         return (kind, key) in places if key is not None else any(found == kind for found, _ in places)
 
     def forget(self, request: Request) -> None:

@@ -110,6 +110,16 @@ class ReconcileClient(NotingClient):
         return self._applied
 
     @property
+    def cache(self) -> Cache:
+        """What it reads from."""
+        return self._cache
+
+    @property
+    def has_doubts(self) -> bool:
+        """Whether the outcome of a write is not known: then only the server can tell."""
+        return self._expectations.is_unsure(self._reader.request)
+
+    @property
     def _live(self) -> NotingClient:
         """The same without the cache."""
         return NotingClient(self, self.options, self._noting, self._expectations, self._primary)

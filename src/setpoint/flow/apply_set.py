@@ -23,7 +23,7 @@ from setpoint.flow import plan as planning
 from setpoint.flow.desired import Desired, Given, Marks, encode
 from setpoint.flow.inventory import Entry, Identity, Inventory
 from setpoint.flow.marks import Owner, is_kept, set_id
-from setpoint.flow.order import ordered
+from setpoint.flow.order import ordered, rank
 from setpoint.flow.plan import WRITES, Action, Plan, World
 from setpoint.flow.policy import AS_THE_SET, DEFAULT, PRUNE, How, Policy, Prune, Replace
 from setpoint.flow.record import ConfigMapRecord, Record
@@ -31,7 +31,7 @@ from setpoint.flow.result import PlanOutdated, Result
 from setpoint.flow.run import DEFINITION, Run
 from setpoint.flow.write import delete
 from setpoint.objects import meta
-from setpoint.objects.errors import Conflict, NotFound
+from setpoint.objects.errors import NotFound
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.tree import Object
 
@@ -57,6 +57,7 @@ class ApplySet:
         api: Client | None = None,
         memory: Applied | None = None,
         timeout: float = 30.0,
+        on_plan: Callable[[Plan], None] | None = None,
     ) -> None:
         self.client, self.api = client, api or client
         self._owner = None if owner is None else tree_of(owner)
@@ -75,6 +76,8 @@ class ApplySet:
         self.prune = prune
         self._transforms = transforms
         self.timeout = timeout
+        # Is told each plan before it is carried out.
+        self._on_plan = on_plan
         self._members: dict[Identity, Desired] = {}
         self._waiting: list[tuple[Given, How, tuple[Given, ...]]] = []
         self.after: dict[Identity, list[Identity]] = {}
@@ -85,14 +88,15 @@ class ApplySet:
     def of(cls, ctx: Context, name: str, owner: AnyObject, **how: Any) -> Self:
         """The set of an object in a reconcile, which reads from the cache what the controller has declared."""
         how.setdefault("memory", ctx.client.applied)
+        how.setdefault("on_plan", ctx.note)
         return cls(ctx.client, name, owner=owner, api=ctx.api, **how)
 
     # What is wanted
 
-    def add(self, *objects: AnyObject, how: How = AS_THE_SET, after: Iterable[AnyObject] = ()) -> Self:
+    def add(self, *objects: AnyObject | Given, how: How = AS_THE_SET, after: Iterable[AnyObject] = ()) -> Self:
         """Wants these objects, each written after those of `after`. The last that is said of an object counts."""
         needed = tuple(map(Given.of, after))
-        self._waiting += [(Given.of(obj), how, needed) for obj in objects]
+        self._waiting += [(obj if isinstance(obj, Given) else Given.of(obj), how, needed) for obj in objects]
         return self
 
     def ignore(self, kind: Kind[Any], *pointers: str) -> Self:
@@ -261,6 +265,8 @@ class ApplySet:
         current = planning.make(desired, world)
         if plan is not None and _fingerprint(plan) != _fingerprint(current):
             raise PlanOutdated(f"things have changed since the plan was made; it would now be:\n{current.render()}")
+        if self._on_plan is not None:
+            self._on_plan(current)
         run = Run(self, inventory, exactly=plan is not None)
         await run.write(desired, current.steps[: len(desired)], world)
         return await run.prune(current._replace(steps=current.steps[len(desired) :]), world)
@@ -278,30 +284,41 @@ class ApplySet:
         What says that it must not be pruned stays, and so does what is not the set's own any more. Raises TimeoutError
         where it waits and they do not go; what is left is still known then.
         """
+        return not await self.delete_some(wait=wait)
+
+    async def disband(self) -> None:
+        """Forgets the objects of the set, and leaves them where they are."""
+        await self._record.read(self.api)
+        await self._record.remove(self.api)
+
+    async def delete_some(self, *, wait: bool = False, in_order: bool = False) -> list[Entry]:
+        """The same, and which objects are not gone yet. With `in_order`, what others may need is deleted only once
+        those are gone: as many calls as there are ranks of kinds bring it to an end."""
         self._members.clear()
         self._waiting.clear()
-        self._record.forget()
         inventory = await self._record.read(self.api)
         world = await self.world(inventory, ())
         world = world._replace(policy=world.policy._replace(prune=Prune(propagation=self.prune.propagation)))
-        left: list[Entry] = []
+        left, waiting = list[Entry](), list[Entry]()
         for step in planning.make([], world).steps:
             if step.entry is None or step.live is None or step.action is Action.FORGET or is_kept(step.live):
                 continue
             if step.action is Action.LEAVE and not meta.is_being_deleted(step.live):
                 continue
             uid = meta.uid(step.live)
-            if not await delete(self.api, step.entry, uid, self.prune.propagation):
+            if in_order and left and rank(left[-1].identity.group_kind) > rank(step.identity.group_kind):
+                waiting.append(step.entry)
+            elif not await delete(self.api, step.entry, uid, self.prune.propagation):
                 left.append(step.entry._replace(uid=uid))
         if left and wait:
             for entry in left:
                 await self.wait_gone(entry)
             left = []
         if left:
-            await self.write_inventory(Inventory(left), inventory)
-            return False
+            await self.write_inventory(Inventory([*left, *waiting]), inventory)
+            return [*left, *waiting]
         await self._record.remove(self.api)
-        return True
+        return []
 
     async def wait_gone(self, entry: Entry) -> None:
         """Waits until an object is gone, or another one has its name. Raises TimeoutError."""
@@ -323,14 +340,7 @@ class ApplySet:
                 and (identity not in self._members or bool(self._members[identity].how.owner_references))
                 for identity in inventory
             )
-            try:
-                await self._record.write(self.client, inventory, all_owned=all_owned)
-            except Conflict:
-                # What was known of it may have been old: if it says the same, only its version has moved.
-                self._record.forget()
-                if await self._record.read(self.api) != before:
-                    raise
-                await self._record.write(self.client, inventory, all_owned=all_owned)
+            await self._record.write(self.api, inventory, all_owned=all_owned)
         return inventory
 
 

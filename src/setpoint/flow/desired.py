@@ -1,6 +1,7 @@
 """An object as it is wanted: kept as it was given, in bytes, and made a tree with the marks of its set only when
 somebody has to look into it. What is as it should be is found so by its bytes alone."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -42,8 +43,10 @@ class Given(NamedTuple):
     @classmethod
     def of(cls, obj: AnyObject) -> "Given":
         """Raises ValueError for what cannot be of a set."""
-        gvk = ref_of(obj).gvk
-        tree = obj.to_json() if isinstance(obj, Resource) else obj
+        if isinstance(obj, Resource):
+            gvk, tree = ref_of(obj).gvk, obj.to_json()
+        else:
+            gvk, tree = _gvk(obj.get("apiVersion"), obj.get("kind")), obj
         metadata = tree.get("metadata") or {}
         name = metadata.get("name")
         if not name:
@@ -55,6 +58,11 @@ class Given(NamedTuple):
         """A copy of it."""
         found: Object = _decode(self.body)
         return found
+
+
+@lru_cache(maxsize=1024)
+def _gvk(api_version: str | None, kind: str | None) -> GroupVersionKind:
+    return ref_of({"apiVersion": api_version, "kind": kind}).gvk
 
 
 def _nameless(kind: str, metadata: Object) -> str:

@@ -30,9 +30,13 @@ class Identity(NamedTuple):
     def group_kind(self) -> GroupKind:
         return GroupKind(self.group, self.kind)
 
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name alone."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
     def __str__(self) -> str:
-        kind = f"{self.kind}.{self.group}" if self.group else self.kind
-        return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
+        return f"{self.kind}.{self.group} {self.key}" if self.group else f"{self.kind} {self.key}"
 
 
 class Entry(NamedTuple):

@@ -39,9 +39,6 @@ class Record(Protocol):
     async def remove(self, client: Client) -> None:
         """Keeps nothing any more."""
 
-    def forget(self) -> None:
-        """What is remembered of it may be old: the next read asks again."""
-
 
 class _Known(NamedTuple):
     """The ConfigMap as it was last seen or written, which may be none, and what it says."""
@@ -63,22 +60,19 @@ class ConfigMapRecord:
         self._manager = manager
         self._memory = memory or Applied()
         self._found: Object | None = None
+        self._inventory = Inventory()
 
     async def read(self, client: Client) -> Inventory:
         known: _Known | None = self._memory.note(self._about)
         if known is not None:
-            self._found = known.config_map
+            self._found, self._inventory = known
             return known.inventory
         try:
-            self._found = await client.get(CONFIG_MAP, self.name, self.namespace)
+            found = await client.get(CONFIG_MAP, self.name, self.namespace)
         except NotFound:
-            self._found = None
-        inventory = Inventory() if self._found is None else inventory_in(self._found)
-        self._memory.put_note(self._about, _Known(self._found, inventory))
-        return inventory
-
-    def forget(self) -> None:
-        self._memory.put_note(self._about, None)
+            found = None
+        self._know(found, Inventory() if found is None else inventory_in(found))
+        return self._inventory
 
     @property
     def _about(self) -> tuple[str, ...]:
@@ -96,10 +90,21 @@ class ConfigMapRecord:
                 metadata["ownerReferences"] = [owners.owner_reference(self._owner)]
         text = msgspec.json.encode(inventory.to_json()).decode()
         tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
+        before = self._inventory
         # Whatever becomes of it, what was known does not hold any more.
-        self.forget()
-        self._found = await self._put(client, tree)
-        self._memory.put_note(self._about, _Known(self._found, inventory))
+        self._memory.put_note(self._about, None)
+        try:
+            found = await self._put(client, tree)
+        except Conflict:
+            # What was known may have been old: where it still says the same, only its version has moved.
+            if await self.read(client) != before:
+                raise
+            found = await self._put(client, tree)
+        self._know(found, inventory)
+
+    def _know(self, found: Object | None, inventory: Inventory) -> None:
+        self._found, self._inventory = found, inventory
+        self._memory.put_note(self._about, _Known(found, inventory))
 
     async def _put(self, client: Client, tree: Object) -> Object:
         if self._found is None:
@@ -115,7 +120,7 @@ class ConfigMapRecord:
             raise Conflict(f"the inventory {self.namespace}/{self.name} was deleted meanwhile") from error
 
     async def remove(self, client: Client) -> None:
-        self.forget()
+        self._memory.put_note(self._about, None)
         if self._found is not None:
             found, self._found = self._found, None
             try:
@@ -161,9 +166,6 @@ class StatusRecord:
         if self._field not in (found.get("status") or {}):
             raise ValueError(f"{gvk.kind} has no field status.{self._field}: its schema needs one for the inventory")
         self._owner, self._version = found, meta.resource_version(found)
-
-    def forget(self) -> None:
-        """Nothing is remembered: it is where the owner is."""
 
     async def remove(self, client: Client) -> None:
         try:

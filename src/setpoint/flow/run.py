@@ -46,22 +46,22 @@ class Run:
         self._waiting: list[Step] = []
         self._failures: dict[Identity, Exception] = {}
 
-    async def put(self) -> Mapping[Identity, Object]:
-        """Writes what was added to the set since: those objects, as the server has them then."""
-        desired = await self._set.prepare()
+    async def put(self, desired: Sequence[Desired]) -> Mapping[Identity, Object]:
+        """Writes what the set has prepared since: those objects, as the server has them then. Raises ValueError where
+        one of them was put before and differs."""
         for each in desired:
             before = self._desired.get(each.identity)
             if before is not None and before.what != each.what:
                 raise ValueError(f"{each.identity} is wanted twice, and differently: it can only be one of the two")
         new = [each for each in desired if each.identity not in self._desired]
-        world = await self._set.world(self.inventory, new)
+        world = await self._set.world(self.inventory, new, known=self.inventory)
         await self.write(new, [planning.step_for(each, world) for each in new], world)
         self._raise_failures()
         found = self._objects
         return {each.identity: found[each.identity] for each in desired if each.identity in found}
 
     async def finish(self) -> Result:
-        """Prunes what is not wanted, now that all is said."""
+        """Prunes what was not put: that was all."""
         world = await self._set.world(self.inventory, (), wanted=self._objects, known=self._desired)
         return await self.prune(planning.without(self._desired, world), world)
 
@@ -71,7 +71,7 @@ class Run:
         intents = [
             Entry(step.identity, step.gvk.version)
             for step in steps
-            if step.action in WRITES and step.identity not in self.inventory
+            if step.action is not Action.KEEP and step.action in WRITES and step.identity not in self.inventory
         ]
         await self._keep(self.inventory.with_entries(intents))
         for step in steps:
@@ -135,9 +135,11 @@ class Run:
             if step.action is Action.WAIT:
                 self._waiting.append(step)
                 return None
-            if step.action not in WRITES:
-                if step.action is Action.KEEP and step.live is not None:
+            if step.action is Action.KEEP and step.live is not None:
+                if step.wanted is not None:  # it was looked into
                     self._set.learn(self._desired[step.identity], meta.resource_version(step.live))
+                return step.live
+            if step.action not in WRITES:
                 return step.live
             try:
                 return await self._write(step, world)

@@ -12,8 +12,8 @@ from setpoint.client.transport import Answer, Call, TransportError
 from setpoint.controller.context import Context
 from setpoint.controller.manager import Manager
 from setpoint.controller.request import Request
+from setpoint.controller.suspension import SUSPEND
 from setpoint.flow.fsm import FSM, Done, Next, Outputs, Wait
-from setpoint.flow.fsm.fsm import SUSPEND
 from setpoint.flow.fsm.graph import GraphError
 from setpoint.flow.fsm.measure import Measures
 from setpoint.objects.meta import finalizers
@@ -181,7 +181,7 @@ def test_g10_an_output_that_is_not_owned_brings_its_machine_back_when_it_changes
 
 def test_g15_an_output_needs_a_name_and_children_have_one_that_stays() -> None:
     out = Outputs(bucket("b" * 250).to_json())
-    with pytest.raises(ValueError, match=r"needs a name: out\.child"):
+    with pytest.raises(ValueError, match="needs a name"):
         out.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "any-"}})
     first, second = out.child("one").name, out.child("two").name
     assert first == out.child("one").name != second
@@ -205,9 +205,9 @@ def test_g17_nothing_is_measured_of_an_object_that_is_gone() -> None:
         controller: Any = world.run(answering([Done()]))
         made = await world.create(suspend=True)
         await world.is_so("Suspended=True/Suspended")
-        assert len(controller.measures.suspended) == 1
+        assert len(controller.suspended) == 1
         await world.client.delete(made)
-        await until(lambda: not controller.measures.suspended)
+        await until(lambda: not controller.suspended)
 
     in_world(test)
 
@@ -226,7 +226,7 @@ def test_suspend_is_total_and_told_and_ends(how: str) -> None:
         made = bucket()
         put(made, True)
         await world.client.create(made)
-        await world.is_so("Suspended=True/Suspended", "Ready=Unknown/Suspended")
+        assert "Ready" not in await world.is_so("Suspended=True/Suspended")
         assert not (await world.client.get(Bucket, "b", "default")).metadata.finalizers
         assert not await world.has("place")
         await world.change(lambda found: put(found, False))

@@ -8,7 +8,7 @@ from tests.flow.fsm.worlds import Bucket, World, bucket, config_map, in_world, s
 from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue, TerminalError
-from setpoint.flow.fsm import FSM, Done, Fail, Next, Outputs, Wait, is_ready, wait_ready
+from setpoint.flow.fsm import FSM, Done, Fail, Next, Note, Outputs, Wait, is_ready, wait_ready
 from setpoint.objects.errors import Conflict
 
 
@@ -156,7 +156,7 @@ def test_a_state_that_answers_nothing_is_told_what_to_return() -> None:
         world.run(fsm)
         await world.create()
         told = await world.is_so("Ready=False/Error")
-        assert "return the next state, Done, Wait or Fail" in told["Ready"]["message"]
+        assert "return the next state, Done, Wait, Fail or Note" in told["Ready"]["message"]
 
     in_world(test)
 
@@ -212,9 +212,8 @@ def test_a_note_goes_on_but_ready_is_false_and_a_requeue_comes_at_the_end() -> N
 
         @fsm.state("Checked")
         async def checked(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            out.note("Degraded", "one of two")
-            out.requeue(60)
-            return published
+            out.defer_requeue(60)
+            return Note(published, "Degraded", "one of two")
 
         @fsm.state("Published")
         async def published(ctx: Context, found: Bucket, out: Outputs) -> Next:
@@ -276,7 +275,7 @@ def test_wait_ready_says_what_it_waited_for_and_that_the_object_went() -> None:
         world.run(machine(Wait(reason="Pending", message="not yet")))
         made = await world.create()
         await world.is_so("Ready=False/Pending")
-        with pytest.raises(TimeoutError, match="Ready is False, Pending: Provisioned: not yet"):
+        with pytest.raises(TimeoutError, match=r"unavailable \[progressing\] Provisioned: not yet"):
             await wait_ready(world.client, made, timeout=0.02)
         await world.client.delete(made)
         with pytest.raises(LookupError, match="b is gone"):

@@ -13,27 +13,26 @@
 
     Manager(client, controllers=[fsm.controller(owns=[Secret])])
 
+What the states of a completed walk put out is all there is: what earlier walks put out beside it is deleted.
+
 Every reconcile walks from the first state: there is no pointer to where it was, so whatever happens between two of them
 (a crash, a change, a deletion) the next one finds out for itself.
 """
 
 from setpoint.flow.fsm.fsm import FSM
-from setpoint.flow.fsm.outputs import Applied, Applier, Output, Outputs, PlainApplier
+from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.readiness import is_ready, wait_ready
-from setpoint.flow.fsm.results import Done, Fail, Failed, Wait
+from setpoint.flow.fsm.results import Done, Fail, Failed, Note, Wait
 from setpoint.flow.fsm.state import Next, State
 
 __all__ = [
     "FSM",
-    "Applied",
-    "Applier",
     "Done",
     "Fail",
     "Failed",
     "Next",
-    "Output",
+    "Note",
     "Outputs",
-    "PlainApplier",
     "State",
     "Wait",
     "is_ready",

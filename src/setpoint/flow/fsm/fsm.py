@@ -9,32 +9,40 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypedDict, Unpack, get_args, get_type_hints
 
-from setpoint.client.kinds import AnyObject, Kind, kind_of, tree_of
+from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.options import Settings
 from setpoint.controller.request import Request, Requeue, Result
+from setpoint.controller.watch import Watch, for_nobody
 from setpoint.flow.fsm import report
 from setpoint.flow.fsm.graph import Graph, GraphError, graph_of
 from setpoint.flow.fsm.measure import Measures
-from setpoint.flow.fsm.outputs import Outputs, PlainApplier
-from setpoint.flow.fsm.readiness import READY, is_ready
+from setpoint.flow.fsm.members import Members, Rules, set_name
+from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Wait
 from setpoint.flow.fsm.state import Function, Next, State
-from setpoint.flow.fsm.walk import MakeApplier, Walk
+from setpoint.flow.fsm.walk import Walk
+from setpoint.flow.marks import SET_LABEL
+from setpoint.flow.policy import AS_THE_SET, PRUNE, How, Prune, Replace
+from setpoint.flow.summary.rules import Rules as SummaryRules
+from setpoint.flow.summary.summary import summarize
 from setpoint.objects import meta
+from setpoint.objects.errors import AlreadyExists
 from setpoint.objects.frozen import thaw
+from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.measure import Family
 from setpoint.objects.names import qualified_name
 from setpoint.objects.tree import Object
 from setpoint.schema.types.model import Model
 from setpoint.schema.types.resource import Resource
 
-# The annotation that has an object left alone while it is "true".
-SUSPEND = "setpoint.dev/suspend"
 # What the status has beside the fields that states write.
 _REPORTED = ("conditions", "observedGeneration")
+# How many names a message has.
 _NAMES = 3
+_FORCED = How(force=True)
+_ANYWHERE = "*"
 
 
 class StateSettings(TypedDict, total=False):
@@ -50,13 +58,49 @@ class StateSettings(TypedDict, total=False):
 class FSM:
     """A finite-state machine for the objects of a kind. The state that is declared first is where walks begin."""
 
-    def __init__(self, kind: Kind[Any], *, finalizer: str = "", suspend: Callable[[Object], str] | None = None) -> None:
+    def __init__(
+        self,
+        kind: Kind[Any],
+        *,
+        finalizer: str = "",
+        suspend: Callable[[Object], str] | None = None,
+        create: Callable[[Request], AnyObject | None] | None = None,
+        how: How = AS_THE_SET,
+        prune: Prune = PRUNE,
+        inventory_namespace: str = "default",
+    ) -> None:
         self.kind = kind_of(kind)
         self.finalizer = finalizer
         # Says why an object is to be left alone; nothing: it is not.
-        self.suspend = suspend or suspended
+        self.suspend = suspend
+        # Makes the object of a request where there is none; None: there is none to be.
+        self.create = create
         self.states: list[State] = []
         self.finalizers: list[State] = []
+        self._how, self._prune, self._namespace = how, prune, inventory_namespace
+        self._kept: set[GroupKind] = set()
+        self._ignored: dict[KindRef, list[str]] = {}
+        self._replaced: dict[KindRef, Replace] = {}
+
+    # How its outputs are written
+
+    def keep(self, *kinds: Kind[Any]) -> None:
+        """Never deletes outputs of these kinds: neither when they are not put out any more, nor with their owner."""
+        self._kept.update(kind_of(kind).gvk.group_kind for kind in kinds)
+
+    def ignore(self, kind: Kind[Any], *pointers: str) -> None:
+        """Leaves fields of outputs of a kind to others, once the object is there: JSON Pointers, `*` for any item."""
+        self._ignored.setdefault(kind_of(kind), []).extend(pointers)
+
+    def on_immutable(self, kind: Kind[Any], replace: Replace) -> None:
+        """What to do where a field of an output of this kind has to change and cannot."""
+        self._replaced[kind_of(kind)] = replace
+
+    @property
+    def rules(self) -> Rules:
+        """How outputs are written. Fields that others manage are taken over, unless an output or `how` says not to."""
+        how = self._how.over(_FORCED)
+        return Rules(how, self._prune, self._kept, self._ignored, self._replaced, self._namespace)
 
     # Declaring
 
@@ -74,26 +118,49 @@ class FSM:
         following: State | None = None,
         *,
         after: float = 10.0,
-        ready: Callable[[AnyObject], bool] = is_ready,
-        **how: Unpack[StateSettings],
+        timeout: float | None = None,
+        ready: Callable[[AnyObject], bool] | None = None,
+        rules: SummaryRules | None = None,
+        reason: str = "Done",
+        message: str = "",
     ) -> State:
-        """A state that waits until everything that was put out before it in the walk is ready; then the walk goes on
-        with the state that follows, or is done."""
+        """A state that waits until everything that was put out before it in the walk is ready, by its summary or by
+        `ready`; then the walk goes on with the state that follows, or is done. After `timeout` seconds it says that it
+        takes too long, and waits on."""
 
         async def children_ready(ctx: Context, obj: Any, out: Outputs) -> Next:
-            waited = sorted(f"{each['kind']} {meta.name(each)}" for each in out.applied if not ready(each))
+            now, waited = ctx.clock.now(), []
+            for each in out.applied:
+                name = f"{each['kind']} {meta.name(each)}"
+                if ready is not None:
+                    waited += [] if ready(each) else [name]
+                elif not (summary := summarize(each, rules=rules, now=now)).ready:
+                    waited.append(f"{name} ({summary.message or summary.reason or summary.state})")
             if waited:
-                more = f" and {len(waited) - _NAMES} more" if len(waited) > _NAMES else ""
-                return Wait(after, "ChildrenNotReady", f"not ready: {', '.join(waited[:_NAMES])}{more}")
+                return Wait(after, "ChildrenNotReady", f"not ready: {_first_of(sorted(waited))}")
             return Done() if following is None else following
 
-        return self._add(State(condition=condition, function=children_ready, **how))
+        state = State(condition=condition, function=children_ready, deadline=timeout, reason=reason, message=message)
+        return self._add(state)
+
+    def delete_children(self, condition: str, following: State | None = None, *, after: float | None = None) -> State:
+        """A finalizer state that deletes everything the machine has put out for the object, what others may need last,
+        and waits until it is gone: as long as the object is there, so is something of it. Without such a state that
+        happens after the last of the finalizer states."""
+
+        async def children_deleted(ctx: Context, obj: Any, out: Outputs) -> Next:
+            left = await out.delete_children()
+            if left:
+                return Wait(after, "WaitingForChildren", f"not gone yet: {_first_of(left)}")
+            return Done() if following is None else following
+
+        return self._add(State(condition=condition, function=children_deleted, finalizes=True))
 
     def _add(self, state: State) -> State:
         condition = state.condition
         if not condition or qualified_name(condition):
             raise GraphError(f"{condition!r} is no type of a condition: use a word in CamelCase, such as KeyIssued")
-        if condition in (READY, report.SUSPENDED):
+        if condition in (report.READY, report.SUSPENDED):
             raise GraphError(f"the condition {condition} is told by itself: give the state another one")
         if any(each.condition == condition for each in (*self.states, *self.finalizers)):
             raise GraphError(f"there is a state with the condition {condition} already")
@@ -118,94 +185,143 @@ class FSM:
         found.check()
         return found
 
-    def controller(
-        self, *, name: str = "", applier: MakeApplier = PlainApplier, **settings: Unpack[Settings]
-    ) -> "FSMController":
+    def controller(self, *, name: str = "", **settings: Unpack[Settings]) -> "FSMController":
         """The controller of this machine, which is like any other. Raises GraphError where states do not fit."""
         self.graph()
         self.finalizer_graph()
-        return FSMController(self, name or self.kind.gvk.kind.lower(), applier, settings)
+        return FSMController(self, name or self.kind.gvk.kind.lower(), settings)
 
 
 class FSMController(Controller):
     """Has the objects of a kind walk through the states of a machine."""
 
-    def __init__(self, fsm: FSM, name: str, applier: MakeApplier, settings: Settings) -> None:
+    def __init__(self, fsm: FSM, name: str, settings: Settings) -> None:
         self.fsm = fsm
         self.measures = Measures(name)
-        self._applier = applier
+        # Also without states that clean up, objects wait for those of their outputs that would not go with them.
+        self.finalizer = fsm.finalizer or f"setpoint.dev/{set_name(name)}"
+        self._rules = fsm.rules
+        ask = fsm.suspend
+        settings.setdefault("suspend", suspended if ask is None else lambda found: ask(tree_of(found)))
         super().__init__(name, self._walk_once, kind=fsm.kind, **settings)
+
+    def _forget_all(self) -> None:
+        super()._forget_all()
+        self._followed: set[tuple[GroupVersionKind, str]] = set()
 
     def families(self) -> Sequence[Family]:
         """What it tells `/metrics`."""
-        return list(self.measures.families())
+        return [*super().families(), *self.measures.families()]
+
+    async def follow(self, ctx: Context, kind: GroupVersionKind, namespace: str) -> None:
+        """Hears of outputs of a kind that nobody has declared: of those that are of sets, and of no others."""
+        if (kind, namespace) in self._followed:
+            return
+        self._followed.add((kind, namespace))
+        if not ctx.client.is_declared(kind, namespace) and (kind, _ANYWHERE) not in self._followed:
+            self._followed.add((kind, _ANYWHERE))
+            await self.watch(Watch(KindRef(kind), for_nobody, labels=SET_LABEL, optional=True))
 
     async def _walk_once(self, ctx: Context, request: Request) -> Result | None:
         fsm = self.fsm
         found = await ctx.object()
         if found is None:
             self.measures.forget(request)
+            await self._create(ctx, request)
             return None
-        if why := fsm.suspend(tree_of(found)):
-            self.measures.suspends(request)
-            await ctx.load_status()
-            report.tell_suspended(ctx, found, why)
+        owner = self._owner(found)
+        if meta.is_being_deleted(owner):
+            await self._go(ctx, owner)
             return None
-        if fsm.finalizers:
-            await ctx.finalize(fsm.finalizer, lambda: self._clean_up(ctx))
+        if (fsm.finalizer or fsm.finalizers) and self.finalizer not in meta.finalizers(owner):
+            await ctx.finalize(self.finalizer, lambda: self._clean_up(ctx))
             found = await ctx.object()
-        if found is None:
-            return None
-        if meta.is_being_deleted(tree_of(found)):
-            if {*meta.finalizers(tree_of(found))} - {fsm.finalizer}:  # else it is about to be gone
-                await ctx.load_status()
-                report.tell_deleting(ctx, found, None, fsm.states, ())
-            return None
-        walk = await self._walk(ctx, found, fsm.states[0])
+            if found is None:
+                return None
+            owner = self._owner(found)
+        walk = await self._walk(ctx, found, owner, fsm.states[0], self._members(ctx, owner))
         report.tell(ctx, found, walk, fsm.states)
         if walk.raises is not None:
             raise _before_deadline(ctx, walk, walk.raises)
         return Result(requeue_after=walk.requeue_after)
 
-    async def _clean_up(self, ctx: Context) -> None:
-        """Walks the finalizer states; returns only when nothing is left to do."""
-        found = await ctx.object()
-        walk = await self._walk(ctx, found, self.fsm.finalizers[0])
-        if walk.ready and walk.requeue_after is None:
-            with suppress(AttributeError):
-                del ctx.status  # the object goes, and its status with it
-            return
-        report.tell_deleting(ctx, found, walk, self.fsm.states, self.fsm.finalizers)
-        raise _before_deadline(ctx, walk, walk.raises or Requeue(walk.requeue_after, "there is more to clean up"))
+    async def _create(self, ctx: Context, request: Request) -> None:
+        """Makes the object of a request that there is none for, where the machine says so."""
+        made = self.fsm.create(request) if self.fsm.create is not None else None
+        if made is not None:
+            with suppress(AlreadyExists):  # the cache will tell
+                await ctx.client.create(made)
 
-    async def _walk(self, ctx: Context, found: Any, start: State) -> Walk:
+    async def _go(self, ctx: Context, owner: Object) -> None:
+        """An object is being deleted: it goes when there is nothing left of it."""
+        if self.finalizer in meta.finalizers(owner):
+            await ctx.finalize(self.finalizer, lambda: self._clean_up(ctx))
+        found = await ctx.object()
+        if found is not None and {*meta.finalizers(self._owner(found))} - {self.finalizer}:  # else it is about to go
+            await ctx.load_status()
+            report.tell_deleting(ctx, found, None, self.fsm.states, ())
+
+    async def _clean_up(self, ctx: Context) -> None:
+        """Walks the finalizer states, and deletes what is left of the outputs; returns only when all of it is gone."""
+        fsm, found = self.fsm, await ctx.object()
+        owner = self._owner(found)
+        members, walk = self._members(ctx, owner), None
+        if fsm.finalizers:
+            walk = await self._walk(ctx, found, owner, fsm.finalizers[0], members)
+            if not walk.ready or walk.requeue_after is not None:
+                report.tell_deleting(ctx, found, walk, fsm.states, fsm.finalizers)
+                more = walk.raises or Requeue(walk.requeue_after, "there is more to clean up")
+                raise _before_deadline(ctx, walk, more)
+        if left := await members.delete():
+            waits = f"waits for what it put out to go: {_first_of([str(entry.identity) for entry in left])}"
+            await ctx.load_status()
+            report.tell_deleting(ctx, found, walk, fsm.states, fsm.finalizers, waits)
+            raise Requeue(None, waits)
+        with suppress(AttributeError):
+            del ctx.status  # the object goes, and its status with it
+
+    def _owner(self, found: Any) -> Object:
+        """What the outputs of an object need to know of it."""
+        gvk = self.fsm.kind.gvk
+        metadata = dict(found["metadata"]) if isinstance(found, dict) else found.metadata.to_json()
+        metadata.pop("managedFields", None)
+        return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}
+
+    def _members(self, ctx: Context, owner: Object) -> Members:
+        return Members(ctx, owner, self.name, self.options.field_manager or self.name, self._rules, self)
+
+    async def _walk(self, ctx: Context, found: Any, owner: Object, start: State, members: Members) -> Walk:
         """Walks, and takes over what states have written into the status of their copy of the object."""
         await ctx.load_status()
-        gvk = self.fsm.kind.gvk
-        owner: Object = {**tree_of(found), "apiVersion": gvk.api_version, "kind": gvk.kind}
         obj = editable(found)
-        before: Object = tree_of(obj).get("status") or {}
-        if isinstance(obj, dict):
-            before = thaw(before)
-        manager = self.options.field_manager or self.name
-        walk = Walk(ctx, obj, owner, self._applier(ctx), manager, self.measures, self.options.tracer)
+        before = thaw(_status_in(obj)) if isinstance(obj, dict) else _status_in(obj)
+        walk = Walk(ctx, obj, owner, members, self.measures, self.options.tracer)
         now = self.clock.monotonic
         self.measures.saw(ctx.request, meta.generation(owner), now())
         await walk.run(start)
         at = walk.steps[-1].state.condition
         self.measures.walked(ctx.request, at, meta.generation(owner), now(), ready=walk.ready)
-        take_over(ctx, before, tree_of(obj).get("status") or {})
+        take_over(ctx, before, _status_in(obj))
         return walk
 
 
-def suspended(obj: Object) -> str:
-    """Why an object is to be left alone: its annotation, or its field `spec.suspend`. Nothing: it is not."""
-    if meta.annotations(obj).get(SUSPEND) == "true":
-        return f"the annotation {SUSPEND} is true"
-    spec = obj.get("spec")
-    if isinstance(spec, dict) and spec.get("suspend") is True:
-        return "spec.suspend is true"
-    return ""
+def suspended(obj: AnyObject) -> str:
+    """Why an object is to be left alone by its spec: its field `spec.suspend`. Nothing: it is not."""
+    spec = obj.get("spec") if isinstance(obj, dict) else getattr(obj, "spec", None)
+    asks = spec.get("suspend") if isinstance(spec, dict) else getattr(spec, "suspend", None)
+    return "spec.suspend is true" if asks is True else ""
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """The first few of some names, and how many more there are."""
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f"{', '.join(names[:_NAMES])}{more}"
+
+
+def _status_in(obj: Any) -> Object:
+    status = obj.get("status") if isinstance(obj, dict) else getattr(obj, "status", None)
+    found: Object = status.to_json() if isinstance(status, Model) else status or {}
+    return found
 
 
 def editable(found: Any) -> Any:

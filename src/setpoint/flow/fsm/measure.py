@@ -21,7 +21,6 @@ class Measures:
         self.seconds: dict[str, Histogram] = {}
         self.results: Counter[tuple[str, str]] = Counter()
         self.until_ready = Histogram(_READY)
-        self.suspended: set[Request] = set()
         # Where each object stands: the condition of the state that its last walk ended at.
         self.stands: dict[Request, str] = {}
         # When each generation that is not carried out yet was seen first.
@@ -36,7 +35,6 @@ class Measures:
 
     def saw(self, request: Request, generation: int, now: float) -> None:
         """An object is reconciled as it is in this generation."""
-        self.suspended.discard(request)
         seen = self._seen.setdefault(request, {})
         if generation > self._settled.get(request, 0) and len(seen) < _MOST_GENERATIONS:
             seen.setdefault(generation, now)
@@ -51,12 +49,8 @@ class Measures:
             self.until_ready.observe(now - seen.pop(settled))
         self._settled[request] = generation
 
-    def suspends(self, request: Request) -> None:
-        self.suspended.add(request)
-
     def forget(self, request: Request) -> None:
         """The object is gone."""
-        self.suspended.discard(request)
         self.stands.pop(request, None)
         self._seen.pop(request, None)
         self._settled.pop(request, None)
@@ -87,4 +81,3 @@ class Measures:
             "Objects by the state that their last walk ended at.",
             [({**fsm, "state": state}, count) for state, count in Counter(self.stands.values()).items()],
         )
-        yield Family("setpoint_fsm_suspended", "gauge", "Objects that are suspended.", [(fsm, len(self.suspended))])

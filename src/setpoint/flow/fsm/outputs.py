@@ -1,95 +1,122 @@
-"""The outputs of a state: the objects that it wants there to be, or to be gone; and what makes them so.
+"""The outputs of a state: the objects that it wants there to be, or to be gone.
 
-A state says what it wants, as data; nothing happens before it has answered. An `Applier` then applies it:
-`PlainApplier` by server-side apply, one object after the other; an apply set can take its place, and prune.
+A state says what it wants, as data; nothing happens before it has answered. The outputs of all states of a walk are one
+apply set (`members`): each state's are written when it is passed, and what no state of a completed walk puts out any
+more is deleted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, ref_of, tree_of
-from setpoint.controller.context import Context
-from setpoint.objects import meta, owners
-from setpoint.objects.errors import NotFound
+from setpoint.flow.desired import Given
+from setpoint.flow.inventory import Entry, Identity
+from setpoint.flow.marks import PRUNE_MARK
+from setpoint.flow.policy import AS_THE_SET, How
+from setpoint.objects import meta
 from setpoint.objects.frozen import thaw
+from setpoint.objects.gvk import GroupKind
 from setpoint.objects.tree import Object
-from setpoint.schema.types import ObjectMeta, Resource
+from setpoint.schema.types import ObjectMeta
 
 _LONGEST_NAME = 253
 _HASH_CHARACTERS = 8
 
 
 class Output(NamedTuple):
-    """One object that a state wants to be so; or to be gone."""
+    """One object that a state wants to be so."""
+
+    given: Given
+    how: How = AS_THE_SET
+    after: tuple[AnyObject, ...] = ()
+
+
+class Unwanted(NamedTuple):
+    """One object that a state wants to be gone."""
 
     kind: KindRef
-    object: Object
-    # It belongs to the object that is reconciled, and goes with it; never where that would not be legal.
-    owned: bool = True
-    # Fields that others manage are taken over.
-    force: bool = True
-    gone: bool = False
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What it is, whatever its version."""
-        gvk = self.kind.gvk
-        return gvk.group, gvk.kind, meta.namespace(self.object), meta.name(self.object)
-
-
-class Applied(NamedTuple):
-    """What came of outputs: the objects as the server has them now. What went, and what was not made because its owner
-    is being deleted, is not among them."""
-
-    objects: Sequence[Object] = ()
-
-
-class Applier(Protocol):
-    """Makes outputs so, for one reconcile."""
-
-    async def apply(self, owner: Object, outputs: Sequence[Output], manager: str) -> Applied:
-        """Applies the outputs of one state. While the owner is being deleted, nothing new is made."""
-        ...
-
-    async def complete(self, owner: Object, outputs: Sequence[Output], manager: str) -> None:
-        """A walk was complete, and these were all its outputs: what was applied before and is not among them may go."""
-        ...
+    name: str
+    namespace: str
 
 
 class Outputs:
     """Takes what a state puts out. The last word about an object counts."""
 
-    def __init__(self, owner: Object, applied: Sequence[Object] = ()) -> None:
+    def __init__(
+        self,
+        owner: Object,
+        applied: Sequence[Object] = (),
+        *,
+        kept: Collection[GroupKind] = (),
+        delete_children: Callable[[], Awaitable[list[Entry]]] | None = None,
+    ) -> None:
         self._owner = owner
         # What earlier states of the walk have put out, as the server has it.
         self.applied = applied
-        self._found: dict[tuple[str, str, str, str], Output] = {}
-        # What the state reports although it goes on: a reason and a message.
-        self.noted: tuple[str, str] | None = None
+        self._kept = kept
+        self._delete_children = delete_children
+        self._found: dict[Identity, Output | Unwanted] = {}
         # When the object is to be looked at again, although the walk goes on.
         self.requeue_after: float | None = None
 
     @property
-    def found(self) -> list[Output]:
-        """All of them, in the order in which they were put out."""
-        return list(self._found.values())
+    def wanted(self) -> list[Output]:
+        """What is to be so, in the order in which it was put out."""
+        return [each for each in self._found.values() if isinstance(each, Output)]
 
-    def apply(self, *objects: AnyObject, owned: bool = True, force: bool = True) -> None:
-        """Wants objects to be so. They are in the namespace of the owner where they name none. Raises ValueError for
-        one without a name: with `generateName`, every walk would make another one."""
+    @property
+    def unwanted(self) -> list[Unwanted]:
+        """What is to be gone."""
+        return [each for each in self._found.values() if isinstance(each, Unwanted)]
+
+    def apply(
+        self,
+        *objects: AnyObject,
+        owned: bool = True,
+        force: bool = True,
+        keep: bool = False,
+        how: How = AS_THE_SET,
+        after: Iterable[AnyObject] = (),
+    ) -> None:
+        """Wants objects to be so, each written after those of `after`. They are in the namespace of the owner where
+        they name none, and belong to it where that is legal.
+
+        With `keep`, they stay when they are not put out any more, and when their owner goes. Not `owned`, they have no
+        reference to the owner; not forced, a field that another manages is a conflict; `how` says more. Raises
+        ValueError for an object without a name: with `generateName`, every walk would make another one.
+        """
+        needed = tuple(after)
         for obj in objects:
-            placed = self._placed(obj)
-            self._put(Output(ref_of(obj), placed, owned and self._can_own(placed), force))
+            given = Given.of(obj)
+            kept = keep or (bool(self._kept) and given.identity.group_kind in self._kept)
+            if kept:
+                given = Given.of(_kept(obj))
+            chosen = how
+            if kept or not owned:
+                chosen = chosen._replace(owner_references=False)
+            if not force:
+                chosen = chosen._replace(force=False)
+            self._put(given.identity, Output(given, chosen, needed))
 
     def delete(self, target: AnyObject | Kind[Any], name: str = "", namespace: str = "") -> None:
         """Wants an object to be gone: itself, or by its kind and name."""
         if name:
             kind = kind_of(target)  # type: ignore[arg-type]
-            tree: Object = {"metadata": {"name": name, **({"namespace": namespace} if namespace else {})}}
         else:
-            kind, tree = ref_of(target), target  # type: ignore[arg-type, assignment]
-        self._put(Output(kind, self._placed(tree), gone=True))
+            tree = tree_of(target)  # type: ignore[arg-type]
+            kind, name, namespace = ref_of(tree), meta.name(tree), meta.namespace(tree)
+        if not namespace and not (kind.cls is not None and kind.cls.__resource__.scope == "Cluster"):
+            namespace = meta.namespace(self._owner)
+        gvk = kind.gvk
+        self._put(Identity(gvk.group, gvk.kind, namespace, name), Unwanted(kind, name, namespace))
+
+    async def delete_children(self) -> list[str]:
+        """Deletes everything that walks have put out so far, at once: what others may need only when those are gone.
+        The names of what is not gone yet. For states that clean up; `fsm.delete_children` is one that waits for it."""
+        if self._delete_children is None:
+            return []
+        return [str(entry.identity) for entry in await self._delete_children()]
 
     def child(self, suffix: str, **more: object) -> ObjectMeta:
         """The metadata of a child: in the namespace of the owner, with a name that is always the same and never too
@@ -100,35 +127,23 @@ class Outputs:
             **more,  # type: ignore[arg-type]
         )
 
-    def note(self, reason: str, message: str = "") -> None:
-        """Goes on, but says that this state is not as it should be: its condition, and Ready, are False."""
-        self.noted = reason, message
-
-    def requeue(self, seconds: float) -> None:
+    def defer_requeue(self, seconds: float) -> None:
         """Goes on, and has the object looked at again after so many seconds; the earliest counts."""
         self.requeue_after = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
 
-    def _can_own(self, tree: Object) -> bool:
-        """Whether an owner reference is legal: an owner lives in the namespace of what it owns, or in none."""
-        return meta.namespace(self._owner) in ("", meta.namespace(tree))
-
-    def _put(self, output: Output) -> None:
-        self._found.pop(output.key, None)
-        self._found[output.key] = output
-
-    def _placed(self, obj: AnyObject) -> Object:
-        tree = cast(Object, thaw(tree_of(obj)))
-        if not meta.name(tree):
-            raise ValueError("an output needs a name: out.child(suffix) makes one that is the same each time")
-        namespace = meta.namespace(self._owner)
-        if namespace and not meta.namespace(tree) and not _is_cluster_wide(obj):
-            tree["metadata"]["namespace"] = namespace
-        return tree
+    def _put(self, identity: Identity, output: Output | Unwanted) -> None:
+        if not identity.namespace:
+            identity = identity._replace(namespace=meta.namespace(self._owner))
+        self._found.pop(identity, None)
+        self._found[identity] = output
 
 
-def _is_cluster_wide(obj: AnyObject) -> bool:
-    """Whether an object is known to live in no namespace. Of a tree that is not known."""
-    return isinstance(obj, Resource) and type(obj).__resource__.scope == "Cluster"
+def _kept(obj: AnyObject) -> Object:
+    """A copy of an object that says that it must not be pruned."""
+    tree: Object = thaw(tree_of(obj))
+    metadata = tree["metadata"]
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), PRUNE_MARK: "false"}
+    return tree
 
 
 def child_name(parent: str, suffix: str) -> str:
@@ -138,49 +153,3 @@ def child_name(parent: str, suffix: str) -> str:
         return name
     end = sha256(name.encode()).hexdigest()[:_HASH_CHARACTERS]
     return f"{name[: _LONGEST_NAME - _HASH_CHARACTERS - 1].rstrip('-.')}-{end}"
-
-
-class PlainApplier:
-    """Applies each output by itself, and prunes nothing: what a walk no longer puts out stays until its owner goes."""
-
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-
-    async def apply(self, owner: Object, outputs: Sequence[Output], manager: str) -> Applied:
-        found = []
-        for output in outputs:
-            if output.gone:
-                await self._delete(output)
-            elif (made := await self._apply(owner, output, manager)) is not None:
-                found.append(made)
-        return Applied(found)
-
-    async def complete(self, owner: Object, outputs: Sequence[Output], manager: str) -> None:
-        return
-
-    async def _apply(self, owner: Object, output: Output, manager: str) -> Object | None:
-        client, wanted = self._ctx.client, output.object
-        going = meta.is_being_deleted(owner)
-        is_there = True
-        if going or not output.owned:
-            # Looking also has a change of it bring the owner back, which an owner reference does for the others.
-            is_there = await self._find(output) is not None
-        if going and not is_there:
-            return None
-        if output.owned and not going:
-            owners.set_controller(owner, wanted)  # it is a copy, of which nobody else knows
-        return await client.apply(wanted, force=output.force, field_manager=manager)
-
-    async def _delete(self, output: Output) -> None:
-        if await self._find(output) is None:
-            return
-        try:
-            await self._ctx.client.delete(output.kind, meta.name(output.object), meta.namespace(output.object))
-        except NotFound:
-            return
-
-    async def _find(self, output: Output) -> object:
-        found: object = await self._ctx.client.find(
-            output.kind, meta.name(output.object), meta.namespace(output.object)
-        )
-        return found

@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
-from setpoint.flow.fsm.readiness import READY
+from setpoint.controller.suspension import READY, SUSPENDED
 from setpoint.flow.fsm.state import State
 from setpoint.flow.fsm.walk import CONFLICT, Step, Walk
-from setpoint.objects import conditions, meta
+from setpoint.objects import conditions
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
 
-SUSPENDED, DELETING, NOT_REACHED, DEADLINE_EXCEEDED = "Suspended", "Deleting", "NotReached", "DeadlineExceeded"
+DELETING, NOT_REACHED, DEADLINE_EXCEEDED = "Deleting", "NotReached", "DeadlineExceeded"
+__all__ = ["READY", "SUSPENDED", "conditions_of", "false_since", "tell", "tell_deleting"]
 # How much of a message is reported; an API server takes a little more.
 _MESSAGE_CHARACTERS = 8000
 
@@ -30,7 +30,6 @@ def conditions_of(ctx: Context) -> list[Object]:
 
 def tell(ctx: Context, obj: Any, walk: Walk, states: Iterable[State]) -> None:
     """Reports a walk of an object that lives."""
-    _drop_suspended(ctx)
     _tell_states(ctx, walk, states)
     stopped = walk.stopped_at
     if stopped is None:
@@ -41,32 +40,24 @@ def tell(ctx: Context, obj: Any, walk: Walk, states: Iterable[State]) -> None:
 
 
 def tell_deleting(
-    ctx: Context, obj: Any, walk: Walk | None, states: Iterable[State], finalizers: Iterable[State]
+    ctx: Context,
+    obj: Any,
+    walk: Walk | None,
+    states: Iterable[State],
+    finalizers: Iterable[State],
+    message: str = "the object is being deleted",
 ) -> None:
     """Reports on an object that is being deleted: it is not ready, whatever else there is to say."""
-    _drop_suspended(ctx)
     for state in states:
         ctx.status.condition(state.condition, None, DELETING, "the object is being deleted")
     stopped = None
     if walk is not None:
         _tell_states(ctx, walk, finalizers)
         stopped = walk.stopped_at
-    message = "the object is being deleted" if stopped is None else _named(_with_deadline(ctx, stopped))
+    if stopped is not None:
+        message = _named(_with_deadline(ctx, stopped))
     failed = stopped is not None and not stopped.waits and stopped.reason != CONFLICT
     _tell_ready(ctx, obj, False, DELETING, message, failed=failed)
-
-
-def tell_suspended(ctx: Context, obj: Any, why: str) -> None:
-    """Reports that nothing is done. What was said of this generation still holds; of a later one nothing is known."""
-    if ctx.status.condition(SUSPENDED, True, SUSPENDED, why) and ctx.recorder is not None:
-        ctx.recorder.normal(obj, SUSPENDED, why)
-    ready = conditions.find(conditions_of(ctx), READY)
-    if ready is None or ready.get("observedGeneration", 0) < meta.generation(tree_of(obj)):
-        ctx.status.condition(READY, None, SUSPENDED, why)
-
-
-def _drop_suspended(ctx: Context) -> None:
-    conditions.remove(conditions_of(ctx), SUSPENDED)
 
 
 def _tell_states(ctx: Context, walk: Walk, states: Iterable[State]) -> None:

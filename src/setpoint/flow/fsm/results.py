@@ -1,6 +1,10 @@
 """What a state answers, beside the next state. `Wait` and `Fail` may be raised as well, from wherever that is known."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from setpoint.flow.fsm.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,19 @@ class Fail(Exception):  # noqa: N818 - an answer, no error
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}" if self.message else self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Goes on, to the state that follows or to the end, but says that this one is not as it should be: its condition,
+    and with it Ready, is False. In a finalizer state, that keeps the object."""
+
+    then: "State | Done | type[Done]"
+    reason: str
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        _check_reason(self.reason)
 
 
 class Failed(Exception):  # noqa: N818 - what happened to a state

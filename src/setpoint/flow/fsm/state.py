@@ -6,10 +6,10 @@ from typing import Any, TypeAlias, Union
 
 from setpoint.controller.context import Context
 from setpoint.flow.fsm.outputs import Outputs
-from setpoint.flow.fsm.results import Done, Fail, Wait
+from setpoint.flow.fsm.results import Done, Fail, Note, Wait
 
 # What a state answers: the state that comes next, or how the walk ends.
-Next: TypeAlias = Union["State", Done, Wait, Fail, type[Done]]
+Next: TypeAlias = Union["State", Done, Wait, Fail, Note, type[Done]]
 # It is given the reconcile, a copy of the object of which it may change the status, and what takes its outputs.
 Function: TypeAlias = Callable[[Context, Any, Outputs], Awaitable[Next]]
 

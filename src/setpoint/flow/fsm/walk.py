@@ -3,26 +3,25 @@
 A walk changes nothing but outputs; what it found out is in `steps`, and `report` makes conditions of that.
 """
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue, TerminalError
 from setpoint.controller.tracing import Tracer
 from setpoint.flow.fsm.measure import Measures
-from setpoint.flow.fsm.outputs import Applier, Output, Outputs
-from setpoint.flow.fsm.results import Done, Fail, Failed, Wait
+from setpoint.flow.fsm.members import Members
+from setpoint.flow.fsm.outputs import Outputs
+from setpoint.flow.fsm.results import Done, Fail, Failed, Note, Wait
 from setpoint.flow.fsm.state import State
+from setpoint.flow.result import PruneWithheld
 from setpoint.objects.clock import timeout
 from setpoint.objects.errors import ApplyConflict, Conflict
 from setpoint.objects.tree import Object
 
-# Makes what applies the outputs of one reconcile.
-MakeApplier: TypeAlias = Callable[[Context], Applier]
-
 # What conditions say where the states themselves do not.
 LOOP, ERROR, CONFLICT, TIMED_OUT, APPLY_FAILED = "Loop", "Error", "Conflict", "TimedOut", "ApplyFailed"
+PRUNE_WITHHELD = "PruneWithheld"
 
 
 class Step(NamedTuple):
@@ -44,20 +43,17 @@ class Walk:
         ctx: Context,
         obj: Any,
         owner: Object,
-        applier: Applier,
-        manager: str,
+        members: Members,
         measures: Measures,
         tracer: Tracer | None = None,
     ) -> None:
         self._ctx = ctx
         self._object = obj
         self._owner = owner
-        self._applier = applier
-        self._manager = manager
+        self._members = members
         self._measures = measures
         self._tracer = tracer
         self.steps: list[Step] = []
-        self.outputs: list[Output] = []
         # The objects that were applied, as the server has them.
         self.applied: list[Object] = []
         # It came to a `Done`.
@@ -84,13 +80,23 @@ class Walk:
                 self._enter_again(state)
                 return
             state = await self._pass(state)
-        if self.complete:
-            try:
-                await self._applier.complete(self._owner, self.outputs, self._manager)
-            except Exception as error:
-                last = self.steps.pop()
-                self.complete = False
-                self._stop(last.state, APPLY_FAILED, error)
+        if not self.complete:
+            await self._members.stopped()
+        elif not start.finalizes:
+            await self._prune()
+
+    async def _prune(self) -> None:
+        """All is said: what is not wanted any more goes."""
+        last = self.steps[-1].state
+        try:
+            self._come_again(await self._members.complete())
+        except Exception as error:
+            self.steps.pop()
+            self.complete = False
+            if isinstance(error, PruneWithheld):
+                self._stop(last, PRUNE_WITHHELD, TerminalError(f"{error}: raise the limit, or delete them yourself"))
+            else:
+                self._stop(last, _is_conflict(error) or APPLY_FAILED, error)
 
     def _enter_again(self, state: State) -> None:
         way = " -> ".join([*(step.state.condition for step in self.steps), state.condition])
@@ -101,7 +107,9 @@ class Walk:
 
     async def _pass(self, state: State) -> State | None:
         """Calls a state and applies what it put out. Returns the next one."""
-        out = Outputs(self._owner, tuple(self.applied))
+        kept, delete = self._members.rules.kept, self._members.delete if state.finalizes else None
+        out = Outputs(self._owner, tuple(self.applied), kept=kept, delete_children=delete)
+        self._ctx.state = state.condition
         started = self._ctx.clock.monotonic()
         span = self._tracer.start_as_current_span(f"state {state.condition}") if self._tracer else nullcontext()
         try:
@@ -117,9 +125,9 @@ class Walk:
             async with timeout(self._ctx.clock, state.timeout) if state.timeout is not None else nullcontext():
                 result = await state.function(self._ctx, self._object, out)
             result = Done() if result is Done else result
-            if not isinstance(result, State | Done | Wait | Fail):
+            if not isinstance(result, State | Done | Wait | Fail | Note):
                 what = "nothing" if result is None else f"a {type(result).__name__}"
-                raise TerminalError(f"{state.name} answered {what}: return the next state, Done, Wait or Fail")
+                raise TerminalError(f"{state.name} answered {what}: return the next state, Done, Wait, Fail or Note")
         except (Wait, Fail) as answer:
             result = answer
         except Requeue as error:
@@ -136,7 +144,7 @@ class Walk:
             return None
         return await self._conclude(state, result, out)
 
-    async def _conclude(self, state: State, result: "State | Done | Wait | Fail", out: Outputs) -> State | None:
+    async def _conclude(self, state: State, result: "State | Done | Wait | Fail | Note", out: Outputs) -> State | None:
         if isinstance(result, Fail):
             message = f"{state.condition}: {result.reason}{f': {result.message}' if result.message else ''}"
             self.steps.append(Step(state, False, result.reason, result.message))
@@ -144,29 +152,29 @@ class Walk:
             return None
         if not isinstance(result, Wait) or result.keep_outputs:
             try:
-                await self._apply(out)
+                self.applied += await self._members.put(out)
             except Exception as error:
                 self._stop(state, _is_conflict(error) or APPLY_FAILED, error)
                 return None
         if isinstance(result, Wait):
             self._stop_waiting(state, result)
             return None
-        self._go_on(state, result, out)
-        return result if isinstance(result, State) else None
+        return self._go_on(state, result, out)
 
-    async def _apply(self, out: Outputs) -> None:
-        found = out.found
-        if found:
-            self.applied += (await self._applier.apply(self._owner, found, self._manager)).objects
-            self.outputs += found
-
-    def _go_on(self, state: State, result: "State | Done", out: Outputs) -> None:
-        reason, message = out.noted or (state.reason, state.message)
-        self.steps.append(Step(state, out.noted is None, reason, message))
+    def _go_on(self, state: State, result: "State | Done | Note", out: Outputs) -> State | None:
+        if isinstance(result, Note):
+            self.steps.append(Step(state, False, result.reason, result.message))
+            following = Done() if result.then is Done else result.then
+        else:
+            self.steps.append(Step(state, True, state.reason, state.message))
+            following = result
         self._come_again(out.requeue_after)
-        if isinstance(result, Done):
-            self.complete = True
-            self._come_again(result.requeue_after)
+        if isinstance(following, State):
+            return following
+        self.complete = True
+        if isinstance(following, Done):
+            self._come_again(following.requeue_after)
+        return None
 
     def _come_again(self, seconds: float | None) -> None:
         if seconds is not None:

@@ -1,0 +1,206 @@
+"""The outputs of one walk, as the apply set of the object that it is for: written as the states are passed, pruned when
+the walk is complete, deleted when the object goes.
+
+Whatever is put out brings the object back when it changes, whether it has an owner reference or not; what has none, and
+so would outlive its owner, has the owner wait for it with a finalizer.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple, Protocol
+
+from setpoint.client.kinds import Kind
+from setpoint.controller.context import Context
+from setpoint.controller.tracking import Look
+from setpoint.flow.apply_set import ApplySet
+from setpoint.flow.desired import Desired
+from setpoint.flow.fsm.outputs import Output, Outputs, Unwanted
+from setpoint.flow.fsm.settled import Place, Settled
+from setpoint.flow.inventory import Entry, Identity
+from setpoint.flow.marks import is_kept
+from setpoint.flow.policy import How, Prune, Replace
+from setpoint.flow.result import Result
+from setpoint.flow.run import Run
+from setpoint.objects import meta
+from setpoint.objects.errors import NotFound
+from setpoint.objects.gvk import GroupKind, GroupVersionKind
+from setpoint.objects.names import dns1123_label
+from setpoint.objects.tree import Object
+
+_LONGEST_NAME, _HASH_CHARACTERS = 40, 8
+# What the garbage collector takes care of: the objects of an owner that goes without them are nobody's any more.
+_ORPHAN = "orphan"
+
+
+class Rules(NamedTuple):
+    """How a machine has its outputs written."""
+
+    how: How
+    prune: Prune
+    # Kinds of which nothing is ever deleted.
+    kept: Collection[GroupKind]
+    ignore: Mapping[Kind[Any], Sequence[str]]
+    replace: Mapping[Kind[Any], Replace]
+    # Where the inventories of objects are that live in no namespace.
+    namespace: str
+
+
+class Host(Protocol):
+    """The controller, as its sets know it."""
+
+    finalizer: str
+
+    async def follow(self, ctx: Context, kind: GroupVersionKind, namespace: str) -> None:
+        """Hears of the objects of a kind from now on."""
+
+
+class Members:
+    """The set of one walk."""
+
+    def __init__(self, ctx: Context, owner: Object, name: str, manager: str, rules: Rules, host: Host) -> None:
+        self._ctx, self._owner, self._host, self.rules = ctx, owner, host, rules
+        self._name, self._manager = name, manager
+        self._memory = ctx.client.applied
+        self._about = "walk", name, meta.uid(owner)
+        # What the last complete walk came to, and what of it this one has put out: as long as nothing differs, there is
+        # nothing to do.
+        self._settled: Settled | None = None
+        if not meta.is_being_deleted(owner):
+            self._settled = self._memory.note(self._about)
+        self._same: dict[Identity, Output] = {}
+        self._begun: tuple[ApplySet, Run] | None = None
+        self._given: dict[Identity, Output] = {}
+
+    async def put(self, out: Outputs) -> list[Object]:
+        """Makes the outputs of one state so: what there is now of what it wants. What went, and what was not made
+        because its owner is being deleted, is not among them."""
+        for unwanted in out.unwanted:
+            await self._delete(unwanted)
+        wanted = out.wanted
+        if not wanted:
+            return []
+        if self._settled is not None:
+            found = self._settled.unchanged(self._ctx, wanted)
+            if found is not None:
+                self._same.update((each.given.identity, each) for each in wanted)
+                return found
+        return await self._put(wanted)
+
+    async def _put(self, wanted: Sequence[Output]) -> list[Object]:
+        members, run = await self._begin()
+        for output in wanted:
+            self._given[output.given.identity] = output
+            members.add(output.given, how=output.how, after=output.after)
+        desired = await members.prepare()
+        await self._outlive(desired)
+        for each in desired:
+            if each.plural:
+                await self._host.follow(self._ctx, each.gvk, each.identity.namespace)
+        return list((await run.put(desired)).values())
+
+    async def complete(self) -> float | None:
+        """These were all outputs: what was put out before and is not among them goes. After how many seconds there is
+        more of that; None: there is not."""
+        if self._settled is not None and self._same.keys() == self._settled.places.keys():
+            return None
+        _, run = await self._begin()
+        result = await run.finish()
+        if result.is_complete and result.again_after is None and run.inventory.keys() == result.objects.keys():
+            self._memory.put_note(self._about, self._settle(result))
+        return result.again_after
+
+    def _settle(self, result: Result) -> Settled:
+        """What this walk came to."""
+        cluster, places = self._ctx.request.cluster, {}
+        for identity, obj in result.objects.items():
+            said = identity if identity in self._given else identity._replace(namespace="")
+            output = self._given[said]
+            look = Look(cluster, output.given.gvk, identity.key)
+            version = meta.resource_version(obj)
+            places[said] = Place(hash(output.given.body), output.how, version, look, identity.namespace)
+        return Settled(places)
+
+    async def stopped(self) -> None:
+        """The walk ended before: what it did not come to still brings its object back."""
+        if self._begun is not None:
+            for entry in self._begun[1].inventory.values():
+                await self._look(entry)
+        elif self._settled is not None:
+            self._settled.seen_by(self._ctx)
+
+    async def delete(self) -> list[Entry]:
+        """Deletes all that was ever put out and is still the set's, in order. What is not gone yet."""
+        members = self._make()
+        if _ORPHAN in meta.finalizers(self._owner):
+            await members.disband()
+            return []
+        left = await members.delete_some(in_order=True)
+        for entry in left:
+            await self._look(entry)
+        return left
+
+    async def _begin(self) -> tuple[ApplySet, Run]:
+        """The set itself, from the first output on that may not be as it should: with those that were before it."""
+        if self._begun is None:
+            self._memory.put_note(self._about, None)
+            members = self._make()
+            self._begun = members, await members.begin()
+            same, self._same, self._settled = self._same, {}, None
+            await self._put(list(same.values()))
+        return self._begun
+
+    def _make(self) -> ApplySet:
+        rules, owner = self.rules, self._owner
+        found = ApplySet.of(
+            self._ctx,
+            set_name(self._name),
+            owner,
+            namespace=meta.namespace(owner) or rules.namespace,
+            field_manager=self._manager,
+            how=rules.how,
+            prune=rules.prune,
+        )
+        for kind, pointers in rules.ignore.items():
+            found.ignore(kind, *pointers)
+        for kind, replace in rules.replace.items():
+            found.on_immutable(kind, replace)
+        return found
+
+    async def _look(self, entry: Entry) -> None:
+        await self._host.follow(self._ctx, entry.gvk, entry.identity.namespace)
+        self._ctx.looked(Look(self._ctx.request.cluster, entry.gvk, entry.identity.key))
+
+    async def _outlive(self, desired: Sequence[Desired]) -> None:
+        """Has the owner wait for what would not go with it."""
+        finalizer, owner = self._host.finalizer, self._owner
+        if finalizer in meta.finalizers(owner) or meta.is_being_deleted(owner):
+            return
+        where = meta.namespace(owner)
+        if any(
+            (not each.how.owner_references or (where and each.identity.namespace != where)) and not is_kept(each.tree)
+            for each in desired
+        ):
+            await self._ctx.finalize(finalizer, _nothing)
+            meta.add_finalizer(owner, finalizer)
+
+    async def _delete(self, unwanted: Unwanted) -> None:
+        client = self._ctx.client
+        if await client.find(unwanted.kind, unwanted.name, unwanted.namespace) is None:
+            return
+        try:
+            await client.delete(unwanted.kind, unwanted.name, unwanted.namespace)
+        except NotFound:
+            return
+
+
+async def _nothing() -> None:
+    """The owner lives: there is nothing to clean up."""
+
+
+def set_name(name: str) -> str:
+    """The name of the set of a controller: its own, where it can be one."""
+    if not dns1123_label(name) and len(name) <= _LONGEST_NAME:
+        return name
+    shown = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower()).strip("-")
+    end = sha256(name.encode()).hexdigest()[:_HASH_CHARACTERS]
+    return f"{shown[: _LONGEST_NAME - 1 - _HASH_CHARACTERS]}-{end}".lstrip("-")
