@@ -60,14 +60,18 @@ async def _apply(client: Client, step: Step, wanted: Object, manager: str) -> Ob
 
 async def delete(client: Client, entry: Entry, uid: str, propagation: str) -> bool:
     """Deletes exactly the object with that UID. Whether it is gone; else it is on its way out."""
-    identity = entry.identity
+    identity, kind = entry.identity, KindRef(entry.gvk)
     try:
-        answer = await client.delete(
-            KindRef(entry.gvk), identity.name, identity.namespace, uid=uid, propagation=propagation
-        )
+        answer = await client.delete(kind, identity.name, identity.namespace, uid=uid, propagation=propagation)
+        return not meta.is_being_deleted(answer)
     except NotFound:
         return True
     except Conflict:
+        try:
+            found = await client.get(kind, identity.name, identity.namespace)
+        except NotFound:
+            return True
+        if meta.uid(found) == uid:
+            raise  # it is there, and was not deleted for another reason
         # Another object has the name: the one that was meant is gone.
         return True
-    return not meta.is_being_deleted(answer)
