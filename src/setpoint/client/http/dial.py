@@ -1,6 +1,7 @@
 """Connecting: directly, at a unix socket, or through a proxy; with TLS where the endpoint has it."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -25,6 +26,14 @@ _SOCKS_REFUSALS = {
 }
 
 P = TypeVar("P", bound=asyncio.Protocol)
+
+
+def reason_of(error: OSError) -> str:
+    """Why something could not be reached, as the system says it: where asyncio knows no more than that a call failed,
+    the number of the error does."""
+    if error.errno and (error.strerror or "").startswith("Connect call failed"):
+        return os.strerror(error.errno)
+    return error.strerror or str(error) or type(error).__name__
 
 
 async def dial(endpoint: Endpoint, factory: Callable[[], P]) -> P:

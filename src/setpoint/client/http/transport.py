@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from setpoint.client.agent import user_agent as own_name
 from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, Connection, Loss
-from setpoint.client.http.dial import P, dial
+from setpoint.client.http.dial import P, dial, reason_of
 from setpoint.client.http.endpoint import Endpoint
 from setpoint.client.http.hijack import Hijacked
 from setpoint.client.http.pool import Pool
@@ -69,7 +69,7 @@ class HttpTransport:
         self.endpoint = endpoint
         self._credentials = credentials
         self._tls = tls
-        self._fixed = f"Host: {endpoint.authority}\r\nUser-Agent: {user_agent or own_name()}\r\n"
+        self._user_agent = user_agent or own_name()
         self._turns = asyncio.Semaphore(max_requests)
         self._pool: Pool[ssl.SSLContext | None] = Pool(_now, max_idle=MAX_IDLE)
         self._sockets: set[Upgrade] = set()
@@ -211,9 +211,12 @@ class HttpTransport:
 
     def _request(self, call: Call, who: Mapping[str, str], *, chunked: bool = False) -> bytes:
         target = f"{self.endpoint.prefix}{call.target}"
-        lines = [f"{call.method} {target} HTTP/1.1\r\n{self._fixed}"]
+        agent = call.headers.get("user-agent") or self._user_agent
+        lines = [f"{call.method} {target} HTTP/1.1\r\nHost: {self.endpoint.authority}\r\nUser-Agent: {agent}\r\n"]
         for headers in (who, call.headers):
             for name, value in headers.items():
+                if name == "user-agent":
+                    continue
                 lines += [f"{name}: {each}\r\n" for each in ((value,) if isinstance(value, str) else value)]
         if not chunked and (call.body or call.method in ("POST", "PUT", "PATCH")):
             lines.append(f"Content-Length: {len(call.body)}\r\n")
@@ -238,7 +241,7 @@ class HttpTransport:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await dial(self.endpoint._replace(tls=self._key()), factory)
         except (OSError, TimeoutError, UnicodeError) as error:
-            why = _reason(error) if isinstance(error, OSError) and error.args else str(error)
+            why = reason_of(error) if isinstance(error, OSError) and error.args else str(error)
             if isinstance(error, TimeoutError) and not error.args:
                 why = f"no answer for {CONNECT_SECONDS:g} s"
             raise TransportError(f"cannot connect to {self.endpoint}: {why}", sent=False) from error
@@ -260,7 +263,3 @@ def _words(broken: Broken) -> str:
             return "the server changed the protocol unasked"
         case _:
             return str(broken)
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error) or type(error).__name__

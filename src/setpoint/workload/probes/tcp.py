@@ -1,0 +1,16 @@
+"""A probe by TCP: that a connection can be made is a success."""
+
+import asyncio
+
+from setpoint.client.http.dial import reason_of
+from setpoint.workload.probes.verdict import Finding
+
+
+async def probe_tcp(address: str, port: int) -> Finding:
+    """Connects once."""
+    try:
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, address, port)
+    except OSError as error:
+        return Finding("Failure", f"connecting to {address}:{port}: {reason_of(error)}")
+    transport.close()
+    return Finding("Success")
