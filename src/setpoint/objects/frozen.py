@@ -91,9 +91,9 @@ def freeze(tree: Json) -> Any:
 def thaw(tree: Json) -> Any:
     """A copy that may be changed, down to the last list."""
     if isinstance(tree, dict):
-        return {name: thaw(value) for name, value in tree.items()}
+        return {name: thaw(value) if isinstance(value, _CONTAINERS) else value for name, value in tree.items()}
     if isinstance(tree, list):
-        return [thaw(value) for value in tree]
+        return [thaw(value) if isinstance(value, _CONTAINERS) else value for value in tree]
     return tree
 
 

@@ -117,12 +117,17 @@ def _freeze_model(model: Any) -> Any:
     return model
 
 
+_LEAVES = frozenset((str, int, bool, float, type(None)))
+
+
 def thaw(value: T) -> T:
     """A copy that may be changed, down to the last list; of a typed object or of a tree."""
     return _thawed(value)  # type: ignore[no-any-return]
 
 
 def _thawed(value: Any) -> Any:
+    if type(value) in _LEAVES:
+        return value
     if isinstance(value, Model):
         return _thaw_model(value)
     if isinstance(value, list):
