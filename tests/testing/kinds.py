@@ -56,7 +56,6 @@ async def widgets(ctx: Context, request: Request) -> Result | None:
     child = config_map(f"{request.name}-child", size=str(found.spec.size))
     child["metadata"]["namespace"] = request.namespace
     await ctx.client.apply(ctx.own(child))
-    if ctx.status.condition("Ready", True, "ChildMade"):
-        ctx.recorder.normal(found, "ChildMade", f"of size {found.spec.size}")
+    ctx.status.condition("Ready", True, "ChildMade", f"of size {found.spec.size}")
     ctx.status["size"] = found.spec.size
     return Result(requeue_after=60)

@@ -368,6 +368,8 @@ class Reflector:
         finally:
             for each in waiting:
                 each.cancel()
+        if isinstance(error, NoMatch):
+            self._client.mapper.forget(self._scope.kind.gvk)  # the wait is our own: what is there now counts
 
     async def _resource(self, error: Exception) -> Any:
         """The resource of the kind, where an explanation needs it."""

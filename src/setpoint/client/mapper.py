@@ -2,7 +2,8 @@
 
 A server with aggregated discovery is asked twice, for everything; another one once for its groups, and then for each
 version as it is needed. A kind that is not known makes it ask again, for that group alone: a definition may have been
-installed since. A version that is gone is forgotten.
+installed since. That it is not there is believed for a second, so that whoever asks all the time does not ask the
+server each time. A version that is gone is forgotten.
 """
 
 import asyncio
@@ -11,8 +12,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from setpoint.client import discovery
 from setpoint.client.discovery import APIResource, Group
 from setpoint.client.transport import Answer, Call
+from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import NotFound
 from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
+
+# How long it is believed that something is not there; and how much of that is remembered.
+MISSING_SECONDS = 1.0
+_MOST_MISSING = 1000
+# The groups whose objects say which kinds there are.
+_DEFINING = frozenset(("apiextensions.k8s.io", "apiregistration.k8s.io"))
 
 
 class NoMatch(LookupError):  # noqa: N818 - the word of the field
@@ -22,8 +30,11 @@ class NoMatch(LookupError):  # noqa: N818 - the word of the field
 class Mapper:
     """The resources of one server. `send` asks it, and raises the errors of the API."""
 
-    def __init__(self, send: Callable[[Call], Awaitable[Answer]]) -> None:
+    def __init__(self, send: Callable[[Call], Awaitable[Answer]], clock: Clock | None = None) -> None:
         self._send = send
+        self._clock = clock or SystemClock()
+        # What the server was found not to have, and until when that is believed.
+        self._missing: dict[GroupVersionKind | GroupKind, float] = {}
         self._groups: dict[str, Group] = {}
         self._by_kind: dict[GroupVersionKind, APIResource] = {}
         self._asked = False
@@ -35,9 +46,11 @@ class Mapper:
         found = self._by_kind.get(gvk)
         if found is not None:
             return found
-        async with self._asking:
-            found = await self._find(gvk)
+        if not self._is_missing(gvk):
+            async with self._asking:
+                found = None if self._is_missing(gvk) else await self._find(gvk)
         if found is None:
+            self._miss(gvk)
             raise NoMatch(f"the server has no kind {gvk.kind} in {gvk.api_version}: is its definition installed?")
         return found
 
@@ -51,31 +64,51 @@ class Mapper:
             await self._ask_once()
             for again in (False, True):
                 if again:
+                    if self._is_missing(kind):
+                        break
                     await self._ask_group(kind.group)
                 group = self._groups.get(kind.group)
                 for version in group.versions if group is not None else ():
                     found = await self._find(GroupVersionKind(kind.group, version, kind.kind), heal=False)
                     if found is not None:
                         return found
+        self._miss(kind)
         raise NoMatch(f"the server has no kind {kind}: is its definition installed?")
 
     async def resources(self) -> Sequence[APIResource]:
         """Everything the server has, asked for anew."""
         async with self._asking:
             self._asked = False
+            self._missing.clear()
             await self._ask_once()
             for name, group in list(self._groups.items()):
                 for version in group.versions:
                     await self._version(GroupVersion(name, version))
             return [found for group in self._groups.values() for each in group.resources.values() for found in each]
 
+    def heard_of(self, gvk: GroupVersionKind) -> None:
+        """Objects of a kind were read or written. Where these define kinds, the server may have more of them now: what
+        was missing is asked for again."""
+        if self._missing and gvk.group in _DEFINING:
+            self._missing.clear()
+
     def forget(self, gvk: GroupVersionKind) -> None:
         """The server said that it does not have this any more: it is asked again before it is believed."""
+        self._missing.pop(gvk, None)
         group = self._groups.get(gvk.group)
         if group is not None:
             group.resources.pop(gvk.version, None)
         for known in [known for known in self._by_kind if known.group_version == gvk.group_version]:
             del self._by_kind[known]
+
+    def _is_missing(self, kind: GroupVersionKind | GroupKind) -> bool:
+        return self._clock.monotonic() < self._missing.get(kind, 0.0)
+
+    def _miss(self, kind: GroupVersionKind | GroupKind) -> None:
+        if not self._is_missing(kind):
+            if len(self._missing) >= _MOST_MISSING:
+                self._missing.clear()
+            self._missing[kind] = self._clock.monotonic() + MISSING_SECONDS
 
     async def _find(self, gvk: GroupVersionKind, *, heal: bool = True) -> APIResource | None:
         await self._ask_once()

@@ -42,12 +42,16 @@ class Options(NamedTuple):
     cause: Cause | None = None
     # Seconds for the whole answer of a request, and for the beginning of a stream; None: as long as it takes.
     timeout: float | None = None
+    # What it calls itself; by default this library.
+    user_agent: str = ""
 
     def headers(self) -> dict[str, str | Sequence[str]]:
         """The headers that every request has."""
         found = self.impersonate.headers() if self.impersonate is not None else {}
         if self.cause is not None:
             found[CAUSE_HEADER] = self.cause.to_header()
+        if self.user_agent:
+            found["user-agent"] = self.user_agent
         return found
 
     def write_query(self, how: "WriteOptions") -> list[tuple[str, str]]:

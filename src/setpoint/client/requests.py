@@ -62,7 +62,7 @@ class Requests:
         self.on_warning = on_warning or _WarnOnce()
         self.rate_limit = rate_limit
         self.observer = observer
-        self.mapper = mapper or Mapper(self.send)
+        self.mapper = mapper or Mapper(self.send, self.clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -86,6 +86,7 @@ class Requests:
         impersonate: Impersonation | None = None,
         cause: Cause | None = None,
         timeout: float | None = None,
+        user_agent: str | None = None,
     ) -> Self:
         """The same client with other defaults. It shares the connections: close only one of them."""
         given: dict[str, Any] = {
@@ -96,10 +97,15 @@ class Requests:
             "impersonate": impersonate,
             "cause": cause,
             "timeout": timeout,
+            "user_agent": user_agent,
         }
         other = copy.copy(self)
         other.options = self.options._replace(**{name: value for name, value in given.items() if value is not None})
         return other
+
+    def as_(self, user: str, *groups: str, uid: str = "", extra: Mapping[str, Sequence[str]] | None = None) -> Self:
+        """The same client, which asks as another user: `await client.as_("jane", "teachers").list(...)`."""
+        return self.with_options(impersonate=Impersonation(user, groups, uid, extra or {}))
 
     async def send(self, call: Call) -> Answer:
         """Sends any request, and returns its answer. Raises the errors of the API, and TransportError."""
@@ -164,7 +170,7 @@ class Requests:
         options = self.options
         if options.timeout is not None and call.timeout is None:
             call = call._replace(timeout=options.timeout)
-        if options.impersonate is None and options.cause is None:
+        if options.impersonate is None and options.cause is None and not options.user_agent:
             return call
         return call._replace(headers={**call.headers, **options.headers()})
 
@@ -229,7 +235,9 @@ class Requests:
         call = Call(method, "", query or (), headers_of(accept, content_type if body else ""), body)
         path = await self._path(ref, name, namespace, subresource)
         try:
-            return await self.send(call._replace(path=path))
+            answer = await self.send(call._replace(path=path))
+            self.mapper.heard_of(ref.gvk)
+            return answer
         except NotFound as error:
             if error.name:
                 raise

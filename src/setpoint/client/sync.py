@@ -223,6 +223,10 @@ class SyncClient(_Threaded):
         """The same client with other defaults, as `Client.with_options`; it shares the thread and the connections."""
         return SyncClient(self.client.with_options(**how), _loop=self._loop)
 
+    def as_(self, user: str, *groups: str, **more: Any) -> "SyncClient":
+        """The same client, which asks as another user, as `Client.as_`."""
+        return SyncClient(self.client.as_(user, *groups, **more), _loop=self._loop)
+
     send = _waiting(Client.send)
     raw = _waiting(Client.raw)
     resource = _waiting(Client.resource)

@@ -68,6 +68,7 @@ async def _wait(client: "Reading", kind: KindRef, name: str, namespace: str, wan
                 async for obj in states:
                     pause = _FIRST_SECONDS
                     if wanted(obj):
+                        client.mapper.heard_of(kind.gvk)
                         return obj
         except _PASSING as error:
             last[:] = [str(error)]

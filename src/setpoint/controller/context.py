@@ -38,6 +38,8 @@ class Context:
         self.deadline = deadline
         self.looks: set[Look] = set()
         self._clients: dict[str, ReconcileClient] = {}
+        # Where it is, for styles that go from state to state; log lines say it.
+        self.state = ""
 
     @property
     def id(self) -> str:
@@ -70,12 +72,19 @@ class Context:
 
     @cached_property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger that says with each line which controller, request and reconcile it is about."""
-        return _Log(logging.getLogger(f"setpoint.controller.{self._controller.name}"), self.about())
+        """A logger that says with each line which controller, request and reconcile it is about; and, as fields for
+        handlers that write those, why it runs and in which state it is."""
+        return _Log(logging.getLogger(f"setpoint.controller.{self._controller.name}"), self)
 
     def about(self) -> dict[str, str]:
         """What each line of the log says that it is about."""
-        return {"controller": self._controller.name, "key": self.request.key, "reconcile_id": self.run.id}
+        return {
+            "controller": self._controller.name,
+            "key": self.request.key,
+            "reconcile_id": self.run.id,
+            "why": "; ".join(map(str, self.why)),
+            "state": self.state,
+        }
 
     @property
     def recorder(self) -> Any:
@@ -219,7 +228,7 @@ class Context:
     def wrote(self, write: Write) -> None:
         self.run.writes.append(write)
 
-    def note(self, what: object) -> None:
+    def note(self, what: Any) -> None:
         """Keeps something beside the record of this reconcile, for who looks at it later."""
         self.run.notes.append(what)
 
@@ -252,7 +261,11 @@ def _reported(obj: AnyObject) -> Object:
 class _Log(logging.LoggerAdapter[logging.Logger]):
     """Puts the controller, the key and the id before each line, and beside it for handlers that write fields."""
 
+    def __init__(self, logger: logging.Logger, ctx: Context) -> None:
+        super().__init__(logger, {})
+        self._ctx = ctx
+
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        about = dict(self.extra or {})
+        about: dict[str, str] = self._ctx.about()
         kwargs["extra"] = {**about, **(kwargs.get("extra") or {})}
         return f"{about['controller']} {about['key']} [{str(about['reconcile_id'])[:8]}] {msg}", kwargs

@@ -11,14 +11,16 @@ reconciled twice at once.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
 from typing import Any, Unpack
 
 from setpoint.cache.cache import Cache, NotCached
 from setpoint.cache.feed import NotSynced
+from setpoint.cache.held import Held
 from setpoint.cache.informer import Change
+from setpoint.client.agent import user_agent
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.options import Options as ClientOptions
@@ -49,6 +51,7 @@ from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.controller.writing import NotingClient
 from setpoint.objects.clock import Clock, SystemClock, timeout
+from setpoint.objects.errors import Conflict
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.measure import Family
@@ -394,9 +397,9 @@ class Controller:
         except Requeue:
             await self._report(ctx, final=False)
             raise
-        except Exception:
+        except Exception as failure:
             try:
-                await self._report(ctx, final=False)
+                await self._report(ctx, final=False, failed=not isinstance(failure, Conflict))
             except Exception as error:
                 _log.warning("%s %s: the status of a failure was not written: %s", self.name, ctx.request, error)
             raise
@@ -416,7 +419,7 @@ class Controller:
             await suspension.lift(ctx, obj)
         return await self.reconcile(ctx, request)
 
-    async def _report(self, ctx: Context, *, final: bool) -> None:
+    async def _report(self, ctx: Context, *, final: bool, failed: bool = False) -> None:
         """Writes the status that a reconcile has gathered. Only one that ended well has observed the object."""
         status = ctx.__dict__.get("status")
         if status is None:
@@ -424,6 +427,10 @@ class Controller:
         if final and self._observes and ctx.request not in self.suspended:
             status.observe()
         self._observes = await status.write(ctx) and self._observes
+        if self.recorder is not None and self.options.condition_events and status.changed:
+            regarding = self.primary_object(ctx.request)
+            if regarding is not None:
+                status.tell_flips(self.recorder, regarding, self.options.condition_events, failed=failed)
 
     def _finish(self, ctx: Context, run: Run, result: Result | None) -> None:
         """Decides when a request runs next, and remembers what was."""
@@ -473,7 +480,8 @@ class Controller:
     ) -> tuple[Client, ClientOptions, Context, Expectations, GroupVersionKind | None]:
         client = self.client(cluster)
         manager = self.options.field_manager or client.options.field_manager or self.name
-        options = client.options._replace(cause=ctx.cause, field_manager=manager)
+        agent = f"{client.options.user_agent or user_agent()}/{self.name}"
+        options = client.options._replace(cause=ctx.cause, field_manager=manager, user_agent=agent)
         expectations = self._expectations.setdefault(cluster, Expectations())
         primary = self.primary.gvk if self.primary is not None and cluster == ctx.request.cluster else None
         return client, options, ctx, expectations, primary
@@ -506,6 +514,13 @@ class Controller:
                 return None
             informer = found[0]
         return informer.store.get(request.object)
+
+    def all_held(self) -> Iterator[Held[Any]]:
+        """The objects that it reconciles, as the caches hold them."""
+        for cache in self._caches.values():
+            for informer in cache.informers:
+                if informer.kind == self.primary:
+                    yield from informer.store.all()
 
     # Inside
 

@@ -33,6 +33,7 @@ from setpoint.controller.declare import controller_of
 from setpoint.controller.health import Check, Health
 from setpoint.controller.leader import Elector, LeaderElection
 from setpoint.controller.metrics import Metrics, WebhookMetrics
+from setpoint.controller.object_series import ObjectSeries
 from setpoint.controller.options import Settings
 from setpoint.controller.pages import metrics_page, reconciles_page
 from setpoint.controller.recorder import Events
@@ -140,15 +141,14 @@ class Manager:
             raise ValueError(f"there is a controller named {controller.name!r} already: give one of them another name")
         runs = self._controllers[controller.name] = _Run(controller, self)
         self._group(runs).add(runs)
-        if isinstance(controller, Measured):
-            self.metrics.parts.append(controller)
+        self.metrics.parts += runs.parts
         return controller
 
     async def remove(self, controller: Controller) -> None:
         """Stops a controller and takes it out, while the others go on. Raises KeyError."""
         runs = self._controllers.pop(controller.name)
-        if isinstance(controller, Measured):
-            self.metrics.parts.remove(controller)
+        for part in runs.parts:
+            self.metrics.parts.remove(part)
         await self._group(runs).remove(runs, self.graceful)
         await runs.stop(0)  # it may have been only warm
 
@@ -378,6 +378,10 @@ class _Run:
         self._manager = manager
         self._begun = self._ready = False
         self._warming: asyncio.Future[None] | None = None
+        # What it tells beside what every controller does.
+        self.parts: list[Measured] = [controller] if isinstance(controller, Measured) else []
+        if controller.options.object_metrics:
+            self.parts.append(ObjectSeries(controller))
         metrics = manager.metrics.controller(controller.name, controller.options.concurrency, lambda: controller.queue)
         controller.observer = controller.observer or metrics
         if controller.options.tracer is None and manager.tracer is not None:

@@ -46,6 +46,8 @@ class Settings(TypedDict, total=False):
     debounce: float
     min_interval: float
     own_status_triggers: bool
+    condition_events: Sequence[str]
+    object_metrics: bool
     suspend: Callable[[Any], str] | None
     leader_election: bool
     field_manager: str
@@ -86,6 +88,10 @@ class Options:
     min_interval: float = 0.0
     # Whether its own writes of the status bring a request back.
     own_status_triggers: bool = False
+    # The conditions of `ctx.status` that make an event when their status flips.
+    condition_events: Sequence[str] = ("Ready",)
+    # Whether there are measurements of each single object: as many series as there are objects.
+    object_metrics: bool = False
     # Says why an object is left alone although its label and annotation do not ask for it; empty: it is not.
     suspend: Callable[[Any], str] | None = None
     # Whether it works only where its manager leads.

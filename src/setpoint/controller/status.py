@@ -8,9 +8,10 @@ that it is known to be nothing but our own report and does not bring the request
 what changed is put on top of what they wrote.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Collection, Iterator, MutableMapping
 from typing import Any, Protocol
 
+from setpoint.client.kinds import AnyObject
 from setpoint.client.patches import Patch, merge
 from setpoint.merge import mergepatch
 from setpoint.objects import conditions
@@ -94,6 +95,16 @@ class Status(MutableMapping[str, Json]):
         if generation:
             self._observed = True
             self._tree["observedGeneration"] = generation
+
+    def tell_flips(self, recorder: Any, regarding: AnyObject, types: Collection[str], *, failed: bool) -> None:
+        """Records an event for each of these conditions whose status is another than it was: a warning where it is not
+        true because the reconcile `failed`."""
+        was = {each.get("type"): each.get("status") for each in self._before.get("conditions") or ()}
+        for each in self._tree.get("conditions") or ():
+            kind, now = each.get("type"), each.get("status")
+            if kind in types and now != was.get(kind):
+                record = recorder.warning if failed and now != conditions.TRUE else recorder.normal
+                record(regarding, each.get("reason") or kind, each.get("message") or f"{kind} is {now}")
 
     @property
     def changed(self) -> bool:

@@ -1,0 +1,45 @@
+"""Measurements of single objects, for controllers that ask for them (`object_metrics`): as many series as objects.
+
+They are read off the cache when the page is asked for, so that they cost nothing in between, and go with their object.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from setpoint.cache.held import Held
+from setpoint.client.kinds import tree_of
+from setpoint.objects import conditions, meta
+from setpoint.objects.measure import Family
+
+
+class Holding(Protocol):
+    """A controller, as far as it holds objects."""
+
+    name: str
+
+    def all_held(self) -> Iterator[Held[Any]]: ...
+
+
+class ObjectSeries:
+    """The measurements of the objects of one controller."""
+
+    def __init__(self, controller: Holding) -> None:
+        self._controller = controller
+
+    def families(self) -> Sequence[Family]:
+        ready, generation, observed = [], [], []
+        for held in self._controller.all_held():
+            labels = {"controller": self._controller.name, "namespace": held.meta.namespace, "name": held.meta.name}
+            tree = tree_of(held.object)
+            status = tree.get("status") or {}
+            found = conditions.find(status.get("conditions") or [], "Ready")
+            if found is not None:
+                ready.append((labels, float(found.get("status") == conditions.TRUE)))
+            generation.append((labels, float(meta.generation(tree))))
+            if "observedGeneration" in status:
+                observed.append((labels, float(status["observedGeneration"])))
+        return [
+            Family("setpoint_object_ready", "gauge", "Whether an object is Ready: 1, or 0.", ready),
+            Family("setpoint_object_generation", "gauge", "The generation of an object.", generation),
+            Family("setpoint_object_observed_generation", "gauge", "The one that was reported on.", observed),
+        ]
