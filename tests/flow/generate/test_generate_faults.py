@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.flow.generate.worlds import CONFIG_MAP, OF_SETS, App, app, condition_of, config_map, rendering
+from tests.flow.generate.worlds import CONFIG_MAP, OF_SETS, App, AppStatus, app, condition_of, config_map, rendering
 
 from setpoint import testing
+from setpoint.controller.request import Result
 from setpoint.objects.errors import Conflict
 from setpoint.objects.tree import Object
 
@@ -133,6 +134,22 @@ async def test_a_conflict_that_stays_is_told_as_one() -> None:
         await world.eventually(told)
         fault.stop()
         await world.eventually(lambda: ends_well(world))
+
+
+@pytest.mark.feature("E26", "E90")
+async def test_a_function_can_ask_to_be_asked_again() -> None:
+    def hourly(parent: App, status: AppStatus) -> list[object]:
+        status.count += 1
+        return [config_map("a"), Result(requeue_after=3600), Result(requeue_after=7200)]
+
+    async with testing.world(**BEGIN) as world:
+        await world.run(rendering(hourly))
+        await world.eventually(lambda: is_done(world))
+        counted = (await world.find(App, "shop")).status.count
+        await world.advance(3599)
+        assert (await world.find(App, "shop")).status.count == counted
+        await world.advance(2)
+        assert (await world.find(App, "shop")).status.count == counted + 1
 
 
 @pytest.mark.feature("E73", "E89")

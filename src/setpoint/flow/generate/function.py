@@ -1,7 +1,8 @@
 """The function of a handler: what it is given, and how what it gives is gathered.
 
 It is called with the object and a status to write into, and before them, if it has a third parameter, the reconcile. It
-may be a generator or an async generator, or return an iterable, waited for or not.
+may be a generator or an async generator, or return an iterable, waited for or not. A `Result(requeue_after=...)` among
+the children has the function asked again after so many seconds.
 """
 
 import inspect
@@ -10,7 +11,7 @@ from typing import Any
 
 from setpoint.client.kinds import AnyObject, ref_of
 from setpoint.controller.context import Context
-from setpoint.controller.request import TerminalError
+from setpoint.controller.request import Result, TerminalError
 from setpoint.schema.types import Resource
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -44,8 +45,9 @@ class Function:
         found = self.call(ctx, obj, status)
         return await found if isinstance(found, Awaitable) else found
 
-    async def children(self, ctx: Context, parent: Any, status: Any) -> list[AnyObject]:
-        """All that it gives. Raises TerminalError for what are no children."""
+    async def children(self, ctx: Context, parent: Any, status: Any) -> tuple[list[AnyObject], float | None]:
+        """All that it gives, and after how many seconds it is to be asked again. Raises TerminalError for what are no
+        children."""
         found = await self.answer(ctx, parent, status)
         if isinstance(found, AsyncIterable):
             items = [each async for each in found]
@@ -56,11 +58,13 @@ class Function:
             raise TerminalError(
                 f"{self.name} returned {what}: yield the children, or return a list of them, an empty one for none"
             )
-        for each in items:
+        times = [each.requeue_after for each in items if isinstance(each, Result) and each.requeue_after is not None]
+        children = [each for each in items if not isinstance(each, Result)]
+        for each in children:
             if not isinstance(each, Resource | dict):
                 raise TerminalError(f"{self.name} gave a {type(each).__name__}: a child is an object, typed or a tree")
             try:
                 ref_of(each)
             except ValueError as error:
                 raise TerminalError(f"{self.name} gave a tree that is no child: {error}") from None
-        return items
+        return children, min(times, default=None)

@@ -116,7 +116,7 @@ class GeneratingHandler(Handler):
     async def _render(self, ctx: Context, found: Any) -> Result | None:
         status = StatusCopy(found)
         try:
-            children = await self.function.children(ctx, found, status.value)
+            children, again = await self.function.children(ctx, found, status.value)
             await self._rules.check(children, ctx.request.namespace, ctx.client)
         except Exception as error:
             if isinstance(error, Wait | Fail):
@@ -127,13 +127,15 @@ class GeneratingHandler(Handler):
         except Exception as error:
             raise self.stopped(ctx, found, error, "ApplyFailed") from error
         status.report(ctx)
-        return self._conclude(ctx, found, children, applied)
+        self._tell_applied(ctx, found, children, applied)
+        times = (again, applied.again_after, None if applied.is_complete else LOOK_AGAIN)
+        return Result(requeue_after=min((each for each in times if each is not None), default=None))
 
-    def _conclude(self, ctx: Context, found: Any, children: Sequence[AnyObject], applied: Applied) -> Result | None:
+    def _tell_applied(self, ctx: Context, found: Any, children: Sequence[AnyObject], applied: Applied) -> None:
         if not applied.is_complete:
             told = f"to be made anew once they are gone: {_named(applied.waiting)}"
             tell(ctx, found, self.condition, False, "Replacing", told)
-            return Result(requeue_after=LOOK_AGAIN)
+            return
         count = len(children)
         told = (
             "there is nothing to be made"
@@ -141,7 +143,6 @@ class GeneratingHandler(Handler):
             else f"{count} {'child is' if count == 1 else 'children are'} in place"
         )
         tell(ctx, found, self.condition, True, "Applied", told)
-        return Result(requeue_after=applied.again_after)
 
     # Sets
 
