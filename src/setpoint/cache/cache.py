@@ -244,7 +244,7 @@ class Cache:
 
     def informer(self, kind: Kind[Any], namespace: str = EVERYWHERE, *, labels: LabelsArgument = None) -> Informer[Any]:
         """The informer that has a kind, or those with some labels, in a namespace or everywhere. Raises NotCached."""
-        found = self._find(kind, namespace, labels_text(labels))
+        found = self._find(kind, namespace, labels_text(labels) if labels else "")
         if found is None:
             raise NotCached(f"{kind_of(kind)} is not kept: declare it with `use`, or ask the server with the client")
         return found
@@ -300,7 +300,7 @@ class Cache:
 
         `labels` are those that it has if it is there: then who keeps only those with such labels can tell as well.
         """
-        informer = self._find(kind, namespace, labels_text(labels))
+        informer = self._find(kind, namespace, labels_text(labels) if labels else "")
         if informer is None:
             self.counts.live += 1
             return await self._live_get(kind, name, namespace)

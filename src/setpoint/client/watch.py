@@ -41,6 +41,13 @@ _decode = msgspec.json.Decoder().decode
 
 async def lines(stream: Stream, *, with_rest: bool = False) -> AsyncIterator[bytes]:
     """The lines of a stream. What follows the last line break was cut off and is no line, unless it is wanted too."""
+    async for several in _lines_at_once(stream, with_rest):
+        for line in several:
+            yield line
+
+
+async def _lines_at_once(stream: Stream, with_rest: bool) -> AsyncIterator[list[bytes]]:
+    """The same, those together that came together."""
     rest: list[bytes] = []
     size = 0
     async for piece in stream:
@@ -50,31 +57,29 @@ async def lines(stream: Stream, *, with_rest: bool = False) -> AsyncIterator[byt
             if size > MAX_LINE_BYTES:
                 raise TransportError(f"an event is larger than {MAX_LINE_BYTES} bytes", sent=True)
             continue
-        first, *more = piece.split(b"\n")
+        several = piece.split(b"\n")
         if rest:
-            rest.append(first)
-            first = b"".join(rest)
-        yield first
-        for line in more[:-1]:
-            yield line
-        rest = [more[-1]] if more[-1] else []
-        size = len(more[-1])
+            several[0] = b"".join((*rest, several[0]))
+        last = several.pop()
+        yield several
+        rest, size = [last] if last else [], len(last)
     if rest and with_rest:
-        yield b"".join(rest)
+        yield [b"".join(rest)]
 
 
 async def raw_events(stream: Stream) -> AsyncIterator[RawEvent]:
     """The events of a watch. An ERROR is raised as the error of the API that it is."""
-    async for line in lines(stream):
-        if not line.strip():
-            continue
-        try:
-            event = _decode_event(line)
-        except msgspec.DecodeError as error:
-            raise TransportError(f"the watch sent what is no event: {error}", sent=True) from None
-        if event.type == ERROR:
-            raise from_status(_decode(event.object), 500)
-        yield event
+    async for several in _lines_at_once(stream, with_rest=False):
+        for line in several:
+            if not line.strip():
+                continue
+            try:
+                event = _decode_event(line)
+            except msgspec.DecodeError as error:
+                raise TransportError(f"the watch sent what is no event: {error}", sent=True) from None
+            if event.type == ERROR:
+                raise from_status(_decode(event.object), 500)
+            yield event
 
 
 def read_event(event: RawEvent, kind: KindRef) -> WatchEvent[Any]:

@@ -265,11 +265,13 @@ class _Retries:
         except Exception as error:
             self._later(key, change, error)
             return
-        if any(inspect.isawaitable(each) for each in found):
-            self._later(key, change, found)
-            return
-        ready = cast("list[Iterable[Request]]", found)
-        self._watching.tell(change, [request for requests in ready for request in requests])
+        ready: list[Request] = []
+        for each in found:
+            if not isinstance(each, (list, tuple)) and inspect.isawaitable(each):
+                self._later(key, change, found)
+                return
+            ready += cast("Iterable[Request]", each)
+        self._watching.tell(change, ready)
 
     def _later(self, key: str, change: Change[Any], so_far: "list[Requests] | Exception") -> None:
         self._pending[key] = change
