@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from setpoint.controller.handler import mapped
     from setpoint.controller.leader import LeaderElection
     from setpoint.controller.manager import Manager, run
+    from setpoint.controller.related import Everyone, UsedBy
     from setpoint.controller.request import Request, Requeue, Result, TerminalError
     from setpoint.controller.timers import Channel, Every, Stream
     from setpoint.controller.watch import Owned, Watch
@@ -33,25 +34,45 @@ if TYPE_CHECKING:
         in_process,
         validate,
     )
+    from setpoint.flow.apply_set import ApplySet
+    from setpoint.flow.claims import ClaimedRef, ClaimRef, Claims
+    from setpoint.flow.fsm import FSM, Done, Fail, Next, Note, Outputs, Wait, is_ready
+    from setpoint.flow.generate import child, generates, status_of
+    from setpoint.flow.policy import Adopt, How, Prune
+    from setpoint.flow.summary.summary import summarize
     from setpoint.plane import ControlPlane
     from setpoint.schema.types import Column, Model, ObjectMeta, Resource, Scale, crd_of, rule
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FSM",
+    "Adopt",
+    "ApplySet",
     "Channel",
+    "ClaimRef",
+    "ClaimedRef",
+    "Claims",
     "Client",
     "Column",
     "Context",
     "ControlPlane",
     "Controller",
     "Denied",
+    "Done",
     "Every",
+    "Everyone",
+    "Fail",
+    "How",
     "LeaderElection",
     "Manager",
     "Model",
+    "Next",
+    "Note",
     "ObjectMeta",
+    "Outputs",
     "Owned",
+    "Prune",
     "Request",
     "Requeue",
     "Resource",
@@ -60,47 +81,75 @@ __all__ = [
     "Stream",
     "SyncClient",
     "TerminalError",
+    "UsedBy",
+    "Wait",
     "Watch",
     "WebhookServer",
     "__version__",
+    "child",
     "controller",
     "convert",
     "crd_of",
     "default",
+    "generates",
     "hub_and_spokes",
     "in_process",
+    "is_ready",
     "mapped",
     "rule",
     "run",
+    "status_of",
+    "summarize",
     "validate",
 ]
 
 # Where a name is found, if not among the types.
 _HOMES = {
+    "Adopt": "setpoint.flow.policy",
+    "ApplySet": "setpoint.flow.apply_set",
     "Channel": "setpoint.controller.timers",
+    "ClaimRef": "setpoint.flow.claims",
+    "ClaimedRef": "setpoint.flow.claims",
+    "Claims": "setpoint.flow.claims",
     "Client": "setpoint.client.client",
     "Context": "setpoint.controller.context",
     "ControlPlane": "setpoint.plane",
     "Controller": "setpoint.controller.controller",
     "Denied": "setpoint.controller.webhook",
+    "Done": "setpoint.flow.fsm",
     "Every": "setpoint.controller.timers",
+    "Everyone": "setpoint.controller.related",
+    "FSM": "setpoint.flow.fsm",
+    "Fail": "setpoint.flow.fsm",
+    "How": "setpoint.flow.policy",
     "LeaderElection": "setpoint.controller.leader",
     "Manager": "setpoint.controller.manager",
+    "Next": "setpoint.flow.fsm",
+    "Note": "setpoint.flow.fsm",
+    "Outputs": "setpoint.flow.fsm",
     "Owned": "setpoint.controller.watch",
+    "Prune": "setpoint.flow.policy",
     "Request": "setpoint.controller.request",
     "Requeue": "setpoint.controller.request",
     "Result": "setpoint.controller.request",
     "Stream": "setpoint.controller.timers",
     "SyncClient": "setpoint.client.sync",
     "TerminalError": "setpoint.controller.request",
+    "UsedBy": "setpoint.controller.related",
+    "Wait": "setpoint.flow.fsm",
     "Watch": "setpoint.controller.watch",
     "WebhookServer": "setpoint.controller.webhook",
+    "child": "setpoint.flow.generate",
     "convert": "setpoint.controller.webhook",
     "default": "setpoint.controller.webhook",
+    "generates": "setpoint.flow.generate",
     "hub_and_spokes": "setpoint.controller.webhook",
     "in_process": "setpoint.controller.webhook",
+    "is_ready": "setpoint.flow.fsm",
     "mapped": "setpoint.controller.handler",
     "run": "setpoint.controller.manager",
+    "status_of": "setpoint.flow.generate",
+    "summarize": "setpoint.flow.summary.summary",
     "validate": "setpoint.controller.webhook",
 }
 
