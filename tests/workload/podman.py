@@ -18,12 +18,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from tests import debian
 
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.engine.choice import connect
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.images import whole
-from tests import debian
 
 IMAGE = "localhost/setpoint-test:1"
 _NEEDED = (

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-
 from tests.store.conftest import pytest_pyfunc_call as pytest_pyfunc_call
 from tests.workload.podman import Service, shared
 

@@ -10,11 +10,11 @@ from itertools import count
 from typing import Any
 
 import pytest
+from tests.workload.podman import IMAGE, Service, connected
 
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import AddressInUse, NameTaken, NoSuchImage, NotFound, NotRunning
 from setpoint.workload.engine.results import Container, Health
-from tests.workload.podman import IMAGE, Service, connected
 
 _numbers = count(1)
 
@@ -125,9 +125,7 @@ async def test_a_command_in_a_container_has_input_outputs_environment_and_an_exi
     async with (
         connected(podman) as engine,
         container(engine, named(request), ["sleep", "60"]) as id_,
-        engine.containers.exec(
-            id_, ["sh", "-c", script], env=["COLOUR=red"], directory="/data", stdin=True
-        ) as command,
+        engine.containers.exec(id_, ["sh", "-c", script], env=["COLOUR=red"], directory="/data", stdin=True) as command,
     ):
         await command.write(b"some input")
         command.end_input()
@@ -235,7 +233,7 @@ async def test_a_health_check_says_how_the_container_is(podman: Service, request
 async def test_a_port_is_published_where_asked_and_a_busy_one_is_named(
     podman: Service, request: pytest.FixtureRequest
 ) -> None:
-    ports = {"ExposedPorts": {"80/tcp": {}}}
+    ports: dict[str, Any] = {"ExposedPorts": {"80/tcp": {}}}
     serve = ["sh", "-c", "echo from inside > /data/index.html; httpd -f -p 80 -h /data"]
 
     def published(port: str) -> dict[str, Any]:

@@ -2,17 +2,16 @@
 
 from collections.abc import AsyncIterator
 
-from setpoint.client.http.hijack import Hijacked
 from setpoint.client.transport import TransportError
 from setpoint.workload.engine.errors import EngineLost
 from setpoint.workload.engine.streams import Output, outputs
-from setpoint.workload.engine.wire import Wire
+from setpoint.workload.engine.wire import ByteStream, Wire
 
 
 class Attached:
     """Iterate over it for the outputs; they end when the program does."""
 
-    def __init__(self, wire: Wire, stream: Hijacked, resize_path: str, *, tty: bool) -> None:
+    def __init__(self, wire: Wire, stream: ByteStream, resize_path: str, *, tty: bool) -> None:
         self._wire = wire
         self._stream = stream
         self._resize_path = resize_path
@@ -47,7 +46,7 @@ class Attached:
 class Exec(Attached):
     """A command in a container."""
 
-    def __init__(self, wire: Wire, stream: Hijacked, id: str, *, tty: bool) -> None:  # noqa: A002 - the engine's word
+    def __init__(self, wire: Wire, stream: ByteStream, id: str, *, tty: bool) -> None:  # noqa: A002 - the engine's word
         super().__init__(wire, stream, f"/exec/{id}/resize", tty=tty)
         self.id = id
 

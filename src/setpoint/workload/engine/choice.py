@@ -20,6 +20,7 @@ from setpoint.objects.clock import Clock
 from setpoint.workload.engine.auth import config_directory, read_json
 from setpoint.workload.engine.engine import Engine, TooOld
 from setpoint.workload.engine.errors import EngineError
+from setpoint.workload.engine.wire import Wire
 
 Reason: TypeAlias = Literal[
     "NotInstalled", "NotRunning", "PermissionDenied", "Timeout", "TooOld", "BadAddress", "Failing"
@@ -171,7 +172,7 @@ async def _try(candidate: Candidate, clock: Clock, environ: Mapping[str, str], s
         return endpoint
     if endpoint.unix and (trouble := await asyncio.to_thread(_trouble, candidate, endpoint.unix)) is not None:
         return trouble
-    engine = Engine(endpoint, clock, environ)
+    engine = Engine(Wire(endpoint), clock, environ)
     name = (candidate.name or "the container engine").capitalize()
     try:
         await engine.agree(seconds)

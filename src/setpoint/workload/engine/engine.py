@@ -22,17 +22,21 @@ class TooOld(Exception):  # noqa: N818 - it says what is the matter
 
 
 class Engine:
-    """An engine that answered. Made by `connect`."""
+    """An engine that answered. Made by `connect`, or by a scripted one."""
 
-    def __init__(self, endpoint: Endpoint, clock: Clock, environ: Mapping[str, str]) -> None:
-        self.endpoint = endpoint
+    def __init__(self, wire: Wire, clock: Clock, environ: Mapping[str, str]) -> None:
         self.version = Version("", "", "")
-        self._wire = Wire(endpoint)
+        self._wire = wire
         self._clock = clock
-        self.images = Images(self._wire, environ)
-        self.containers = Containers(self._wire)
-        self.networks = Networks(self._wire)
-        self.volumes = Volumes(self._wire)
+        self.images = Images(wire, environ)
+        self.containers = Containers(wire)
+        self.networks = Networks(wire)
+        self.volumes = Volumes(wire)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it is."""
+        return self._wire.endpoint
 
     async def agree(self, seconds: float = _PING_SECONDS) -> Version:
         """Asks what it is, and settles on a version of the API. Raises EngineError, TooOld."""

@@ -52,6 +52,15 @@ class Images:
         except NotFound:
             return None
 
+    async def ensure(
+        self, image: str, policy: str = "missing", *, platform: str = "", watch: Watcher | None = None
+    ) -> Image:
+        """The image, pulled as the policy says: always, missing, never. Raises NoSuchImage, Denied, PullFailed."""
+        if policy == "never":
+            return await self.inspect(image)
+        found = None if policy == "always" else await self.find(image)
+        return found or await self.pull(image, platform=platform, watch=watch)
+
     async def pull(self, image: str, *, platform: str = "", watch: Watcher | None = None) -> Image:
         """Gets it from its registry, as whoever the user is there. Raises NoSuchImage, Denied, PullFailed."""
         auth = await registry_auth(image, self._environ)

@@ -6,11 +6,10 @@ Every failure is an `EngineError`: of the kind that status and words tell, or `E
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote
 
 from setpoint.client.http.endpoint import Endpoint
-from setpoint.client.http.hijack import Hijacked
 from setpoint.client.http.transport import HttpTransport
 from setpoint.client.transport import Answer, Call, Refused, Stream, TransportError
 from setpoint.workload.engine.errors import EngineLost, error_of
@@ -19,6 +18,19 @@ Query: TypeAlias = Mapping[str, str | int | bool | Sequence[str] | None]
 # How long ordinary requests may take, and those that change containers, which may wait for programs and disks.
 USUAL_SECONDS = 30.0
 SLOW_SECONDS = 600.0
+
+
+class ByteStream(Protocol):
+    """Bytes both ways. Its methods raise TransportError."""
+
+    async def read(self) -> bytes:
+        """What has come; nothing once the other side has ended its half."""
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes; waits while the other side is slow."""
+
+    def write_eof(self) -> None:
+        """Says that nothing more will be sent."""
 
 
 class Wire:
@@ -78,7 +90,7 @@ class Wire:
             raise EngineLost(str(error)) from None
 
     @asynccontextmanager
-    async def hijack(self, path: str, query: Query | None = None, *, body: object = None) -> AsyncIterator[Hijacked]:
+    async def hijack(self, path: str, query: Query | None = None, *, body: object = None) -> AsyncIterator[ByteStream]:
         """Sends a request after which the connection is a plain stream both ways."""
         call = self._call("POST", path, query, body, None, USUAL_SECONDS)
         try:

@@ -1,0 +1,137 @@
+"""What an engine is asked for, from what a Container says it should be. Pure.
+
+`create_body` takes the spec as JSON, with environment and arguments as they are after templates and files; everything
+goes into the body of a request, nothing on a command line where others could read it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from setpoint.objects import duration
+from setpoint.objects.quantity import Quantity
+from setpoint.workload.engine.run_args import apply_run_args, device
+
+LOOPBACK = "127.0.0.1"
+
+
+class Place(NamedTuple):
+    """A network of the engine, by its name there, and what the container is called in it."""
+
+    network: str
+    aliases: Sequence[str] = ()
+
+
+class CreateRequest(NamedTuple):
+    """What to ask an engine for. Networks beyond the first are connected before the start: older engines take one."""
+
+    body: dict[str, Any]
+    platform: str = ""
+    more_networks: Sequence[Place] = ()
+
+
+def create_body(
+    spec: Mapping[str, Any],
+    *,
+    image: str = "",
+    env: Mapping[str, str] | None = None,
+    args: Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    networks: Sequence[Place] = (),
+) -> CreateRequest:
+    """The request for a container. `image`, `env` and `args` stand for the spec's own, `labels` beside them. Raises
+    BadArgument where `runArgs` cannot be understood."""
+    variables = {each["name"]: each.get("value", "") for each in spec.get("env") or ()} if env is None else env
+    host: dict[str, Any] = {}
+    body: dict[str, Any] = {
+        "Image": image or spec.get("image", ""),
+        "Env": [f"{name}={value}" for name, value in variables.items()],
+        "Labels": {**{each["key"]: each.get("value", "") for each in spec.get("labels") or ()}, **(labels or {})},
+        "HostConfig": host,
+    }
+    arguments = list(spec.get("args") or ()) if args is None else list(args)
+    if arguments:
+        body["Cmd"] = arguments
+    if spec.get("command"):
+        body["Entrypoint"] = [spec["command"]]
+    if spec.get("terminal") is not None:
+        body["Tty"] = body["OpenStdin"] = True
+    for name, field in (("user", "User"), ("workingDirectory", "WorkingDir"), ("stopSignal", "StopSignal")):
+        if spec.get(name):
+            body[field] = spec[name]
+    if spec.get("stopTimeout"):
+        body["StopTimeout"] = stop_seconds(spec)
+    if spec.get("healthcheck") is not None:
+        body["Healthcheck"] = _healthcheck(spec["healthcheck"])
+    _publish(spec.get("ports") or (), body)
+    host["Mounts"] = [_mount(each) for each in spec.get("volumeMounts") or ()]
+    _limit(spec, host)
+    _allow(spec, host)
+    if networks:
+        host["NetworkMode"] = networks[0].network
+        endpoint = {"Aliases": list(networks[0].aliases)}
+        body["NetworkingConfig"] = {"EndpointsConfig": {networks[0].network: endpoint}}
+    platform = apply_run_args(body, spec.get("runArgs") or ())
+    body["HostConfig"] = {name: value for name, value in host.items() if value not in (None, [], {})}
+    return CreateRequest(body, platform or (spec.get("build") or {}).get("platform", ""), tuple(networks[1:]))
+
+
+def stop_seconds(spec: Mapping[str, Any]) -> int:
+    """How long a container has to end, in the whole seconds that engines know."""
+    return -(-duration.parse(spec.get("stopTimeout") or "10s") // duration.SECOND)
+
+
+def _publish(ports: Sequence[Mapping[str, Any]], body: dict[str, Any]) -> None:
+    if not ports:
+        return
+    bindings: dict[str, list[dict[str, str]]] = {}
+    for port in ports:
+        key = f"{port['containerPort']}/{str(port.get('protocol') or 'TCP').lower()}"
+        # No port: the engine chooses one. Loopback, so that nobody on the network reaches it unasked.
+        where = {"HostIp": port.get("hostIP") or LOOPBACK, "HostPort": str(port.get("hostPort") or "")}
+        bindings.setdefault(key, []).append(where)
+    body["ExposedPorts"] = {key: {} for key in bindings}
+    body["HostConfig"]["PortBindings"] = bindings
+
+
+def _mount(mount: Mapping[str, Any]) -> dict[str, Any]:
+    made = {"Type": mount["type"], "Target": mount["target"], "ReadOnly": bool(mount.get("readOnly"))}
+    return {**made, "Source": mount["source"]} if mount.get("source") else made
+
+
+def _limit(spec: Mapping[str, Any], host: dict[str, Any]) -> None:
+    limits = spec.get("resources") or {}
+    if limits.get("cpus") is not None:
+        host["NanoCpus"] = Quantity.parse(str(limits["cpus"])).value(-9)
+    if limits.get("memory") is not None:
+        host["Memory"] = Quantity.parse(str(limits["memory"])).value()
+    if limits.get("pids") is not None:
+        host["PidsLimit"] = limits["pids"]
+    policy = spec.get("restartPolicy")
+    # With a backoff of ours it is us who restart: the engine must not do it too.
+    if policy and policy != "no" and spec.get("restartBackoff") is None:
+        host["RestartPolicy"] = {"Name": policy}
+    host["Ulimits"] = [
+        {"Name": each["name"], "Soft": each["soft"], "Hard": each["soft"] if each.get("hard") is None else each["hard"]}
+        for each in spec.get("ulimits") or ()
+    ]
+
+
+def _allow(spec: Mapping[str, Any], host: dict[str, Any]) -> None:
+    host["CapAdd"] = list(spec.get("capAdd") or ())
+    host["CapDrop"] = list(spec.get("capDrop") or ())
+    host["ExtraHosts"] = list(spec.get("extraHosts") or ())
+    host["Devices"] = [device(each) for each in spec.get("devices") or ()]
+    host["Tmpfs"] = dict(each.partition(":")[::2] for each in spec.get("tmpfs") or ())
+    if spec.get("privileged"):
+        host["Privileged"] = True
+
+
+def _healthcheck(check: Mapping[str, Any]) -> dict[str, Any]:
+    command = list(check.get("command") or ())
+    made: dict[str, Any] = {"Test": ["CMD", *command] if command else ["NONE"]}
+    for name, field in (("interval", "Interval"), ("timeout", "Timeout"), ("startPeriod", "StartPeriod")):
+        if check.get(name):
+            made[field] = duration.parse(check[name])
+    if check.get("retries"):
+        made["Retries"] = check["retries"]
+    return made
