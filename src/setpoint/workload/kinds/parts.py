@@ -177,7 +177,7 @@ LIFETIME_RULES = (
 class EnvVar(Model):
     """An environment variable."""
 
-    name: Annotated[str, MinLength(1)]
+    name: Annotated[str, MinLength(1), Pattern("^[^=\\x00]+$")]
     """The name of the variable."""
 
     value: Text = ""
@@ -240,6 +240,12 @@ DependencyKind: TypeAlias = Literal[
 DependencyCondition: TypeAlias = Literal["Started", "Ready", "Finished", "Succeeded"]
 
 
+@class_rule(
+    "self.kind in ['Executable', 'ExecutableReplicaSet', 'Container', 'ContainerExec', 'Task'] || "
+    "self.condition in ['Started', 'Ready']",
+    message="condition must be Started or Ready for this kind: it never finishes",
+    field_path=".condition",
+)
 class Dependency(Model):
     """Another object that must have come so far before this one starts."""
 

@@ -1,0 +1,132 @@
+"""The environment of a workload: what it inherits, what files say, what its spec says; the later wins.
+
+Inherited variables are never taken for templates. Those of files are for Executables, as in DCP, and those of the spec
+always. What begins with `DEBUG_SESSION` or `DCP_` is between an IDE and the control plane, and left out.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from setpoint.objects.tree import Object
+from setpoint.workload.dotenv import DotenvError, parse
+from setpoint.workload.templates import Lookup, Needed, NotYet, Rendered, TemplateError, render
+
+_OURS = ("DEBUG_SESSION", "DCP_")
+# By it the processes of a workload are told from others; one that was inherited is of the control plane around us.
+_COOKIE = "SETPOINT_WORKLOAD"
+
+
+class EnvironmentProblem(ValueError):  # noqa: N818 - it becomes the reason and message of a condition
+    """An environment cannot be had. `reason` is a word for a condition; the text says what to do."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
+class Environment(NamedTuple):
+    """Variables with their values, how they may be shown, and which of them the spec and its files name."""
+
+    values: dict[str, str]
+    shown: dict[str, str]
+    explicit: frozenset[str]
+
+    def to_json(self) -> list[Object]:
+        """For `status.effectiveEnv`."""
+        return [{"name": name, "value": self.shown[name]} for name in sorted(self.shown)]
+
+
+def environment(
+    tree: Object,
+    *,
+    ambient: Mapping[str, str],
+    read: Callable[[str], bytes],
+    lookup: Lookup,
+    context: Object | None = None,
+    ignores_case: bool = False,
+) -> Environment:
+    """The environment of an Executable, Container or ContainerExec.
+
+    `ambient` is what it inherits, empty for one that does not. `read` gives the bytes of a file. `context` is the
+    object that templates see, where it is another. Raises EnvironmentProblem, or NotYet with all that values wait for.
+    """
+    same = str.upper if ignores_case else str
+    merged: dict[str, tuple[str, Rendered]] = {
+        same(name): (name, Rendered(value, value)) for name, value in ambient.items() if name != _COOKIE
+    }
+    explicit: set[str] = set()
+    needs: list[Needed] = []
+    subject = tree if context is None else context
+    for name, value, source in _said(tree, ambient, read):
+        explicit.add(name)
+        try:
+            rendered = render(value, subject, lookup) if source in _templated(tree) else Rendered(value, value)
+        except NotYet as waiting:
+            needs += waiting.needs
+            continue
+        except TemplateError as error:
+            raise EnvironmentProblem("InvalidTemplate", f"variable {name} of {source}: {error}") from None
+        if "\0" in rendered.text:
+            raise EnvironmentProblem("InvalidValue", f"variable {name} of {source} contains a NUL character")
+        merged[same(name)] = name, rendered
+    if needs:
+        raise NotYet(needs)
+    kept = {name: rendered for name, rendered in merged.values() if not name.upper().startswith(_OURS)}
+    return Environment(
+        {name: rendered.text for name, rendered in kept.items()},
+        {name: rendered.shown for name, rendered in kept.items()},
+        frozenset(explicit & kept.keys()),
+    )
+
+
+def arguments(args: Sequence[str], subject: Object, lookup: Lookup) -> list[Rendered]:
+    """The arguments of a workload, filled in. Raises EnvironmentProblem, or NotYet with all that they wait for."""
+    found: list[Rendered] = []
+    needs: list[Needed] = []
+    for index, text in enumerate(args):
+        try:
+            found.append(render(text, subject, lookup))
+        except NotYet as waiting:
+            needs += waiting.needs
+        except TemplateError as error:
+            raise EnvironmentProblem("InvalidTemplate", f"spec.args[{index}]: {error}") from None
+    if needs:
+        raise NotYet(needs)
+    return found
+
+
+_SPEC, _FILES = "spec.env", "spec.envFiles"
+
+
+def _templated(tree: Object) -> tuple[str, ...]:
+    return (_SPEC, _FILES) if tree.get("kind") == "Executable" else (_SPEC,)
+
+
+def _said(tree: Object, ambient: Mapping[str, str], read: Callable[[str], bytes]) -> Iterable[tuple[str, str, str]]:
+    """Names and values that the object says, and where."""
+    spec = tree.get("spec", {})
+    for name, value in file_variables(spec.get("envFiles") or (), ambient, read).items():
+        yield name, value, _FILES
+    for each in spec.get("env") or ():
+        yield each["name"], each.get("value", ""), _SPEC
+
+
+def file_variables(paths: Iterable[str], ambient: Mapping[str, str], read: Callable[[str], bytes]) -> dict[str, str]:
+    """The variables of some files; the later file wins. Raises EnvironmentProblem."""
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            text = read(path).decode()
+        except FileNotFoundError:
+            message = f"environment file {path} does not exist; create it, or take it out of spec.envFiles"
+            raise EnvironmentProblem("EnvFileNotFound", message) from None
+        except UnicodeDecodeError:
+            raise EnvironmentProblem("EnvFileInvalid", f"environment file {path} is no UTF-8 text") from None
+        except OSError as error:
+            message = f"environment file {path} cannot be read: {error.strerror or error}; check its permissions"
+            raise EnvironmentProblem("EnvFileUnreadable", message) from None
+        try:
+            found |= parse(text, {**ambient, **found})
+        except DotenvError as error:
+            raise EnvironmentProblem("EnvFileInvalid", f"environment file {path}, {error}") from None
+    return found
