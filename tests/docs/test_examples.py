@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 from examples.bucket_operator import FINALIZER, Bucket, Buckets, BucketSpec, Storage
+from examples.generating_operator import RegistrationToken, TokenSpec, registration
 from examples.guarded_kind import Ticket, TicketSpec, check, fill_in, ticket
 from examples.website_operator import Website, WebsiteSpec, replicas_are_up, website
 from tests.clients.serving import Serving, serving
 
 import setpoint as sp
+from setpoint import testing
 from setpoint.api.apps.v1 import Deployment
-from setpoint.api.core.v1 import Service
+from setpoint.api.core.v1 import Secret, Service
 from setpoint.objects.errors import APIError
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +32,10 @@ SAID = {
         "the Deployment went with it",
     ],
     "bucket_operator": ["made: https://default-photos.north.example.com", "gone, and the provider has: {}"],
+    "generating_operator": [
+        "whoever registers is told: clusterNamespace, apiServerURL, tokenName, token",
+        "with the token, all of it went",
+    ],
     "guarded_kind": [
         "the priority is normal",
         'refused: admission webhook "validate.ticket.example.com" denied the request: '
@@ -81,6 +87,26 @@ def test_a_website_follows_its_spec_and_mends_what_others_break() -> None:
             )
 
     with_client(test)
+
+
+@pytest.mark.feature("E11")
+def test_a_registration_token_and_all_that_it_made_go_when_its_time_is_over() -> None:
+    async def main() -> None:
+        token = RegistrationToken(metadata=sp.ObjectMeta(name="import", namespace="default"), spec=TokenSpec(ttl=3600))
+        async with testing.world(crds=[RegistrationToken], objects=[token], system=True) as world:
+            await world.run(registration("https://fleet.example.com"))
+            await world.eventually(lambda: world.find(Secret, "import"))
+            await world.advance(3500)
+            assert await world.find(RegistrationToken, "import") is not None
+            await world.advance(200)
+            assert await world.find(RegistrationToken, "import") is None
+
+            async def nothing_is_left() -> bool:
+                return await world.find(Secret, "import") is None
+
+            await world.eventually(nothing_is_left)
+
+    asyncio.run(main())
 
 
 def test_a_bucket_outlives_its_provider_s_bad_days() -> None:
