@@ -69,3 +69,12 @@ def pod(image: str) -> dict[str, Any]:
         "metadata": {"name": "p", "namespace": "default"},
         "spec": {"containers": [{"name": "c", "image": image}]},
     }
+
+
+def test_the_page_about_generating_handlers_counts_the_lines_of_its_example() -> None:
+    source = (ROOT / "examples/generating_operator.py").read_text()
+    begin, end = source.index("# The controller begins."), source.index("# The controller ends.")
+    code = re.sub(r'"""[^"]*"""', "", source[begin:end])
+    lines = [line for line in code.splitlines() if line.strip() and not line.strip().startswith("#")]
+    page = (ROOT / "docs/generating-handlers.md").read_text()
+    assert f"| Setpoint: what is between the two marks in the example | {len(lines)} |" in page
