@@ -9,7 +9,7 @@ from tests.client.test_client import Widget, widget
 
 from setpoint.cache.cache import NotCached, _is_seen
 from setpoint.cache.transforms import chain, drop, keep_only, strip_managed_fields
-from setpoint.cache.writes import Write
+from setpoint.cache.writes import FEW_NOTES, Target, Write
 from setpoint.client.transport import Call
 from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
@@ -259,6 +259,21 @@ async def catch_up(world: World) -> None:
     world.faults.interrupt = lambda call, number, line: line
     world.faults.cut()
     await world.settle()
+
+
+def test_writes_that_have_been_seen_are_not_remembered_though_nobody_reads() -> None:
+    async def test(world: World) -> None:
+        await world.followed()
+        for number in range(3 * FEW_NOTES):
+            await world.cache.client.create(config_map(f"a{number}"))
+            await world.settle()
+        assert len(world.cache.writes.of(Target("", "configmaps"))) <= FEW_NOTES
+        behind(world)
+        for number in range(3 * FEW_NOTES):
+            await world.cache.client.update(config_map(f"a{number}", k="new"))
+        assert len(world.cache.writes.of(Target("", "configmaps"))) == 3 * FEW_NOTES
+
+    run(test)
 
 
 def test_a_read_shows_what_this_process_wrote_before() -> None:
