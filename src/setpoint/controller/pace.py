@@ -59,6 +59,10 @@ class Pace:
         self._once: dict[Request, tuple[float, int]] = {}
         self._most_once = _FEW
 
+    def __len__(self) -> int:
+        """How many requests something is known of."""
+        return len(self._recent) + len(self._once)
+
     def wait(self, request: Request) -> float:
         """The seconds that a request should still wait; 0: it may run."""
         recent = self._recent.get(request)

@@ -22,6 +22,7 @@ from tests.controller.core.worlds import (
 from setpoint.client.patches import merge
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
+from setpoint.controller.expectations import Expectations
 from setpoint.controller.handler import mapped
 from setpoint.controller.request import Request, Result
 from setpoint.controller.timers import Channel
@@ -223,6 +224,34 @@ def test_a_status_is_written_once_at_the_end_and_does_not_bring_the_request_back
         await world.client.patch(WIDGET, merge({"metadata": {"labels": {"a": "b"}}}), "w", "default")
         await until(lambda: len(controller.runs) == 3)
         assert not controller.runs[2].writes  # nothing changed, nothing was written
+
+    in_world(test)
+
+
+def test_a_report_that_comes_with_other_news_is_no_reason_and_is_not_remembered() -> None:
+    async def test(world: World) -> None:
+        await with_widgets(world)
+
+        async def reconcile(ctx: Context, request: Request) -> None:
+            obj = await ctx.object()
+            ctx.status["size"] = obj.spec.size
+
+        controller = await world.run(Controller("widget", reconcile, kind=Widget))
+        controller.pause()
+        await world.client.create(widget(size=3))
+        await until(lambda: len(controller.queue) == 1)
+        # As it is when the server's answer comes after the event that it made.
+        created = await world.client.get(WIDGET, "w", "default")
+        report = await world.client.patch(WIDGET, merge({"status": {"size": 3}}), "w", "default", subresource="status")
+        versions = [tree["metadata"]["resourceVersion"] for tree in (created, report)]
+        await until(lambda: controller.held(named("w")).meta.resource_version == versions[1])
+        expectations = controller._expectations.setdefault("", Expectations())
+        expectations.reported(Widget.gvk(), "default/w", *versions)
+        controller.resume()
+        await until(lambda: len(controller.runs) == 1)
+        assert [why.event for why in controller.runs[0].why] == ["created"]
+        await settle(controller)
+        assert not expectations._reports
 
     in_world(test)
 

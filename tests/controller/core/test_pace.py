@@ -112,6 +112,26 @@ def test_a_hot_request_is_forgiven_after_a_quiet_time() -> None:
     assert not found.hot_loops()
 
 
+def test_of_requests_that_wrote_once_nothing_is_known_when_that_was_long_ago() -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0.0)
+    for second in range(10):
+        for number in range(1000):
+            run = ended(clock, WRITE)
+            run.request = named(f"r{second}-{number}")
+            assert found.ran(run, 1) is None
+        clock.advance(pace.HOT_SECONDS + 1)
+    assert len(found) <= 2000
+
+
+def test_a_write_for_another_spec_does_not_count_for_a_loop() -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0.0)
+    assert found.ran(ended(clock, WRITE), 1) is None
+    noticed = [found.ran(ended(clock, WRITE), 2) for _ in range(HOT_RUNS)]
+    assert [each is not None for each in noticed] == [False] * (HOT_RUNS - 1) + [True]
+
+
 def test_nothing_is_kept_of_requests_that_are_at_rest() -> None:
     async def test(world: World) -> None:
         await with_widgets(world)
@@ -126,7 +146,7 @@ def test_nothing_is_kept_of_requests_that_are_at_rest() -> None:
         await world.client.delete(WIDGET, "w", "default")
         await until(lambda: len(controller.runs) == 2)
         await settle(controller)
-        assert not controller._pace._recent
+        assert not len(controller._pace)
         assert not controller._expectations[""]._unsure
 
     in_world(test)
