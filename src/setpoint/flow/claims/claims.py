@@ -130,7 +130,8 @@ class ClaimController(Controller):
             "spec": {"claimedRef": {"name": refs.claimed_name(claim)}},
         }
         ref = KindRef(self.claims.claim.gvk)
-        return await ctx.client.patch(ref, merge(change), meta.name(claim), meta.namespace(claim))
+        found: Object = await ctx.client.patch(ref, merge(change), meta.name(claim), meta.namespace(claim))
+        return found
 
     async def _find(self, ctx: Context, name: str) -> Object | None:
         """What is claimed, if it is there. What the cache does not have is made: that must not take over what is."""
@@ -163,7 +164,8 @@ class ClaimController(Controller):
         if "resourceVersion" not in metadata:
             return await ctx.client.apply(tree, force=True)
         patch = apply_configuration(tree)
-        return await ctx.client.patch(KindRef(gvk), patch, name, claims.namespace, force=True)
+        bound: Object = await ctx.client.patch(KindRef(gvk), patch, name, claims.namespace, force=True)
+        return bound
 
     # Telling
 

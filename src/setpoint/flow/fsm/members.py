@@ -7,9 +7,9 @@ so would outlive its owner, has the owner wait for it with a finalizer.
 
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from setpoint.client.kinds import Kind
+from setpoint.client.kinds import KindRef
 from setpoint.controller.context import Context
 from setpoint.controller.tracking import Look
 from setpoint.flow.apply_set import ApplySet
@@ -39,8 +39,8 @@ class Rules(NamedTuple):
     prune: Prune
     # Kinds of which nothing is ever deleted.
     kept: Collection[GroupKind]
-    ignore: Mapping[Kind[Any], Sequence[str]]
-    replace: Mapping[Kind[Any], Replace]
+    ignore: Mapping[KindRef, Sequence[str]]
+    replace: Mapping[KindRef, Replace]
     # Where the inventories of objects are that live in no namespace.
     namespace: str
 
