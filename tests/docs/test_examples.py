@@ -12,6 +12,7 @@ import pytest
 from examples.bucket_operator import FINALIZER, Bucket, Buckets, BucketSpec, Storage
 from examples.generating_operator import RegistrationToken, TokenSpec, registration
 from examples.guarded_kind import Ticket, TicketSpec, check, fill_in, ticket
+from examples.phased_operator import Cloud, SecureStorage, StorageSpec, secure_storage
 from examples.website_operator import Website, WebsiteSpec, replicas_are_up, website
 from tests.clients.serving import Serving, serving
 
@@ -35,6 +36,17 @@ SAID = {
     "generating_operator": [
         "whoever registers is told: clusterNamespace, apiServerURL, tokenName, token",
         "with the token, all of it went",
+    ],
+    "token_operator": [
+        "roles: default, everywhere, kube-system",
+        "the Secret has a token",
+        "after the change: default",
+        "all of it is gone",
+    ],
+    "phased_operator": [
+        "waiting, after: create photos",
+        "ready, after: create photos, grant keys principal-1, encrypt photos",
+        "gone, and the cloud has: {}",
     ],
     "guarded_kind": [
         "the priority is normal",
@@ -87,6 +99,25 @@ def test_a_website_follows_its_spec_and_mends_what_others_break() -> None:
             )
 
     with_client(test)
+
+
+@pytest.mark.feature("E3", "E89")
+def test_phases_that_are_done_are_not_done_again_whenever_the_operator_ends() -> None:
+    async def main() -> None:
+        metadata = sp.ObjectMeta(name="photos", namespace="default")
+        storage = SecureStorage(metadata=metadata, spec=StorageSpec(vault="keys"))
+        async for crash in testing.every_crash(crds=[SecureStorage], objects=[storage]):
+            cloud = Cloud()
+
+            async def is_ready(world: testing.World = crash.world, cloud: Cloud = cloud) -> bool:
+                if cloud.identities.get("photos") == "":
+                    cloud.identities["photos"] = "principal-1"
+                return sp.is_ready(await world.find(SecureStorage, "photos")) and bool(cloud.encrypted)
+
+            await crash.run(secure_storage(cloud), until=is_ready)
+            assert cloud.calls == ["create photos", "grant keys principal-1", "encrypt photos"], crash
+
+    asyncio.run(main())
 
 
 @pytest.mark.feature("E11")
