@@ -8,6 +8,7 @@ from tests.cache.faults import CONFIG_MAP, Journal, World, config_map, names, ru
 from tests.client.test_client import Widget, widget
 
 from setpoint.cache.cache import NotCached, _is_seen
+from setpoint.cache.feed import NotSynced
 from setpoint.cache.transforms import chain, drop, keep_only, strip_managed_fields
 from setpoint.cache.writes import FEW_NOTES, Target, Write
 from setpoint.client.transport import Call
@@ -443,5 +444,24 @@ def test_a_client_of_the_cache_is_the_same_client_otherwise() -> None:
         world.faults.refuse = refuse
         await world.cache.client.create(config_map("a"))
         assert seen[-1].method == "POST"
+
+    run(test)
+
+
+@pytest.mark.feature("E39")
+def test_a_query_shows_nothing_older_than_what_was_seen_already() -> None:
+    async def test(world: World) -> None:
+        informer = await world.followed()
+        made = await world.client.create(config_map("a"))
+        asked = asyncio.ensure_future(
+            world.cache.query(CONFIG_MAP, "default", min_revision=made["metadata"]["resourceVersion"])
+        )
+        await world.until(asked.done)
+        assert [held.meta.name for held in asked.result().held()] == ["a"]
+        future = str(int(informer.resource_version) + 1000)
+        asked = asyncio.ensure_future(world.cache.query(CONFIG_MAP, "default", min_revision=future))
+        await world.until(asked.done)
+        with pytest.raises(NotSynced, match=f"and {future} was asked for"):
+            await asked
 
     run(test)

@@ -208,3 +208,60 @@ def test_an_index_never_changes_an_answer(history: list[tuple[int, bool, Any]], 
     answers = [sorted(names(Query(store).where("spec.x", operator, value))) for store in (plain, indexed)]
     assert answers[0] == answers[1]
     assert plain.bytes == indexed.bytes == sum(held.raw_size for held in plain.all())
+
+
+@pytest.mark.feature("E39")
+def test_answers_are_counted_by_what_they_have_at_a_path() -> None:
+    query = Query(store_of(*PODS))
+    assert query.count_by("spec.nodeName") == {"n1": 2, "n2": 1, None: 1}
+    assert query.count_by("spec.containers[*].image") == {None: 3, "i1": 1, "i2": 1}
+    assert query.in_namespace("other").count_by("metadata.labels.app") == {"x": 1}
+
+
+@pytest.mark.feature("E39")
+def test_answers_are_ordered_by_labels_too_and_pages_know_the_total() -> None:
+    query = Query(store_of(*PODS)).order_by("-metadata.labels['app']", "metadata.name")
+    assert names(query) == ["b", "a", "c", "d"]
+    page = query.page(3)
+    assert ([each["metadata"]["name"] for each in page.items], page.next, page.total) == (["b", "a", "c"], 3, 4)
+
+
+@pytest.mark.feature("E39")
+def test_texts_are_found_by_a_part_of_them() -> None:
+    query = Query(store_of(*PODS))
+    assert names(query.where("status.phase", "contains", "unn")) == ["b"]
+    assert names(query.where("spec.priority", "contains", "1")) == []
+    with pytest.raises(ValueError, match="no text"):
+        query.where("spec.priority", "contains", 1)
+
+
+@pytest.mark.feature("E39")
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, ""),
+        ({"*": None}, "abcd"),
+        ({"other": None}, "c"),
+        ({"shop": ["a", "c"], "other": ()}, "a"),
+        ({"*": ["d"], "other": None}, "cd"),
+    ],
+)
+def test_nobody_sees_more_than_is_for_him(where: dict[str, Any], expected: str) -> None:
+    query = Query(store_of(*PODS)).visible(where)
+    assert names(query) == list(expected)
+    assert query.count() == query.page(1).total == len(expected)
+
+
+@pytest.mark.feature("E39", "G36")
+@pytest.mark.parametrize("indexed", [False, True], ids=["by looking", "by index"])
+def test_a_label_that_was_removed_does_not_match_any_more(indexed: bool) -> None:
+    store = store_of(*PODS)
+    if indexed:
+        index_label(store, "app")
+        index_path(store, "metadata.labels.app")
+    put(store, pod("a", labels={}))
+    put(store, pod("c", "other", labels={"app": "y"}))
+    for query in (Query(store).labels("app=x"), Query(store).where("metadata.labels.app", "=", "x")):
+        assert names(query) == []
+    assert sorted(names(Query(store).labels("app=y"))) == ["b", "c"]
+    assert Query(store).count_by("metadata.labels.app") == {"y": 2, None: 2}

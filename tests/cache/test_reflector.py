@@ -301,10 +301,10 @@ def test_it_waits_longer_and_longer_while_nothing_works_as_client_go_does() -> N
         await world.cache.client.resource(CONFIG_MAP)
         tries: list[float] = []
 
-        def refuse(call: Call) -> TransportError:
+        def refuse(call: Call) -> TransportError | None:
             if is_watch(call) or is_list(call):
                 tries.append(world.clock.monotonic())
-            return REFUSED
+            return None if call.path == "/version" else REFUSED  # it is there, only not for this
 
         world.faults.refuse = refuse
         informer = world.cache.acquire(CONFIG_MAP, "default")

@@ -20,6 +20,7 @@ from typing import Any, Literal, Self, TypeAlias, overload
 import msgspec
 
 from setpoint.cache.feed import Feed, NotSynced
+from setpoint.cache.gate import Gate
 from setpoint.cache.held import Held, read_meta
 from setpoint.cache.informer import Informer
 from setpoint.cache.making import maker
@@ -108,6 +109,8 @@ class Cache:
         self.counts = Counts()
         self._reader = client
         self._clock = clock or client.clock
+        # What all informers wait at while the server does not answer.
+        self.gate = Gate(client, self._clock)
         self._ids = ids or SystemIds()
         self._namespaces = tuple(sorted(set(namespaces))) or (EVERYWHERE,)
         self._transform = transform
@@ -132,6 +135,7 @@ class Cache:
         shared, self._shared = list(self._shared.values()), {}
         self._answering.clear()
         await asyncio.gather(*(_end(each) for each in shared))
+        await self.gate.close()
 
     @property
     def informers(self) -> list[Informer[Any]]:
@@ -177,7 +181,7 @@ class Cache:
         whole = msgspec.structs.replace(scope, kind=scope.kind._replace(metadata_only=False))
         shared = self._shared.get(scope) or self._shared.get(whole)
         if shared is None:
-            feed = Feed(self._reader, scope, clock=self._clock, ids=self._ids)
+            feed = Feed(self._reader, scope, clock=self._clock, ids=self._ids, gate=self.gate)
             shared = self._shared[scope] = _Shared(feed, is_anywhere)
         return shared
 
@@ -352,11 +356,23 @@ class Cache:
         return query.fields(fields).objects() if fields else query.objects()
 
     async def query(
-        self, kind: Kind[Any], namespace: str = EVERYWHERE, *, consistency: Consistency = "own"
+        self, kind: Kind[Any], namespace: str = EVERYWHERE, *, consistency: Consistency = "own", min_revision: str = ""
     ) -> Query[Any]:
-        """Asks for objects by anything in them. Of a kind that nobody declared, all are fetched for it."""
+        """Asks for objects by anything in them. Of a kind that nobody declared, all are fetched for it.
+
+        With `min_revision` nothing older than that is shown: what somebody has seen already does not come back. Raises
+        NotSynced where the cache does not get there in time.
+        """
         informer = await self._ready(kind, namespace, consistency)
         store = await self._live_list(kind, namespace) if informer is None else informer.store
+        if informer is not None and min_revision:
+            try:
+                async with timeout(self._clock, self._patience):
+                    await informer.wait_for(min_revision, namespace or None)
+            except TimeoutError:
+                raise NotSynced(
+                    f"{informer.kind} is at revision {informer.resource_version}, and {min_revision} was asked for"
+                ) from None
         return Query(store).in_namespace(namespace)
 
     async def _ready(self, kind: Kind[Any], namespace: str, consistency: Consistency) -> Informer[Any] | None:

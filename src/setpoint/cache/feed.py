@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from setpoint.cache.gate import Gate
 from setpoint.cache.held import Held, read_meta
 from setpoint.cache.reflector import FAILING, LISTING, STOPPED, WAITING, WATCHING, Reflector
 from setpoint.cache.revision import number
@@ -41,8 +42,9 @@ class NotSynced(Exception):  # noqa: N818 - says what is
 class Feed:
     """Follows one scope. `start` begins, `stop` ends."""
 
-    def __init__(self, client: Client, scope: Scope, *, clock: Clock, ids: Ids) -> None:
+    def __init__(self, client: Client, scope: Scope, *, clock: Clock, ids: Ids, gate: Gate | None = None) -> None:
         self.client = client
+        self.gate = gate
         self.scope = scope
         self.clock = clock
         self.ids = ids
@@ -222,10 +224,10 @@ class Feed:
             _log.exception("the transform of %s failed: the object is kept as it came", self.scope.kind)
             return item
 
-    def replace(self, items: Collection[Held[Any]], namespace: str, *, initial: bool) -> None:
+    def replace(self, items: Collection[Held[Any]], namespace: str, *, initial: bool, resource_version: str) -> None:
         for position, informer in enumerate(self.informers):
             own = items if position == 0 else [held.in_form(informer.make) for held in items]
-            informer.replace(own, namespace, initial=initial)
+            informer.replace(own, namespace, initial=initial, resource_version=resource_version)
         self._check_synced()
         if self._leaving:
             self._tell_gone(list(self._leaving))
@@ -247,7 +249,9 @@ class _Part:
     def __init__(self, feed: Feed, namespace: str) -> None:
         self._feed = feed
         self._namespace = namespace
-        self.reflector = Reflector(feed.client, feed.scope, self, namespace=namespace, clock=feed.clock, ids=feed.ids)
+        self.reflector = Reflector(
+            feed.client, feed.scope, self, namespace=namespace, clock=feed.clock, ids=feed.ids, gate=feed.gate
+        )
         self.synced = False
         # The newest revision that everything before is known of, where revisions are numbers.
         self.version = 0
@@ -283,8 +287,11 @@ class _Part:
     def replace(self, items: Collection[Held[Any]], resource_version: str) -> None:
         initial, self.synced = not self.synced, True
         # A server that lost its state begins to count anew.
+        if (number(resource_version) or 0) < self.version:
+            for informer in self._feed.informers:
+                informer.reset("the server has lost its state, and counts anew")
         self.version = 0
-        self._feed.replace(items, self._namespace, initial=initial)
+        self._feed.replace(items, self._namespace, initial=initial, resource_version=resource_version)
         self._advance(resource_version)
 
     def change(self, event_type: str, item: Held[Any]) -> None:

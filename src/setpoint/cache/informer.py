@@ -10,7 +10,7 @@ harms nobody else. Who wants to take his time reads `changes`.
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +21,7 @@ from setpoint.cache.changes import Changes
 from setpoint.cache.feed import Feed
 from setpoint.cache.held import Held
 from setpoint.cache.index import IndexFunction
+from setpoint.cache.journal import Journal, Watching
 from setpoint.cache.making import maker
 from setpoint.cache.query import Query, index_label, index_path
 from setpoint.cache.scope import EVERYWHERE, Scope
@@ -80,6 +81,8 @@ class Informer(Generic[T]):
         self.make = maker(kind)
         self.store: ObjectStore[T] = ObjectStore()
         self.handlers: dict[Registration, None] = {}
+        # Kept once somebody has asked for it.
+        self._journal: Journal[T] | None = None
         feed.join(self)
 
     @property
@@ -91,8 +94,15 @@ class Informer(Generic[T]):
         """Is kept up to date no more."""
         for registration in list(self.handlers):
             registration.remove()
+        self.reset(f"{self.kind} is not followed any more")
         if self in self.feed.informers:
             self.feed.informers.remove(self)
+
+    def reset(self, why: str) -> None:
+        """Tells who follows from revision to revision that they lead no further."""
+        if self._journal is not None:
+            self._journal.reset(why)
+            self._journal = None
 
     # How it is
 
@@ -185,42 +195,66 @@ class Informer(Generic[T]):
         """The changes for a reader who takes his time."""
         return Changes(self, replay=replay)
 
+    def mark(self) -> str:
+        """The revision of what is there, to `watch` from later: from now on changes are kept for that."""
+        if self._journal is None or not self._journal.is_complete:
+            self.reset("changes are kept anew")
+            self._journal = Journal(self.resource_version)
+        return self.resource_version
+
+    def watch(self, since: str, where: Query[T] | None = None) -> Watching[T]:
+        """The changes after a revision (`mark`) of what a query asks for; what comes into its answer comes, what leaves
+        it goes. Raises Reset where not all of them are known; the reader is told the same when that becomes so."""
+        self.mark()
+        assert self._journal is not None
+        return self._journal.read(since, where)
+
     def resync(self) -> None:
         """Tells every handler of everything once more."""
-        self._tell([Change(held, held, resync=True) for held in self.store.all()])
+        self._hand_out([Change(held, held, resync=True) for held in self.store.all()])
 
     # What the feed calls.
 
-    def replace(self, items: Collection[Held[T]], part: str, *, initial: bool) -> None:
+    def replace(self, items: Collection[Held[T]], part: str, *, initial: bool, resource_version: str = "") -> None:
         """All that came with a part of the scope, in the place of what was there. Told when it is done."""
         gone = {held.meta.key: held for held in self.within(part)}
         changes = []
         for held in items:
             old = gone.pop(held.meta.key, None)
-            if old is None or old.meta.resource_version != held.meta.resource_version:
+            if old is None or is_other(old, held):
                 self.store.put(held.meta.key, held)
                 changes.append(Change(old, held, initial=initial and old is None))
         for key, old in gone.items():
             self.store.remove(key)
             changes.append(Change(old, None, unseen=True))
-        self._tell(changes)
+        self._tell(changes, resource_version)
 
     def change(self, event_type: str, held: Held[T]) -> None:
         """An event of a watch."""
         key = held.meta.key
         if event_type == DELETED:
             if self.store.remove(key) is not None:
-                self._tell((Change(held, None),))
+                self._tell((Change(held, None),), held.meta.resource_version)
             return
         old = self.store.get(key)
         if old is None or old.meta.resource_version != held.meta.resource_version:
             self.store.put(key, held)
-            self._tell((Change(old, held),))
+            self._tell((Change(old, held),), held.meta.resource_version)
 
-    def _tell(self, changes: Iterable[Change[T]]) -> None:
-        if not self.handlers:
-            return
+    def _tell(self, changes: Sequence[Change[T]], resource_version: str) -> None:
+        if self._journal is not None:
+            self._journal.record(changes, resource_version)
+        if self.handlers:
+            self._hand_out(changes)
+
+    def _hand_out(self, changes: Iterable[Change[T]]) -> None:
         for change in changes:
             for registration in list(self.handlers):
                 if registration in self.handlers:  # an earlier one may have removed it
                     registration.tell(change)
+
+
+def is_other(old: Held[Any], new: Held[Any]) -> bool:
+    """Whether two states of an object differ: by their versions, or, where a server gives none, in themselves."""
+    version = new.meta.resource_version
+    return old.meta.resource_version != version or (not version and old.object != new.object)

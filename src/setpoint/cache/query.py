@@ -8,7 +8,8 @@ name of a path counts for that path, `labels:NAME` for a label) and by looking a
 """
 
 import operator as op
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -24,7 +25,7 @@ T = TypeVar("T")
 Test = Callable[[Held[T]], bool]
 
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
-_OPERATORS = ("=", "==", "!=", "in", "notin", "exists", "!exists", *_ORDERED)
+_OPERATORS = ("=", "==", "!=", "in", "notin", "contains", "exists", "!exists", *_ORDERED)
 
 
 class Condition(NamedTuple):
@@ -45,6 +46,8 @@ class Condition(NamedTuple):
             return lambda held: any(_same(found, each) for found in find(held) for each in value)
         if symbol == "notin":
             return lambda held: not any(_same(found, each) for found in find(held) for each in value)
+        if symbol == "contains":
+            return lambda held: any(value in found for found in find(held) if isinstance(found, str))
         if symbol == "exists":
             return lambda held: bool(find(held))
         if symbol == "!exists":
@@ -103,7 +106,8 @@ class Query(Generic[T]):
         return found
 
     def where(self, path: str, operator: str = "exists", value: Any = None) -> "Query[T]":
-        """Those that have, at a path, a value that is so: `=`, `!=`, `in`, `notin`, `exists`, `!exists`, `<` to `>=`.
+        """Those that have, at a path, a value that is so: `=`, `!=`, `in`, `notin`, `exists`, `!exists`, `<` to `>=`,
+        or a text that `contains` another.
 
         Of several values at a path one has to be so; for `!=`, `notin` and `!exists`, none may be otherwise.
         """
@@ -111,6 +115,8 @@ class Query(Generic[T]):
             raise ValueError(f"{operator!r} is no way to compare; there are: {', '.join(_OPERATORS)}")
         if operator in _ORDERED and not comparable(value):
             raise ValueError(f"{value!r} has no order: only numbers and texts are less or greater than others")
+        if operator == "contains" and not isinstance(value, str):
+            raise ValueError(f"{value!r} is no text: only a text is contained in another")
         if operator in ("in", "notin"):
             value = tuple(value)
         compile_path(path)
@@ -124,6 +130,12 @@ class Query(Generic[T]):
         """Those with a value in an index. Raises KeyError where there is none of that name."""
         self._store.index(index)
         return self._with(_indexed=(*self._indexed, (index, value)))
+
+    def visible(self, where: Mapping[str, Iterable[str] | None]) -> "Query[T]":
+        """Those that somebody may see: by namespace the names, or None for all there; the namespace "*" stands for all
+        that are not named. Who may see nothing finds nothing."""
+        allowed = {namespace: None if names is None else frozenset(names) for namespace, names in where.items()}
+        return self._with(_tests=(*self._tests, partial(_is_visible, allowed)))
 
     def order_by(self, *paths: str) -> "Query[T]":
         """In the order of what is at these paths; a minus before one turns it round. What has nothing there is last."""
@@ -158,6 +170,15 @@ class Query(Generic[T]):
         """How many there are, however many are wanted at once."""
         return len(self._matches())
 
+    def count_by(self, path: str) -> dict[Any, int]:
+        """How many there are of each value at a path, the most frequent first; None stands for nothing there. One with
+        several values counts for each."""
+        find, found = compile_path(path), Counter[Any]()
+        for held in self._matches():
+            values = [value for value in find(held) if _is_indexed(value)]
+            found.update(dict.fromkeys(values or [None], 1))
+        return dict(found.most_common())
+
     def page(self, size: int, start: int = 0) -> Page[T]:
         """So many of them, from a place on."""
         found = self._sorted(self._matches())
@@ -169,21 +190,34 @@ class Query(Generic[T]):
         """How it is answered."""
         return self._plan()[0]
 
+    def matcher(self) -> Test[T]:
+        """The same question about one object, wherever it is kept. Raises ValueError where it asks an index by name."""
+        if self._indexed:
+            raise ValueError("what an index has is not known of an object alone: use `where`, not `by`")
+        tests = self._all_tests(self._conditions)
+        return lambda held: all(test(held) for test in tests)
+
     # How
+
+    def _all_tests(
+        self, conditions: Sequence[Condition], *, labels: bool = True, namespace: bool = True
+    ) -> list[Test[T]]:
+        """What is asked of each object, the cheapest first; without what an index has answered already."""
+        tests: list[Test[T]] = []
+        if namespace and self._namespace:
+            wanted = self._namespace
+            tests.append(lambda held: held.meta.namespace == wanted)
+        if labels and not self._labels.is_everything:
+            matches = self._labels.matches
+            tests.append(lambda held: matches(held.meta.labels))
+        return [*tests, *(condition.test() for condition in conditions), *self._tests]
 
     def _matches(self) -> list[Held[T]]:
         _, found, (conditions, labels_done, namespace_done) = self._plan()
-        tests: list[Test[T]] = [condition.test() for condition in conditions]
-        if not labels_done and not self._labels.is_everything:
-            matches = self._labels.matches
-            tests.insert(0, lambda held: matches(held.meta.labels))
-        if self._namespace and not namespace_done:
-            namespace = self._namespace
-            tests.insert(0, lambda held: held.meta.namespace == namespace)
+        tests = self._all_tests(conditions, labels=not labels_done, namespace=not namespace_done)
         for name, value in self._indexed:
             keys = self._store.index(name).keys(value)
             tests.append(lambda held, keys=keys: held.meta.key in keys)  # type: ignore[misc]
-        tests += self._tests
         if not tests:
             return list(found)
         if len(tests) == 1:
@@ -266,6 +300,12 @@ def index_label(store: ObjectStore[Any], label: str) -> None:
 
 def label_index(label: str) -> str:
     return f"labels:{label}"
+
+
+def _is_visible(allowed: Mapping[str, frozenset[str] | None], held: Held[Any]) -> bool:
+    meta = held.meta
+    names = allowed.get(meta.namespace, allowed.get("*", frozenset()))
+    return names is None or meta.name in names
 
 
 def _readings(text: str) -> list[Any]:

@@ -2,7 +2,8 @@
 
 It streams the list where the server can (one watch that begins with what is there), and reads pages where it cannot. It
 follows with watches that end by themselves after some minutes and go on where they were, as they do when a connection
-breaks; when the server no longer knows that place, it lists again. Whatever fails is tried again, ever more slowly.
+breaks; when the server no longer knows that place, it lists again. What cannot be watched is listed every few seconds.
+Whatever fails is tried again, ever more slowly; while the server does not answer at all, one asks for all (`gate`).
 What it says to its `Target` is a subsequence of what happened, in order: first a whole state (`replace`), then each
 change once.
 
@@ -19,6 +20,7 @@ from typing import Any, Protocol
 import msgspec
 
 from setpoint.cache.backoff import Backoff
+from setpoint.cache.gate import Gate
 from setpoint.cache.held import Held
 from setpoint.cache.problem import explain
 from setpoint.cache.scope import Scope
@@ -49,6 +51,8 @@ SHORT_SECONDS = 1.0
 # How long a server may be silent before it counts as gone: while it streams a list; beyond the agreed end of a watch;
 # once it is known to send bookmarks, which come every minute.
 LIST_SILENCE_SECONDS, END_SILENCE_SECONDS, BOOKMARK_SILENCE_SECONDS = 30.0, 30.0, 180.0
+# How often what cannot be watched is listed.
+POLL_SECONDS = 10.0
 # How many watches in a row may fail without a word before everything is listed again.
 FRUITLESS_WATCHES = 5
 # After how many events in a row others get their turn.
@@ -107,7 +111,15 @@ class Reflector:
     """Follows a scope in one namespace, or in all. `run` does, until it is cancelled."""
 
     def __init__(
-        self, client: Client, scope: Scope, target: Target, *, namespace: str = "", clock: Clock, ids: Ids
+        self,
+        client: Client,
+        scope: Scope,
+        target: Target,
+        *,
+        namespace: str = "",
+        clock: Clock,
+        ids: Ids,
+        gate: Gate | None = None,
     ) -> None:
         self._client = client
         self._scope = scope
@@ -115,6 +127,7 @@ class Reflector:
         self._target = target
         self._clock = clock
         self._ids = ids
+        self._gate = gate
         self._backoff = Backoff(clock, ids)
         self._hurry = asyncio.Event()
         # Whether the server can stream lists, as far as we know, and whether the next list is rather read in pages.
@@ -178,12 +191,22 @@ class Reflector:
                     raise
                 if fruitless:
                     await self._wait(error)
+            except MethodNotAllowed:
+                await self._poll()
             except APIError as error:
                 self._version_is_known = not _is_too_large(error)
                 raise
             else:
                 fruitless = 0
             listing = False
+
+    async def _poll(self) -> None:
+        """Lists for ever: the server has something here that cannot be watched."""
+        _log.info("%s cannot be watched; it is listed every %g s", self._scope.kind, POLL_SECONDS)
+        while True:
+            self._enter(WATCHING)
+            await self._clock.sleep(POLL_SECONDS)
+            await self._read_pages()
 
     # Lists
 
@@ -362,7 +385,9 @@ class Reflector:
             known = isinstance(error, (APIError, TransportError, NoMatch))
             _log.warning("%s: %s; again in %.1f s", self._scope.kind, self.problem, seconds, exc_info=not known)
         self._hurry.clear()
-        waiting = [asyncio.ensure_future(self._clock.sleep(seconds)), asyncio.ensure_future(self._hurry.wait())]
+        if self._gate is not None and isinstance(error, TransportError):
+            self._gate.doubt()
+        waiting = [asyncio.ensure_future(self._rest(seconds)), asyncio.ensure_future(self._hurry.wait())]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -370,6 +395,11 @@ class Reflector:
                 each.cancel()
         if isinstance(error, NoMatch):
             self._client.mapper.forget(self._scope.kind.gvk)  # the wait is our own: what is there now counts
+
+    async def _rest(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        if self._gate is not None:
+            await self._gate.passed()
 
     async def _resource(self, error: Exception) -> Any:
         """The resource of the kind, where an explanation needs it."""
