@@ -8,7 +8,7 @@ import msgspec
 
 from setpoint.client.kinds import AnyObject, ref_of
 from setpoint.flow.inventory import Identity
-from setpoint.flow.marks import MANAGED_BY, OWNER_ANNOTATION, SET_LABEL
+from setpoint.flow.marks import MANAGED_BY, OWNER_ANNOTATION, SET_LABEL, manager_label
 from setpoint.flow.policy import How
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
@@ -16,7 +16,6 @@ from setpoint.objects.tree import Object
 from setpoint.schema.types.resource import Resource
 
 _SERVERS_OWN = ("managedFields", "resourceVersion", "creationTimestamp", "generation", "uid", "selfLink")
-_MANAGER_CHARACTERS = 63
 
 # One text for one tree, so that what was given before is known again.
 encode = msgspec.json.Encoder(order="deterministic").encode
@@ -118,7 +117,7 @@ class Desired:
         meta.put(metadata, "namespace", self.identity.namespace)
         labels = metadata["labels"] = metadata.get("labels") or {}
         labels[SET_LABEL] = marks.set_id
-        labels.setdefault(MANAGED_BY, marks.manager[:_MANAGER_CHARACTERS])
+        labels.setdefault(MANAGED_BY, manager_label(marks.manager))
         if marks.owner:
             annotations = metadata["annotations"] = metadata.get("annotations") or {}
             annotations[OWNER_ANNOTATION] = marks.owner

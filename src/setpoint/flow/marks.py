@@ -5,6 +5,7 @@ lead from an object back to the owner where no owner reference can.
 """
 
 import hashlib
+import re
 from typing import NamedTuple
 
 from setpoint.objects import meta
@@ -17,6 +18,9 @@ OWNER_ANNOTATION = "setpoint.dev/apply-set-owner"
 # With the value "false", as label or annotation, an object stays when the set no longer has it.
 PRUNE_MARK = "setpoint.dev/prune"
 MANAGED_BY = "app.kubernetes.io/managed-by"
+# What a label may have, and how much of it.
+_NO_LABEL = re.compile(r"[^A-Za-z0-9._-]")
+_LABEL_CHARACTERS = 63
 
 
 class Owner(NamedTuple):
@@ -42,6 +46,11 @@ def set_id(name: str, owner: Owner | None) -> str:
         return name
     whose = "\n".join((name, owner.gvk.group, owner.gvk.kind, owner.namespace, owner.name))
     return f"{name}-{hashlib.sha256(whose.encode()).hexdigest()[:16]}"
+
+
+def manager_label(manager: str) -> str:
+    """A field manager as the value of a label, which may be less than what manages fields."""
+    return _NO_LABEL.sub("-", manager)[:_LABEL_CHARACTERS].strip("._-")
 
 
 def set_of(tree: Object) -> str:
