@@ -421,7 +421,7 @@ class Cache:
                 self.writes.forget(target, each, write)
         return True
 
-    def _seen_by_all(self, target: Target, notes: Mapping[str, Write]) -> "list[str]":
+    def _seen_by_all(self, target: Target, notes: Mapping[str, Write]) -> Iterable[str]:
         """Those of some writes to a resource that all who follow it have seen."""
         feeds = [shared.feed for shared in self._shared.values() if self._target_of(shared.feed) == target]
         if len(feeds) != 1 or feeds[0].scope.is_filtered or not feeds[0].informers:

@@ -34,7 +34,7 @@ class OwnerRef(msgspec.Struct, rename="camel", gc=False):
     controller: bool | None = None
 
 
-class Meta(msgspec.Struct, rename="camel"):
+class Meta(msgspec.Struct, rename="camel", gc=False):
     """The metadata that finding and comparing objects takes. Annotations, which may be long, are in the object."""
 
     name: str = ""

@@ -61,19 +61,19 @@ def attach(made: Any, record: Record) -> None:
         dict.__setitem__(made["metadata"], "managedFields", _entries(record))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _record(managed: bytes) -> Record:
     pieces = _OWN.split(managed)
     return Record(_alike(tuple(pieces[::2])), _BETWEEN.join(pieces[1::2]))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _alike(texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """The first of all that are equal."""
     return texts
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _entries(record: Record) -> FrozenList:
     """The record as a tree. Its field sets are shared by all that have the same."""
     found = [
@@ -85,6 +85,6 @@ def _entries(record: Record) -> FrozenList:
     return frozen_list(found)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _fields(encoded: bytes) -> Any:
     return freeze(_decode(encoded))

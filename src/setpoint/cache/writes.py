@@ -5,7 +5,7 @@ what is gone. The newest of each object is kept, and of very many objects the on
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -74,7 +74,7 @@ class Writes:
     """The newest write to each object."""
 
     def __init__(
-        self, most: int = MAX_NOTES, seen: Callable[[Target, Mapping[str, Write]], list[str]] | None = None
+        self, most: int = MAX_NOTES, seen: Callable[[Target, Mapping[str, Write]], Iterable[str]] | None = None
     ) -> None:
         """`seen` names those of some writes that everybody has seen: they need not be known any more."""
         self._most = most
