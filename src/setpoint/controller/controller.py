@@ -22,7 +22,7 @@ from setpoint.cache.held import Held
 from setpoint.cache.informer import Change
 from setpoint.client.agent import user_agent
 from setpoint.client.client import Client
-from setpoint.client.kinds import Kind, KindRef, kind_of
+from setpoint.client.kinds import Kind, KindRef, kind_of, tree_of
 from setpoint.client.options import Options as ClientOptions
 from setpoint.controller import suspension
 from setpoint.controller.context import Context
@@ -50,8 +50,9 @@ from setpoint.controller.tracking import Lookups
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.controller.writing import NotingClient
+from setpoint.objects import meta
 from setpoint.objects.clock import Clock, SystemClock, timeout
-from setpoint.objects.errors import Conflict
+from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.measure import Family
@@ -426,11 +427,21 @@ class Controller:
             return
         if final and self._observes and ctx.request not in self.suspended:
             status.observe()
-        self._observes = await status.write(ctx) and self._observes
+        try:
+            self._observes = await status.write(ctx) and self._observes
+        except NotFound:
+            if not self._is_going(ctx.request):
+                raise
+            return  # and its status with it
         if self.recorder is not None and self.options.condition_events and status.changed:
             regarding = self.primary_object(ctx.request)
             if regarding is not None:
                 status.tell_flips(self.recorder, regarding, self.options.condition_events, failed=failed)
+
+    def _is_going(self, request: Request) -> bool:
+        """Whether the object is gone, or on its way."""
+        found = self.primary_object(request)
+        return found is None or meta.is_being_deleted(tree_of(found))
 
     def _finish(self, ctx: Context, run: Run, result: Result | None) -> None:
         """Decides when a request runs next, and remembers what was."""

@@ -1,0 +1,211 @@
+"""Services: has a proxy listen for each, and passes connections on to those who serve it now.
+
+The address is known as soon as the proxy listens, before anybody serves: so clients can be told where to connect, and
+their connections wait. A Proxyless Service has the address of its first Endpoint, and nothing listens for it.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from setpoint.client.kinds import tree_of
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.handler import mapped
+from setpoint.controller.request import Request, Result
+from setpoint.controller.watch import Watch
+from setpoint.objects.tree import Object
+from setpoint.workload.controllers.lookup import READS
+from setpoint.workload.kinds.container import Container
+from setpoint.workload.kinds.endpoint import Endpoint
+from setpoint.workload.kinds.executable import Executable
+from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.kinds.service import EffectiveAddress, Service, ServiceSpec, ServiceStatus
+from setpoint.workload.proxy.addresses import AddressMode, NoAddressError, place_of
+from setpoint.workload.proxy.balance import Backend, Balancing
+from setpoint.workload.proxy.ports import UDP, PortBusyError, Ports
+from setpoint.workload.proxy.tcp import TCPProxy
+from setpoint.workload.proxy.udp import UDPProxy
+from setpoint.workload.world import World
+
+FINALIZER = f"{GROUP}/service-reconciler"
+_PRODUCERS = {"Executable": Executable, "Container": Container}
+# How soon a port that is in use is asked for again, and how often counters that move are told.
+_BUSY_SECONDS = 2.0
+_COUNTER_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Serving:
+    """The proxy of one Service."""
+
+    uid: str
+    spec: ServiceSpec
+    proxy: TCPProxy | UDPProxy
+    shown: str
+    port: int
+    addresses: list[str] = field(default_factory=list)
+
+    def fits(self, spec: ServiceSpec) -> bool:
+        """Whether it listens where, and as, the spec says now."""
+        return all(
+            getattr(self.spec, name) == getattr(spec, name)
+            for name in ("address", "port", "protocol", "address_allocation_mode")
+        )
+
+
+class Services:
+    """The controller, and the proxies."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._serving: dict[str, _Serving] = {}
+        by_service = mapped(lambda endpoint: Request(tree_of(endpoint)["spec"]["serviceName"]))
+        self.controller = Controller(
+            "service",
+            self._reconcile,
+            kind=Service,
+            clock=world.clock,
+            ids=world.ids,
+            reads=READS,
+            watches=(Watch(Endpoint, handler=by_service),),
+            concurrency=8,
+        )
+
+    async def close(self) -> None:
+        """Ends all proxies."""
+        for name in list(self._serving):
+            await self._end(name)
+
+    async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
+        obj: Service | None = await ctx.object()
+        if obj is None:
+            await self._end(request.name)
+            return None
+        await ctx.load_status()
+        if await ctx.finalize(FINALIZER, partial(self._end, request.name)):
+            self._world.ports.forget(_owner(request.name))
+            return None
+        backends = list(self._backends(ctx, request.name))
+        if obj.spec.address_allocation_mode == "Proxyless":
+            await self._end(request.name)
+            self._report_proxyless(ctx, obj, backends)
+            return None
+        try:
+            serving = await self._proxy(obj)
+        except (PortBusyError, NoAddressError, OSError) as error:
+            self._report_failure(ctx, error)
+            return Result(requeue_after=_BUSY_SECONDS)
+        serving.proxy.balancer.balancing = Balancing(obj.spec.balancing)
+        if isinstance(serving.proxy, TCPProxy):
+            serving.proxy.drain = obj.spec.drain_timeout.total_seconds()
+        serving.proxy.set_backends(backends)
+        self._report(ctx, serving, backends)
+        counters = serving.proxy.counters
+        return Result(requeue_after=_COUNTER_SECONDS if counters.active or counters.parked else None)
+
+    def _backends(self, ctx: Context, name: str) -> Iterator[Backend]:
+        """Where it is served, by those who make Endpoints for it; with how well they are."""
+        assert self._world.find is not None
+        for tree in self._world.endpoints(name):
+            owners = tree["metadata"].get("ownerReferences") or ()
+            healthy = all(self._is_well(ctx, owner) for owner in owners)
+            spec = tree["spec"]
+            yield Backend(spec["address"], spec["port"], tree["metadata"]["name"], healthy)
+
+    def _is_well(self, ctx: Context, owner: Object) -> bool:
+        kind = _PRODUCERS.get(owner["kind"])
+        found = None if kind is None else ctx.lookup(kind, owner["name"])
+        # Who serves and is no workload of ours is taken at its word.
+        return found is None or (tree_of(found).get("status") or {}).get("healthStatus") != "Unhealthy"
+
+    # The proxy
+
+    async def _proxy(self, obj: Service) -> _Serving:
+        """The proxy of a Service, listening. Raises PortBusyError, NoAddressError, OSError."""
+        name, uid, spec = obj.metadata.name or "", obj.metadata.uid or "", obj.spec
+        found = self._serving.get(name)
+        if found is not None and found.uid == uid and found.fits(spec):
+            found.spec = spec
+            return found
+        await self._end(name)
+        place = place_of(AddressMode(spec.address_allocation_mode), spec.address, _owner(name))
+        reserved = self._ports.reserve(_owner(name), spec.protocol, place.addresses, spec.port or None)
+        clock, ids = self._world.clock, self._world.ids
+        proxy: TCPProxy | UDPProxy
+        if spec.protocol == UDP:
+            proxy = UDPProxy(clock, ids, Balancing(spec.balancing))
+        else:
+            proxy = TCPProxy(clock, ids, Balancing(spec.balancing), spec.drain_timeout.total_seconds())
+        addresses = [each.getsockname()[0] for each in reserved.sockets]
+        await proxy.start(reserved.sockets)
+        serving = self._serving[name] = _Serving(uid, spec, proxy, place.shown, reserved.port, addresses)
+        _log.debug("service %s listens at %s", name, ", ".join(f"{each}:{reserved.port}" for each in addresses))
+        return serving
+
+    @property
+    def _ports(self) -> Ports:
+        return self._world.ports
+
+    async def _end(self, name: str) -> None:
+        found = self._serving.pop(name, None)
+        if found is not None:
+            await found.proxy.close()
+
+    # Telling
+
+    def _report(self, ctx: Context, serving: _Serving, backends: list[Backend]) -> None:
+        counters = serving.proxy.counters
+        ctx.status.put(
+            ServiceStatus(
+                state="Ready" if backends else "NotReady",
+                proxy_process_pid=os.getpid(),
+                effective_address=serving.shown,
+                effective_port=serving.port,
+                addresses=[EffectiveAddress(address=each, port=serving.port) for each in serving.addresses],
+                connections=counters.connections,
+                active_connections=counters.active,
+                bytes_in=counters.bytes_in,
+                bytes_out=counters.bytes_out,
+                parked=counters.parked,
+            )
+        )
+        if not backends:
+            message = f"nobody serves it yet; connections to {serving.shown}:{serving.port} wait"
+            ctx.status.condition("Ready", False, "NoEndpoints", message)
+        elif not any(each.healthy for each in backends):
+            ctx.status.condition("Ready", True, "Unhealthy", "all who serve it are unhealthy")
+        else:
+            well = sum(each.healthy for each in backends)
+            ctx.status.condition("Ready", True, "Serving", f"{well} of {len(backends)} endpoints are healthy")
+
+    def _report_proxyless(self, ctx: Context, obj: Service, backends: list[Backend]) -> None:
+        """It is where its first Endpoint is, or where its spec says."""
+        first = backends[0] if backends else None
+        address = obj.spec.address or (first.address if first is not None else "")
+        port = obj.spec.port or (first.port if first is not None else 0)
+        ctx.status.put(
+            ServiceStatus(
+                state="Ready" if first is not None else "NotReady",
+                effective_address=address,
+                effective_port=port,
+                proxyless_endpoint_name=first.name if first is not None else "",
+            )
+        )
+        if first is None:
+            ctx.status.condition("Ready", False, "NoEndpoints", "nobody serves it yet, and it has no proxy")
+        else:
+            ctx.status.condition("Ready", True, "Serving", f"at {address}:{port}")
+
+    def _report_failure(self, ctx: Context, error: OSError | ValueError) -> None:
+        message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        ctx.status.put(ServiceStatus(state="NotReady"))
+        ctx.status.condition("Ready", False, "CannotListen", message)
+
+
+def _owner(name: str) -> str:
+    return f"Service/{name}"

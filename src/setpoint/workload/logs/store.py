@@ -1,0 +1,116 @@
+"""The logs of all objects: which tracks an object has, where they lie, and whether more is to come.
+
+An object is known by its uid, so that one that is made anew under an old name begins with an empty log.
+"""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from setpoint.objects.clock import Clock
+from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
+from setpoint.workload.logs.followed import FollowedFile
+from setpoint.workload.logs.options import LogOptions
+from setpoint.workload.logs.reading import read
+
+SYSTEM = "system"
+T = TypeVar("T", Capture, FollowedFile)
+
+
+@dataclass
+class Log:
+    """The tracks of one object, by source; `done` is set while nothing more will be written."""
+
+    directory: Path
+    tracks: dict[str, Capture | FollowedFile] = field(default_factory=dict)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class LogStore:
+    """Where the logs of a control plane are."""
+
+    def __init__(self, directory: Path, clock: Clock) -> None:
+        self._directory, self._clock = directory, clock
+        self._logs: dict[str, Log] = {}
+
+    def of(self, uid: str) -> Log:
+        """The log of an object, made when it is first asked for."""
+        found = self._logs.get(uid)
+        if found is None:
+            found = self._logs[uid] = Log(self._directory / uid)
+        return found
+
+    def find(self, uid: str) -> Log | None:
+        """The log of an object, if it has one."""
+        return self._logs.get(uid)
+
+    def capture(self, uid: str, source: str, limits: Limits = DEFAULT_LIMITS) -> Capture:
+        """Where the output of an object goes; the next run goes on where the last one ended."""
+        log = self.of(uid)
+        log.done.clear()
+        found = log.tracks.get(source)
+        if not isinstance(found, Capture):
+            found = log.tracks[source] = Capture(log.directory, source, self._clock, limits)
+        found.begin()
+        return found
+
+    def follow(self, uid: str, source: str, path: Path) -> FollowedFile:
+        """The output that somebody else writes to a file."""
+        log = self.of(uid)
+        log.done.clear()
+        found = log.tracks.get(source)
+        if found is not None:
+            found.release()
+        followed = log.tracks[source] = FollowedFile(path, self._clock)
+        return followed
+
+    def note(self, uid: str, text: str) -> None:
+        """Writes a line about an object that is not its own: what the control plane did with it."""
+        log = self.of(uid)
+        found = log.tracks.get(SYSTEM)
+        if found is None:
+            found = log.tracks[SYSTEM] = Capture(log.directory, SYSTEM, self._clock)
+        if isinstance(found, Capture):
+            found.write(text.encode() + b"\n")
+
+    def end(self, uid: str) -> None:
+        """Nothing more will be written of this run."""
+        log = self._logs.get(uid)
+        if log is not None:
+            for track in log.tracks.values():
+                if isinstance(track, FollowedFile):
+                    track.close()
+            log.done.set()
+
+    def read(self, uid: str, options: LogOptions) -> AsyncIterator[bytes]:
+        """The lines that are asked for."""
+        log = self.of(uid)
+        return read(log.tracks, options, log.done, self._clock)
+
+    async def tail(self, uid: str, source: str, lines: int = 5) -> str:
+        """The last lines of a source, for people."""
+        log = self._logs.get(uid)
+        if log is None or source not in log.tracks:
+            return ""
+        pieces = [piece async for piece in self.read(uid, LogOptions(source, tail=lines))]
+        return b"".join(pieces).decode("utf-8", "replace").rstrip("\n")
+
+    def remove(self, uid: str) -> None:
+        """Forgets an object and its files; those of a persistent process, which lie elsewhere, stay."""
+        log = self._logs.pop(uid, None)
+        if log is not None:
+            log.done.set()
+            for track in log.tracks.values():
+                track.release()
+            shutil.rmtree(log.directory, ignore_errors=True)
+
+    def close(self) -> None:
+        """Gives back all files, which stay."""
+        for log in self._logs.values():
+            log.done.set()
+            for track in log.tracks.values():
+                track.release()
+        self._logs.clear()

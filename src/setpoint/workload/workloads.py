@@ -1,0 +1,118 @@
+"""The workloads of a control plane: the machine, the kinds, and the controllers that make them true.
+
+    workloads = Workloads(client, directory=..., records=...)
+    await workloads.start()
+
+`stop` leaves nothing running that is not meant to outlive it, and a guardian sees to that should it not come to it.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from setpoint.cache.cache import Cache
+from setpoint.client.client import Client
+from setpoint.client.kinds import Kind, tree_of
+from setpoint.controller.controller import Controller
+from setpoint.objects.ids import Ids, SystemIds
+from setpoint.objects.tree import Object
+from setpoint.workload.controllers.executable import Executables
+from setpoint.workload.controllers.lookup import READS
+from setpoint.workload.controllers.service import Services
+from setpoint.workload.kinds.definitions import install
+from setpoint.workload.kinds.endpoint import Endpoint
+from setpoint.workload.logs.store import LogStore
+from setpoint.workload.process.identity import Identity, identity_of
+from setpoint.workload.process.processes import Processes
+from setpoint.workload.proxy.ports import Ports
+from setpoint.workload.records import Records
+from setpoint.workload.world import World
+
+_BY_SERVICE = "service"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WorkloadSettings:
+    """What can be chosen about workloads."""
+
+    # Where logs and sockets of this control plane are; files of one that is gone may lie there.
+    directory: Path
+    # The file in which what outlives control planes is recorded; None: nothing does.
+    records: Path | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    # Where paths that are not absolute begin.
+    working_directory: Path = field(default_factory=Path.cwd)
+    workload_id: str = ""
+
+
+class Workloads:
+    """What runs workloads for one control plane, whose client it is given."""
+
+    def __init__(self, client: Client, settings: WorkloadSettings, ids: Ids | None = None) -> None:
+        self._client = client
+        self._cache = Cache(client)
+        ids = ids or SystemIds()
+        clock = client.clock
+        processes = Processes(clock, ids, settings.environ)
+        records = Records(settings.records, identity_of(os.getpid()) or Identity(os.getpid(), 0))
+        self.world = World(
+            clock=clock,
+            ids=ids,
+            processes=processes,
+            records=records,
+            ports=Ports(records.ports),
+            logs=LogStore(settings.directory / "logs", clock),
+            directory=settings.directory,
+            environ=settings.environ,
+            working_directory=settings.working_directory,
+            workload_id=settings.workload_id,
+            kept_directory=settings.records.parent if settings.records is not None else settings.directory,
+            find=self._find,
+            endpoints=self._endpoints,
+        )
+        self.executables = Executables(self.world)
+        self.services = Services(self.world)
+        self._controllers: list[Controller] = [self.executables.controller, self.services.controller]
+
+    async def start(self) -> None:
+        """Makes the kinds known, cleans up after control planes that were killed, and begins to work."""
+        await install(self._client)
+        if self.world.records.problem:
+            _log.warning("%s", self.world.records.problem)
+        for session, stopped in (await self.world.processes.sweep()).items():
+            _log.warning("stopped %d processes that session %s left behind", stopped.asked, session)
+        informers = [self._cache.acquire(kind) for kind in READS]
+        for informer in informers:
+            await informer.wait_synced()
+        self._cache.informer(Endpoint).add_index(_BY_SERVICE, lambda endpoint: [endpoint.spec.service_name])
+        for controller in self._controllers:
+            await controller.start(self._cache)
+        for controller in self._controllers:
+            controller.work()
+
+    async def stop(self) -> None:
+        """Ends everything that is not to be kept."""
+        await asyncio.gather(*(controller.stop(0) for controller in self._controllers))
+        self.executables.close()
+        await self.services.close()
+        await self.world.processes.close()
+        self.world.logs.close()
+        self.world.records.close()
+        await self._cache.close()
+
+    def _find(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
+        held = self._cache.informer(kind).store.get(f"{namespace}/{name}" if namespace else name)
+        return None if held is None else held.object
+
+    def _endpoints(self, service: str) -> list[Object]:
+        """The Endpoints of a Service, the oldest first."""
+        found = self._cache.informer(Endpoint).store.by_index(_BY_SERVICE, service)
+        return sorted(
+            (tree_of(held.object) for held in found),
+            key=lambda tree: (tree["metadata"]["creationTimestamp"], tree["metadata"]["name"]),
+        )
