@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from setpoint.schema.types import Column, Int32, Int64, Model, NoDefault, Resource
+from setpoint.schema.types import Column, Int32, Int64, Model, NoDefault, Resource, Rule
 from setpoint.workload.kinds.health import HealthProbeResults, HealthProbes
 from setpoint.workload.kinds.parts import (
     AGE,
@@ -129,6 +129,10 @@ class ExecutableStatus(Model):
     """The generation of the object that this was said of."""
 
 
+def _behavior(of: str) -> str:
+    return f"(has({of}.ambientEnvironment) ? {of}.ambientEnvironment.behavior : 'Inherit')"
+
+
 class Executable(
     Resource,
     group=GROUP,
@@ -152,7 +156,12 @@ class Executable(
     spec: Annotated[
         ExecutableSpec,
         *LIFETIME_RULES,
-        immutable("ambientEnvironment"),
+        Rule(
+            rule=f"{_behavior('self')} == {_behavior('oldSelf')}",
+            message="what is inherited cannot be changed once the object is made; delete the object and create it anew",
+            reason="FieldValueForbidden",
+            field_path=".ambientEnvironment",
+        ),
         immutable("healthProbes", absent="[]"),
         immutable("pemCertificates"),
         immutable("terminal"),
