@@ -21,6 +21,7 @@ from setpoint.objects.tree import Object
 MODES = [Mode.APPLY, Mode.UPDATE, Mode.MERGE]
 
 
+@pytest.mark.feature("E47")
 @pytest.mark.parametrize("mode", MODES)
 async def test_what_is_wanted_is_made_changed_and_then_left_alone(mode: Mode) -> None:
     async with world() as it:
@@ -34,6 +35,7 @@ async def test_what_is_wanted_is_made_changed_and_then_left_alone(mode: Mode) ->
         assert not it.requests.writes
 
 
+@pytest.mark.feature("E52")
 @pytest.mark.parametrize("replicas", [1, 3])
 async def test_a_new_process_sends_nothing_for_what_is_so_already(replicas: int) -> None:
     async with world() as it:
@@ -45,6 +47,7 @@ async def test_a_new_process_sends_nothing_for_what_is_so_already(replicas: int)
         assert plan.render() == "nothing to do"
 
 
+@pytest.mark.feature("E52")
 async def test_drift_is_repaired() -> None:
     async with world() as it:
         own = it.own(how=How(force=True)).add(config_map("one", a="1"))
@@ -56,6 +59,7 @@ async def test_drift_is_repaired() -> None:
         assert (await it.direct.get(CONFIG_MAP, "one", "default"))["data"] == {"a": "1"}
 
 
+@pytest.mark.feature("E48")
 async def test_a_field_that_is_left_out_goes_and_what_others_wrote_stays() -> None:
     async with world() as it:
         own = it.own()
@@ -67,6 +71,7 @@ async def test_a_field_that_is_left_out_goes_and_what_others_wrote_stays() -> No
         assert (await it.direct.get(CONFIG_MAP, "one", "default"))["data"] == {"a": "1", "c": "3"}
 
 
+@pytest.mark.feature("E48")
 async def test_an_update_removes_keys_and_keeps_finalizers_and_owners_of_others() -> None:
     async with world() as it:
         other = await it.owner("other")
@@ -83,6 +88,7 @@ async def test_an_update_removes_keys_and_keeps_finalizers_and_owners_of_others(
         assert {item["name"] for item in found["metadata"]["ownerReferences"]} == {"boss", "other"}
 
 
+@pytest.mark.feature("E49")
 @pytest.mark.parametrize("mode", MODES)
 async def test_with_a_lock_a_version_that_is_gone_is_a_conflict_but_nothing_new_is(mode: Mode) -> None:
     async with world() as it:
@@ -113,6 +119,7 @@ async def test_who_is_faster_is_looked_at_anew_without_a_lock() -> None:
         assert found["metadata"]["finalizers"] == ["example.com/x"]
 
 
+@pytest.mark.feature("E50")
 async def test_fields_of_another_manager_are_a_conflict_unless_forced() -> None:
     async with world() as it:
         await it.direct.apply(config_map("one", a="1"), field_manager="other")
@@ -125,6 +132,7 @@ async def test_fields_of_another_manager_are_a_conflict_unless_forced() -> None:
 # Pruning
 
 
+@pytest.mark.feature("E55")
 async def test_nothing_is_pruned_of_a_run_that_did_not_complete() -> None:
     async with world() as it:
         await it.own().add(config_map("one"), config_map("two")).apply()
@@ -151,6 +159,7 @@ async def test_a_block_that_raises_changes_nothing() -> None:
         assert await it.names() == {"one"}
 
 
+@pytest.mark.feature("E55", "E54")
 async def test_only_the_object_with_the_recorded_uid_is_pruned() -> None:
     async with world() as it:
         await it.own().add(config_map("one"), config_map("two")).apply()
@@ -161,6 +170,7 @@ async def test_only_the_object_with_the_recorded_uid_is_pruned() -> None:
         assert (await it.direct.get(CONFIG_MAP, "two", "default"))["data"] == {"mine": "yes"}
 
 
+@pytest.mark.feature("E55")
 async def test_more_than_the_limit_is_not_pruned_and_told() -> None:
     async with world() as it:
         names = ["a", "b", "c", "d"]
@@ -172,6 +182,7 @@ async def test_more_than_the_limit_is_not_pruned_and_told() -> None:
         assert await it.names() == {"a"}
 
 
+@pytest.mark.feature("E55")
 async def test_what_says_so_is_not_pruned_nor_deleted_with_the_set() -> None:
     async with world() as it:
         kept = config_map("kept")
@@ -182,6 +193,7 @@ async def test_what_says_so_is_not_pruned_nor_deleted_with_the_set() -> None:
         assert await it.names() == {"kept"}
 
 
+@pytest.mark.feature("E55")
 async def test_pruning_can_be_off() -> None:
     async with world() as it:
         await it.own().add(config_map("one"), config_map("two")).apply()
@@ -191,6 +203,7 @@ async def test_pruning_can_be_off() -> None:
         assert await it.names() == {"one"}
 
 
+@pytest.mark.feature("E55")
 async def test_what_is_unwanted_has_its_grace() -> None:
     clock = ManualClock(datetime(2030, 1, 1, tzinfo=UTC))
     async with world(clock=clock) as it:
@@ -227,6 +240,7 @@ async def test_what_has_finalizers_is_known_until_it_is_gone() -> None:
         assert "slow" not in (await it.inventories())[0]["data"]["inventory"]
 
 
+@pytest.mark.feature("E55")
 async def test_an_object_in_another_version_is_the_same_object() -> None:
     async with world() as it:
         scaler: Object = {
@@ -249,6 +263,7 @@ async def test_an_object_in_another_version_is_the_same_object() -> None:
 # Adoption
 
 
+@pytest.mark.feature("E57")
 @pytest.mark.parametrize("mode", MODES)
 async def test_adoption_is_by_policy(mode: Mode) -> None:
     async with world() as it:
@@ -265,6 +280,7 @@ async def test_adoption_is_by_policy(mode: Mode) -> None:
         assert await it.names() == {"free"}
 
 
+@pytest.mark.feature("E57")
 async def test_what_a_controller_or_a_tool_has_is_not_adopted() -> None:
     async with world() as it:
         other = await it.owner("other")
@@ -295,6 +311,7 @@ async def test_a_refusal_does_not_keep_the_others_from_being_written() -> None:
 # Owners
 
 
+@pytest.mark.feature("E53", "E62")
 async def test_owner_references_where_legal_and_the_inventory_where_not() -> None:
     async with world(system=True) as it:
         await it.direct.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}})
@@ -334,6 +351,7 @@ async def test_the_sets_of_living_owners_are_no_orphans() -> None:
         assert await it.names() == {"one"}
 
 
+@pytest.mark.feature("E56")
 async def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
     async with world() as it:
         owner = await it.owner(finalizers=["example.com/x"])
@@ -349,6 +367,7 @@ async def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
 # Ignored fields, replacing, ordering
 
 
+@pytest.mark.feature("E59")
 @pytest.mark.parametrize("mode", MODES)
 async def test_ignored_fields_are_left_to_others(mode: Mode) -> None:
     async with world() as it:
@@ -363,6 +382,7 @@ async def test_ignored_fields_are_left_to_others(mode: Mode) -> None:
         assert spec["template"]["spec"]["containers"][0]["image"] == "web:2"
 
 
+@pytest.mark.feature("E59")
 async def test_ignored_fields_of_items() -> None:
     async with world() as it:
         own = it.own().ignore("apps/v1/Deployment", "/spec/template/spec/containers/*/image")
@@ -379,6 +399,7 @@ async def test_ignored_fields_of_items() -> None:
         assert spec["template"]["spec"]["containers"][0]["image"] == "web:9"
 
 
+@pytest.mark.feature("E58")
 async def test_what_cannot_change_is_replaced_by_policy() -> None:
     async with world() as it:
         sealed: Object = {**config_map("one", a="1"), "immutable": True}
@@ -395,6 +416,7 @@ async def test_what_cannot_change_is_replaced_by_policy() -> None:
         assert after["metadata"]["uid"] != before["metadata"]["uid"]
 
 
+@pytest.mark.feature("E58")
 async def test_what_the_server_alone_knows_to_be_unchangeable_is_replaced_in_a_later_run() -> None:
     async with world() as it:
         claim: Object = {
@@ -424,6 +446,7 @@ async def test_what_the_server_alone_knows_to_be_unchangeable_is_replaced_in_a_l
         assert found[0]["spec"]["storageClassName"] == "fast"
 
 
+@pytest.mark.feature("E64")
 async def test_a_definition_and_its_objects_in_one_set() -> None:
     async with world() as it:
         definition: Object = {
@@ -448,6 +471,7 @@ async def test_a_definition_and_its_objects_in_one_set() -> None:
         assert (await own.apply()).written == []
 
 
+@pytest.mark.feature("E64")
 async def test_declared_dependencies_come_before_known_kinds_and_circles_are_told() -> None:
     async with world() as it:
         web, late = deployment("web"), config_map("late")
@@ -460,6 +484,7 @@ async def test_declared_dependencies_come_before_known_kinds_and_circles_are_tol
 # Plans
 
 
+@pytest.mark.feature("E60")
 async def test_a_plan_is_applied_exactly_or_not_at_all() -> None:
     async with world() as it:
         own = it.own()
@@ -483,6 +508,7 @@ async def test_a_plan_is_applied_exactly_or_not_at_all() -> None:
 # The inventory, deletion
 
 
+@pytest.mark.feature("E54")
 async def test_an_inventory_in_the_status_of_the_owner() -> None:
     async with world() as it:
         definition: Object = {
@@ -528,6 +554,7 @@ async def test_an_inventory_in_the_status_of_the_owner() -> None:
         assert await it.names() == set()
 
 
+@pytest.mark.feature("E64")
 async def test_deleting_a_set_deletes_its_objects_and_its_inventory_and_nothing_else() -> None:
     async with world() as it:
         await it.own("other").add(config_map("other")).apply()
@@ -549,6 +576,7 @@ async def test_an_inventory_that_cannot_be_read_stops_everything() -> None:
         assert await it.names() == {"one", "two"}
 
 
+@pytest.mark.feature("E61")
 async def test_transforms_change_what_is_written_and_not_what_was_given() -> None:
     def labelled(tree: Object) -> None:
         tree["metadata"].setdefault("labels", {})["team"] = "bakers"

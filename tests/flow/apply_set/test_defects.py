@@ -5,7 +5,7 @@ import copy
 import pytest
 from tests.flow.apply_set.sets import CONFIG_MAP, config_map, deployment, world
 
-from setpoint.client.patches import merge
+from setpoint.client.patches import Patch, apply_configuration, merge
 from setpoint.flow.marks import find_owner
 from setpoint.flow.policy import How, Mode
 from setpoint.objects.errors import ApplyConflict, Conflict
@@ -14,6 +14,7 @@ from setpoint.objects.tree import Object
 MODES = [Mode.APPLY, Mode.UPDATE, Mode.MERGE]
 
 
+@pytest.mark.feature("G9")
 async def test_defect_09_outputs_never_pruned() -> None:
     async with world() as it:
         await it.own().add(config_map("one"), config_map("two")).apply()
@@ -25,6 +26,7 @@ async def test_defect_09_outputs_never_pruned() -> None:
         assert await it.names() == set()
 
 
+@pytest.mark.feature("G10")
 @pytest.mark.parametrize("references", [True, False])
 async def test_defect_10_outputs_without_controller_reference_lead_to_the_parent(references: bool) -> None:
     async with world() as it:
@@ -36,6 +38,7 @@ async def test_defect_10_outputs_without_controller_reference_lead_to_the_parent
         assert (found.gvk.kind, found.namespace, found.name) == ("ConfigMap", "default", "boss")
 
 
+@pytest.mark.feature("G14")
 @pytest.mark.parametrize("mode", MODES)
 async def test_defect_14_callers_object_differs_by_write_mode(mode: Mode) -> None:
     async with world() as it:
@@ -48,6 +51,7 @@ async def test_defect_14_callers_object_differs_by_write_mode(mode: Mode) -> Non
             assert result.get(CONFIG_MAP, "one", "default") == await it.direct.get(CONFIG_MAP, "one", "default")
 
 
+@pytest.mark.feature("G15")
 async def test_defect_15_generate_name_outputs_multiply() -> None:
     async with world() as it:
         tree = config_map("")
@@ -79,6 +83,7 @@ async def test_defect_26_without_owner_references_those_of_others_stay(mode: Mod
         assert [item["name"] for item in found["metadata"]["ownerReferences"]] == ["other"]
 
 
+@pytest.mark.feature("G27")
 @pytest.mark.parametrize("mode", MODES)
 async def test_defect_27_secret_values_in_the_applied_annotation(mode: Mode) -> None:
     async with world() as it:
@@ -128,6 +133,7 @@ async def test_defect_29_undeclared_kinds_orphaned() -> None:
         assert (await it.direct.list("apps/v1/Deployment", "default")).items == []
 
 
+@pytest.mark.feature("G30")
 async def test_defect_30_delete_not_found_reported_as_error() -> None:
     async with world() as it:
         await it.own().add(config_map("one"), config_map("two")).apply()
@@ -142,6 +148,7 @@ async def test_defect_30_delete_not_found_reported_as_error() -> None:
         assert await it.own().delete()
 
 
+@pytest.mark.feature("G32")
 async def test_defect_32_merge_patch_labelled_json_patch() -> None:
     async with world() as it:
         own = it.own(how=How(Mode.MERGE))
@@ -162,6 +169,7 @@ async def test_defect_34_children_deleted_when_finalizers_vanish() -> None:
         assert await it.names() == {"one"}
 
 
+@pytest.mark.feature("G35")
 async def test_defect_35_blocking_limiter_in_a_worker() -> None:
     async with world() as it:
         waits = []
@@ -178,3 +186,39 @@ async def test_defect_35_blocking_limiter_in_a_worker() -> None:
         for number in range(30):
             await it.own().add(config_map("one", a=str(number))).apply()
         assert waits == []
+
+
+@pytest.mark.feature("G13", "E49")
+async def test_defect_13_lock_and_apply_ignored_for_the_status() -> None:
+    async with world() as it:
+        await it.direct.create(deployment("web"))
+        old = await it.direct.get("apps/v1/Deployment", "web", "default")
+        await it.direct.patch("apps/v1/Deployment", merge({"metadata": {"labels": {"a": "b"}}}), "web", "default")
+        metadata = {"name": "web", "namespace": "default"}
+
+        def status(**more: str) -> Patch:
+            tree = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {**metadata, **more}}
+            return apply_configuration({**tree, "status": {"observedGeneration": 1}})
+
+        locked = status(resourceVersion=old["metadata"]["resourceVersion"])
+        with pytest.raises(Conflict):
+            await it.direct.patch_status("apps/v1/Deployment", locked, "web", "default", field_manager="reporter")
+        found = await it.direct.patch_status("apps/v1/Deployment", status(), "web", "default", field_manager="reporter")
+        [entry] = [each for each in found["metadata"]["managedFields"] if each["manager"] == "reporter"]
+        assert (entry["operation"], entry["subresource"]) == ("Apply", "status")
+
+
+@pytest.mark.feature("E63")
+async def test_objects_have_the_recommended_label_and_others_where_that_is_said() -> None:
+    async with world() as it:
+        part_of = {"app.kubernetes.io/part-of": "shop"}
+
+        def label(tree: Object) -> None:
+            tree["metadata"]["labels"] = {**(tree["metadata"].get("labels") or {}), **part_of}
+
+        said = config_map("two")
+        said["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "helm"}
+        result = await it.own(transforms=[label]).add(config_map("one"), said).apply()
+        labels = [result.get(CONFIG_MAP, name, "default")["metadata"]["labels"] for name in ("one", "two")]
+        assert [each["app.kubernetes.io/managed-by"] for each in labels] == ["teams", "helm"]
+        assert all(part_of.items() <= each.items() for each in labels)

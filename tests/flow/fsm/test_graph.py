@@ -114,6 +114,7 @@ def test_the_command_says_what_is_wrong() -> None:
     assert "setpoint.cli.fsm" in sys.modules
 
 
+@pytest.mark.feature("E2", "E4")
 def test_circles_strays_and_ways_out_of_the_machine_are_refused_before_anything_runs() -> None:
     circle, stray, crossing, bare = FSM(Bucket), FSM(Bucket), FSM(Bucket), FSM(Bucket)
 

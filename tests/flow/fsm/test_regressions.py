@@ -13,7 +13,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.manager import Manager
 from setpoint.controller.request import Request
 from setpoint.controller.suspension import SUSPEND
-from setpoint.flow.fsm import FSM, Done, Next, Outputs, Wait
+from setpoint.flow.fsm import FSM, Done, Fail, Next, Outputs, Wait
 from setpoint.flow.fsm.graph import GraphError
 from setpoint.flow.fsm.measure import Measures
 from setpoint.objects.meta import finalizers
@@ -40,6 +40,7 @@ def answering(answers: list[Any], *, finalizer: str = "") -> FSM:
     return fsm
 
 
+@pytest.mark.feature("G1", "G2", "E5")
 @pytest.mark.parametrize("wait", [Wait(), Wait(0), Wait(0.001)], ids=["backoff", "zero", "soon"])
 def test_g01_and_g02_a_wait_without_message_or_delay_comes_again(wait: Wait) -> None:
     async def test(world: World) -> None:
@@ -50,6 +51,7 @@ def test_g01_and_g02_a_wait_without_message_or_delay_comes_again(wait: Wait) -> 
     in_world(test)
 
 
+@pytest.mark.feature("G2")
 def test_g02_done_with_zero_delay_comes_again() -> None:
     async def test(world: World) -> None:
         controller = world.run(answering([Done(requeue_after=0)]))
@@ -59,6 +61,7 @@ def test_g02_done_with_zero_delay_comes_again() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("G3", "E65")
 @pytest.mark.parametrize("answer", [Done(requeue_after=30), Wait(30)], ids=["done and requeue", "wait"])
 def test_g03_only_a_done_without_more_to_come_lets_the_object_go(answer: Any) -> None:
     async def test(world: World) -> None:
@@ -77,6 +80,7 @@ def test_g03_only_a_done_without_more_to_come_lets_the_object_go(answer: Any) ->
     in_world(test)
 
 
+@pytest.mark.feature("G4", "E4")
 def test_g04_a_loop_of_states_is_told_by_the_state_that_came_again() -> None:
     async def test(world: World) -> None:
         fsm = FSM(Bucket)
@@ -101,6 +105,7 @@ def test_g04_a_loop_of_states_is_told_by_the_state_that_came_again() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("G5")
 def test_g05_no_condition_is_without_a_type() -> None:
     fsm = FSM(Bucket)
     for name in ("", "two words", "Ready", "Suspended"):
@@ -108,6 +113,7 @@ def test_g05_no_condition_is_without_a_type() -> None:
             fsm.state(name)(lambda ctx, found, out: None)  # type: ignore[arg-type, return-value]
 
 
+@pytest.mark.feature("G6")
 def test_g06_an_object_without_finalizer_states_says_that_it_is_being_deleted() -> None:
     async def test(world: World) -> None:
         world.run(answering([Done()]))
@@ -121,6 +127,7 @@ def test_g06_an_object_without_finalizer_states_says_that_it_is_being_deleted() 
     in_world(test)
 
 
+@pytest.mark.feature("G7", "E69")
 def test_g07_a_state_that_is_not_reached_any_more_is_unknown() -> None:
     async def test(world: World) -> None:
         fsm = FSM(Bucket)
@@ -142,6 +149,7 @@ def test_g07_a_state_that_is_not_reached_any_more_is_unknown() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("G8", "E68")
 def test_g08_the_time_of_a_condition_moves_only_when_its_status_flips() -> None:
     async def test(world: World) -> None:
         answers: list[Any] = [Wait(10, reason="First")]
@@ -159,6 +167,7 @@ def test_g08_the_time_of_a_condition_moves_only_when_its_status_flips() -> None:
     in_world(test, manual=True)
 
 
+@pytest.mark.feature("G10", "E15")
 def test_g10_an_output_that_is_not_owned_brings_its_machine_back_when_it_changes() -> None:
     async def test(world: World) -> None:
         fsm = FSM(Bucket)
@@ -179,6 +188,7 @@ def test_g10_an_output_that_is_not_owned_brings_its_machine_back_when_it_changes
     in_world(test)
 
 
+@pytest.mark.feature("G15")
 def test_g15_an_output_needs_a_name_and_children_have_one_that_stays() -> None:
     out = Outputs(bucket("b" * 250).to_json())
     with pytest.raises(ValueError, match="needs a name"):
@@ -188,6 +198,7 @@ def test_g15_an_output_needs_a_name_and_children_have_one_that_stays() -> None:
     assert len(first) <= 253
 
 
+@pytest.mark.feature("G16")
 @pytest.mark.feature("E76")
 def test_g16_generations_are_compared_as_numbers() -> None:
     measures, request = Measures("bucket"), Request("b", "default")
@@ -200,6 +211,7 @@ def test_g16_generations_are_compared_as_numbers() -> None:
     assert measures.until_ready.count == 3
 
 
+@pytest.mark.feature("G17", "E75")
 def test_g17_nothing_is_measured_of_an_object_that_is_gone() -> None:
     async def test(world: World) -> None:
         controller: Any = world.run(answering([Done()]))
@@ -212,6 +224,23 @@ def test_g17_nothing_is_measured_of_an_object_that_is_gone() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("G18")
+def test_g18_a_change_is_looked_at_at_once_however_long_the_backoff_is() -> None:
+    async def test(world: World) -> None:
+        answers: list[Any] = [Fail("Broken")]
+        controller = world.run(answering(answers))
+        await world.create()
+        await world.is_so("Ready=False/Broken")
+        for _ in range(8):  # ever more slowly
+            await world.turn(60, controller)
+        answers[0] = Done()
+        await world.change(lambda found: setattr(found.spec, "region", "south"))  # and no time passes
+        await world.is_so("Ready=True/Ready")
+
+    in_world(test, manual=True)
+
+
+@pytest.mark.feature("E74")
 @pytest.mark.parametrize("how", ["annotation", "field"])
 def test_suspend_is_total_and_told_and_ends(how: str) -> None:
     async def test(world: World) -> None:
@@ -242,6 +271,7 @@ def test_suspend_is_total_and_told_and_ends(how: str) -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E3")
 @pytest.mark.parametrize("crash", range(6))
 def test_a_crash_after_any_write_comes_to_the_same_end(crash: int) -> None:
     """The answer of a write is lost and the process with it; another one goes on."""

@@ -38,6 +38,7 @@ def machine(answer: Any) -> FSM:
     return fsm
 
 
+@pytest.mark.feature("E2", "E68", "E69")
 def test_a_walk_to_the_end_makes_every_condition_and_ready_true() -> None:
     async def test(world: World) -> None:
         controller = world.run(machine(None))
@@ -60,6 +61,7 @@ def test_a_walk_to_the_end_makes_every_condition_and_ready_true() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E3", "E52")
 def test_a_walk_that_finds_all_as_it_was_writes_nothing() -> None:
     async def test(world: World) -> None:
         controller = world.run(machine(None))
@@ -75,6 +77,7 @@ def test_a_walk_that_finds_all_as_it_was_writes_nothing() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E5")
 def test_a_wait_stops_the_walk_tells_why_and_forgets_the_outputs_of_its_state() -> None:
     async def test(world: World) -> None:
         answers: list[Any] = [Wait(30, reason="Pending", message="not yet")]
@@ -94,6 +97,7 @@ def test_a_wait_stops_the_walk_tells_why_and_forgets_the_outputs_of_its_state() 
     in_world(test, manual=True)
 
 
+@pytest.mark.feature("E5")
 def test_a_wait_that_keeps_its_outputs_has_them_applied() -> None:
     async def test(world: World) -> None:
         world.run(machine(Wait(30, keep_outputs=True)))
@@ -104,6 +108,7 @@ def test_a_wait_that_keeps_its_outputs_has_them_applied() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E5")
 def test_done_with_requeue_after_is_ready_and_looks_again() -> None:
     async def test(world: World) -> None:
         controller = world.run(machine(Done(requeue_after=60)))
@@ -118,6 +123,7 @@ def test_done_with_requeue_after_is_ready_and_looks_again() -> None:
     in_world(test, manual=True)
 
 
+@pytest.mark.feature("E5", "E30", "E31")
 @pytest.mark.parametrize(
     ("answer", "reason", "result"),
     [
@@ -145,6 +151,7 @@ def test_what_a_state_answers_or_raises_is_told_and_ends_the_reconcile(answer: A
     in_world(test)
 
 
+@pytest.mark.feature("E5")
 def test_a_state_that_answers_nothing_is_told_what_to_return() -> None:
     async def test(world: World) -> None:
         fsm = FSM(Bucket)
@@ -181,6 +188,7 @@ def test_a_state_that_takes_too_long_is_ended() -> None:
     in_world(test, manual=True)
 
 
+@pytest.mark.feature("E71")
 def test_a_wait_beyond_its_deadline_says_so_and_goes_on() -> None:
     async def test(world: World) -> None:
         answers: list[Any] = [Wait(300, reason="Pending")]
@@ -206,6 +214,7 @@ def test_a_wait_beyond_its_deadline_says_so_and_goes_on() -> None:
     in_world(test, manual=True)
 
 
+@pytest.mark.feature("E6")
 def test_a_note_goes_on_but_ready_is_false_and_a_requeue_comes_at_the_end() -> None:
     async def test(world: World) -> None:
         fsm = FSM(Bucket)
@@ -228,6 +237,7 @@ def test_a_note_goes_on_but_ready_is_false_and_a_requeue_comes_at_the_end() -> N
     in_world(test)
 
 
+@pytest.mark.feature("E71")
 def test_waiting_for_children_names_those_that_are_not_ready() -> None:
     async def test(world: World) -> None:
         fsm = FSM(Bucket)
@@ -270,6 +280,7 @@ def test_outputs_that_are_wanted_gone_are_deleted() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E70", "E71")
 def test_wait_ready_says_what_it_waited_for_and_that_the_object_went() -> None:
     async def test(world: World) -> None:
         world.run(machine(Wait(reason="Pending", message="not yet")))
@@ -284,6 +295,7 @@ def test_wait_ready_says_what_it_waited_for_and_that_the_object_went() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E70")
 @pytest.mark.parametrize(
     ("metadata", "status", "ready"),
     [
@@ -300,6 +312,7 @@ def test_ready_is_what_says_so_of_the_spec_it_has(metadata: Any, status: Any, re
     assert is_ready({"metadata": {"name": "b", **metadata}, "status": status}) is ready
 
 
+@pytest.mark.feature("E2")
 def test_states_can_be_of_objects_without_a_class() -> None:
     async def test(world: World) -> None:
         fsm = FSM("storage.example.com/v1/Bucket")

@@ -52,6 +52,7 @@ def summary_of(kind: str, case: Object) -> Summary:
     return summarize(made(kind, case), now=NOON + timedelta(seconds=case.get("late", 0)))
 
 
+@pytest.mark.feature("E72")
 @pytest.mark.parametrize(("kind", "case"), EACH)
 def test_a_summary_says_how_an_object_is(kind: str, case: Object) -> None:
     found = summary_of(kind, case)
@@ -80,6 +81,7 @@ def test_without_a_time_nothing_is_late() -> None:
     assert summarize(tree).verdict == "progressing"
 
 
+@pytest.mark.feature("E70")
 def test_a_kind_that_always_reports_its_generation_is_unseen_before_it_does() -> None:
     tree = {"apiVersion": "example.com/v1", "kind": "Website", "metadata": {"generation": 1}}
     assert summarize(tree).ready

@@ -45,6 +45,7 @@ def test_it_ends_when_all_are_ready() -> None:
     with_client(test)
 
 
+@pytest.mark.feature("E71")
 def test_who_is_not_ready_in_time_is_named_with_the_reason() -> None:
     async def test(client: Client) -> None:
         await client.create(settings("here"))
