@@ -13,6 +13,7 @@ replica stands by.
 """
 
 import asyncio
+import gc
 import json
 import logging
 import signal
@@ -459,6 +460,8 @@ def run(*controllers: object, client: Client | None = None, **options: Any) -> N
 
     async def main() -> None:
         async with client or Client.connect() as connected:
+            # What is loaded by now stays: the collector need not look at it again and again.
+            gc.freeze()
             await run_until_told(Manager(connected, controllers=controllers, **options))
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
