@@ -1,8 +1,9 @@
 """Whether a manager is alive and ready: checks by name, of its own and of its users.
 
 Alive (`/healthz`, `/livez`) is who answers, does not hang in a reconcile and has not outlived its lease. Ready
-(`/readyz`) is who has also read what its controllers watch, leads or stands by, and answers for its webhooks: a process
-that is Running but waits for rights that nobody gave it is not ready, and `/readyz/caches` says which they are.
+(`/readyz`) is who has also read what its controllers watch, reaches its server, leads or stands by, and answers for its
+webhooks: a process that is Running but waits for rights that nobody gave it is not ready, and `/readyz/caches` says
+which they are.
 """
 
 import inspect

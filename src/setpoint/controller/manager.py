@@ -341,6 +341,7 @@ class Manager:
     def _add_checks(self) -> None:
         self.health.add_alive("workers", self._check_workers)
         self.health.add_ready("caches", self._check_caches)
+        self.health.add_ready("server", self._check_server)
         if self.elector is not None:
             self.health.add_alive("leader-election", self.elector.check)
             self.health.add_ready("leader-election", self._check_election)
@@ -359,6 +360,11 @@ class Manager:
         if behind:
             troubles = [trouble for each in self.controllers for trouble in each.troubles]
             raise RuntimeError(f"{', '.join(behind)}: {'; '.join(troubles) or 'not everything was read yet'}")
+
+    def _check_server(self) -> None:
+        troubles = [cache.gate.trouble for cache in (self.cache, *self.clusters.values()) if not cache.gate.is_open]
+        if troubles:
+            raise RuntimeError("; ".join(troubles))
 
     def _check_election(self) -> None:
         assert self.elector is not None
