@@ -75,6 +75,8 @@ class HttpTransport:
         self._sockets: set[Upgrade] = set()
 
     async def send(self, call: Call) -> Answer:
+        if call.timeout is None:
+            return await self._send(call)
         return await self._within(call.timeout, self._send(call))
 
     @asynccontextmanager
