@@ -184,6 +184,8 @@ async def _try(candidate: Candidate, clock: Clock, environ: Mapping[str, str], s
         if "did not answer within" in error.message:
             remedy = f"wait until {name} has started, or restart it"
             return Unavailable("Timeout", f"{name} at {endpoint} does not answer", remedy)
+        if os.strerror(errno.EACCES) in error.message:
+            return _denied(name, endpoint.unix or str(endpoint))
         if error.status == 0:
             return Unavailable("NotRunning", f"{name} is not running: {error.message}", _start(candidate))
         return Unavailable("Failing", f"{name} at {endpoint} fails: {error.message}", f"look into the log of {name}")
@@ -202,8 +204,6 @@ def _trouble(candidate: Candidate, path: str) -> Unavailable | None:
             where = f"there is no socket {path} (from {candidate.asked_by})"
             return Unavailable("NotRunning", where, _start(candidate))
         return Unavailable("NotInstalled", path, "")
-    if not os.access(path, os.W_OK):
-        return _denied(name, path)
     return None
 
 

@@ -76,10 +76,7 @@ def open_context(directory: str, dockerfile: str = "") -> Context:
         raise ContextError(f"build.context: there is no directory {directory}")
     inside, outside = _dockerfile(root, dockerfile)
     patterns = ""
-    for candidate in (
-        (outside or root / inside).with_name(f"{Path(inside).name}.dockerignore"),
-        root / ".dockerignore",
-    ):
+    for candidate in (Path(f"{outside or root / inside}.dockerignore"), root / ".dockerignore"):
         try:
             patterns = candidate.read_text()
             break

@@ -50,6 +50,14 @@ class NotRunning(Conflict):
     """Only a running container can do that."""
 
 
+class AlreadyConnected(Conflict):
+    """The container is in the network."""
+
+
+class NotConnected(Conflict):
+    """The container is not in the network."""
+
+
 class AddressInUse(EngineError):  # noqa: N818
     """Another program listens on a port that should be published."""
 
@@ -99,6 +107,8 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], type[EngineError]], ...] = tuple(
             NoSuchImage,
         ),
         (r"pull access denied|unauthorized|authentication required|denied: |no basic auth credentials", Denied),
+        (r"is already connected to network|endpoint with name .* already exists in network", AlreadyConnected),
+        (r"is not connected to (the )?network", NotConnected),
         (
             r"is already in use by|name .* (is )?already (in use|used)|already exists|already used: network",
             NameTaken,

@@ -6,7 +6,7 @@ from typing import Any
 
 from setpoint.workload.engine import results
 from setpoint.workload.engine.containers import label_filter
-from setpoint.workload.engine.errors import Conflict, EngineError, NameTaken, NotFound
+from setpoint.workload.engine.errors import AlreadyConnected, NameTaken, NotConnected, NotFound
 from setpoint.workload.engine.results import Network, Volume
 from setpoint.workload.engine.wire import USUAL_SECONDS, Wire, segment
 
@@ -67,22 +67,14 @@ class Networks:
     async def connect(self, network: str, container: str, aliases: Sequence[str] = ()) -> None:
         """Puts a container into it; fine if it is in it."""
         body = {"Container": container, "EndpointConfig": {"Aliases": list(aliases)}}
-        try:
+        with suppress(AlreadyConnected):
             await self._wire.ask("POST", f"/networks/{segment(network)}/connect", body=body)
-        except EngineError as error:
-            if not _is_member(error):
-                raise
 
     async def disconnect(self, network: str, container: str, *, force: bool = True) -> None:
         """Takes a container out of it; fine if it is not in it, or either is gone."""
         body = {"Container": container, "Force": force}
-        try:
+        with suppress(NotFound, NotConnected):
             await self._wire.ask("POST", f"/networks/{segment(network)}/disconnect", body=body)
-        except NotFound:
-            return
-        except EngineError as error:
-            if "is not connected" not in error.message:
-                raise
 
 
 class Volumes:
@@ -126,8 +118,3 @@ class Volumes:
         """Removes it; fine if there is none. Raises InUse while a container has it."""
         with suppress(NotFound):
             await self._wire.ask("DELETE", f"/volumes/{segment(name)}", {"force": force}, timeout=USUAL_SECONDS)
-
-
-def _is_member(error: EngineError) -> bool:
-    """Whether the engine refuses because the container is in the network already."""
-    return isinstance(error, Conflict) and "already" in error.message
