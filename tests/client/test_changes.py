@@ -100,6 +100,7 @@ async def run(clock: ManualClock, work: Any) -> Any:
     return task.result()
 
 
+@pytest.mark.feature("E51")
 async def test_an_edit_reads_changes_and_writes() -> None:
     async with world() as (client, watched):
         await client.create(config_map("a", k="1"))
@@ -121,6 +122,7 @@ async def test_an_edit_that_changes_nothing_sends_nothing() -> None:
         assert watched.methods() == ["GET"]
 
 
+@pytest.mark.feature("E51")
 async def test_an_edit_begins_anew_when_somebody_else_was_faster() -> None:
     clock = ManualClock(START)
     async with world(clock) as (client, _):

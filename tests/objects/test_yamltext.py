@@ -74,6 +74,7 @@ def test_keys_given_twice_are_reported_with_their_lines() -> None:
     )
 
 
+@pytest.mark.feature("E85")
 def test_a_stream_has_many_documents() -> None:
     assert [document.tree for document in load_all("a: 1\n---\n- b\n---\n...\n---\nc")] == [{"a": 1}, ["b"], None, "c"]
     assert list(load_all("")) == []

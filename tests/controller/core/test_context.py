@@ -100,6 +100,7 @@ def test_a_kind_that_nobody_declared_is_read_from_the_server_and_that_is_said_on
     in_world(test)
 
 
+@pytest.mark.feature("E18")
 def test_what_a_reconcile_looked_up_brings_it_back_until_it_looks_no_more() -> None:
     async def test(world: World) -> None:
         await world.config_map("settings", data={"use": "other"})
@@ -132,6 +133,7 @@ def test_what_a_reconcile_looked_up_brings_it_back_until_it_looks_no_more() -> N
     in_world(test)
 
 
+@pytest.mark.feature("E18")
 def test_looking_for_what_is_not_there_brings_it_back_when_it_comes() -> None:
     async def test(world: World) -> None:
         channel, seen = Channel(), []
@@ -148,6 +150,7 @@ def test_looking_for_what_is_not_there_brings_it_back_when_it_comes() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E18")
 def test_a_list_brings_a_request_back_when_something_joins_or_leaves_it() -> None:
     async def test(world: World) -> None:
         await world.config_map("a", labels={"app": "x"})
@@ -198,6 +201,7 @@ def test_a_run_that_fails_forgets_nothing_that_it_depends_on() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E73")
 def test_a_status_is_written_once_at_the_end_and_does_not_bring_the_request_back() -> None:
     async def test(world: World) -> None:
         await with_widgets(world)
@@ -277,6 +281,7 @@ def test_a_status_is_put_on_top_of_what_somebody_else_wrote_meanwhile() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E73")
 def test_the_status_of_a_failure_is_written_too_but_nothing_counts_as_observed() -> None:
     async def test(world: World) -> None:
         await with_widgets(world)
@@ -345,6 +350,7 @@ def test_a_finalizer_keeps_an_object_until_it_was_cleaned_up_after() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E52")
 def test_what_would_change_nothing_is_not_sent() -> None:
     async def test(world: World) -> None:
         await world.config_map("a", data={"x": "1"})
@@ -414,6 +420,7 @@ def test_every_line_of_the_log_says_what_it_is_about(caplog: pytest.LogCaptureFi
     in_world(test)
 
 
+@pytest.mark.feature("E15")
 def test_an_owner_is_reconciled_when_what_it_owns_changes_and_others_are_not() -> None:
     async def test(world: World) -> None:
         await with_widgets(world)
@@ -441,6 +448,7 @@ def test_an_owner_is_reconciled_when_what_it_owns_changes_and_others_are_not() -
     in_world(test)
 
 
+@pytest.mark.feature("E16")
 def test_a_map_function_that_fails_is_asked_again_and_one_that_waits_is_waited_for() -> None:
     async def test(world: World) -> None:
         asked: list[str] = []

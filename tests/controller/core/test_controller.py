@@ -25,6 +25,7 @@ async def ran(controller: Controller, times: int) -> None:
     await until(lambda: len(controller.runs) == times and not controller.queue.working())
 
 
+@pytest.mark.feature("E1")
 def test_every_object_is_reconciled_at_the_start_and_whenever_it_changes() -> None:
     async def test(world: World) -> None:
         await world.config_map("early")
@@ -233,6 +234,7 @@ def test_waiting_for_something_that_was_cancelled_is_an_error_and_not_the_end_of
     in_world(test)
 
 
+@pytest.mark.feature("E23", "E24")
 def test_a_request_is_never_reconciled_twice_at_once_but_others_are() -> None:
     async def test(world: World) -> None:
         channel, running, most, at_once = Channel(), set[Request](), 0, 0
@@ -258,6 +260,7 @@ def test_a_request_is_never_reconciled_twice_at_once_but_others_are() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E27")
 def test_what_really_happens_goes_before_what_was_there_at_the_start() -> None:
     async def test(world: World) -> None:
         for number in range(5):

@@ -40,6 +40,7 @@ def update(**changes: Any) -> Change[Any]:
     return Change(version(resourceVersion="1"), version(**changes))
 
 
+@pytest.mark.feature("E14")
 @pytest.mark.parametrize(
     ("asked", "change", "passed"),
     [
@@ -92,6 +93,7 @@ def test_the_change_by_which_an_object_is_to_be_deleted_passes_all(asked: Predic
     assert passes((asked,), update(deletionTimestamp="2026-01-01T00:00:00Z"))
 
 
+@pytest.mark.feature("E14")
 def test_predicates_combine() -> None:
     both = predicate.labels & predicate.annotations
     either = predicate.labels | predicate.annotations

@@ -51,6 +51,7 @@ class Seen:
         await until(lambda: len(self.requests) == times)
 
 
+@pytest.mark.feature("E19")
 def test_a_timer_comes_every_so_many_seconds() -> None:
     async def test(world: World) -> None:
         clock, seen = ManualClock(START), Seen()
@@ -84,6 +85,7 @@ def test_a_timer_that_is_aligned_comes_at_the_full_minute_and_asks_who_is_meant(
     in_world(test)
 
 
+@pytest.mark.feature("E19")
 def test_a_channel_keeps_what_was_said_before_anybody_listened_up_to_a_limit() -> None:
     async def test(world: World) -> None:
         channel, seen = Channel(), Seen()
@@ -102,6 +104,7 @@ def test_a_channel_keeps_what_was_said_before_anybody_listened_up_to_a_limit() -
     in_world(test)
 
 
+@pytest.mark.feature("E19")
 def test_a_stream_that_fails_is_begun_anew() -> None:
     async def test(world: World) -> None:
         seen, begun = Seen(), []
@@ -233,6 +236,7 @@ def test_a_server_that_does_not_answer_at_the_start_is_waited_for() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E15")
 def test_owners_are_told_apart_by_group_and_kind_and_not_by_version() -> None:
     async def test(world: World) -> None:
         await with_widgets(world)
@@ -254,6 +258,7 @@ def test_owners_are_told_apart_by_group_and_kind_and_not_by_version() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E20")
 def test_objects_of_another_cluster_are_requests_of_that_cluster() -> None:
     async def test(world: World) -> None:
         seen: list[tuple[str, str]] = []
@@ -300,6 +305,7 @@ def test_a_function_may_name_requests_in_several_ways() -> None:
     in_world(test)
 
 
+@pytest.mark.feature("E27")
 def test_a_resync_comes_with_low_priority() -> None:
     async def test(world: World) -> None:
         await with_widgets(world)

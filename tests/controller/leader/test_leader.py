@@ -224,7 +224,7 @@ def test_a_deleted_lease_is_made_anew_by_who_leads() -> None:
     in_world(test)
 
 
-@pytest.mark.feature("E81")
+@pytest.mark.feature("E81", "G33")
 def test_an_identity_is_the_host_and_something_unique() -> None:
     async def test(world: World) -> None:
         one, other = (Elector(world.client, ELECTION).identity for _ in range(2))
