@@ -1,7 +1,6 @@
 """What is written into a container before it starts: files, certificates, layers of its image.
 
-Directories may be nested to any depth, which no schema of the API can say. The server checks the first level;
-`nested_problems` checks what lies below, and whoever writes the files asks it first.
+Directories may be nested to any depth; the server checks the first level, and `nested_files` what lies below.
 """
 
 from typing import Annotated, Any, Literal
