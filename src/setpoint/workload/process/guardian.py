@@ -293,6 +293,7 @@ def main() -> None:
     descriptor, session, kept = sys.argv[1:]
     become_subreaper()
     connection = socket.socket(fileno=int(descriptor))
+    connection.set_inheritable(False)  # or whatever we start would hold it open when we are gone
     connection.setblocking(True)
     Guardian(connection, session, kept=kept == "kept").run()
     os._exit(0)  # there is nothing to tidy up in here, and somebody may wait

@@ -1,0 +1,125 @@
+"""A stage for processes: real ones, told apart from all others by how long they say they sleep."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from setpoint.client.loop import loop_factory
+from setpoint.objects.clock import SystemClock
+from setpoint.objects.ids import SystemIds
+from setpoint.workload.process.command import Command
+from setpoint.workload.process.identity import Identity, stat
+from setpoint.workload.process.processes import Processes, Running
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+# Shell texts; NAP is how long to sleep: about a day, and never the same.
+SORTS = {
+    "plain": "exec sleep NAP",
+    "forking": "sleep NAP & sleep NAP & wait",
+    "stubborn": "trap '' TERM; sleep NAP & sleep NAP",
+    "daemon": "(setsid sleep NAP >/dev/null 2>&1 </dev/null &); exec sleep NAP",
+    "stubborn daemon": "(trap '' TERM; exec setsid sleep NAP >/dev/null 2>&1 </dev/null &); exec sleep NAP",
+    "bare daemon": "(setsid env -i /bin/sleep NAP >/dev/null 2>&1 </dev/null &); exec sleep NAP",
+    "gone daemon": "(setsid env -i /bin/sleep NAP >/dev/null 2>&1 </dev/null &)",
+    "suspended": "sleep NAP & kill -STOP $$",
+}
+_naps = count(1)
+
+
+def new_nap() -> str:
+    """Part of the command line of the processes of one test."""
+    return f"86400.{os.getpid():07d}{next(_naps):04d}"
+
+
+def asleep(nap: str) -> list[int]:
+    """The processes that have a nap in their command lines."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and int(name) != os.getpid():
+            try:
+                there = nap.encode() in Path("/proc", name, "cmdline").read_bytes()
+            except OSError:
+                continue
+            now = stat(name) if there else None
+            if now is not None and now.state not in "ZX":
+                found.append(now.pid)
+    return found
+
+
+class Recorder:
+    """A sink that remembers, and can be waited for."""
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.closed = asyncio.Event()
+        self._news = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+        self._news.set()
+
+    def close(self) -> None:
+        self.closed.set()
+
+    async def until(self, text: bytes) -> None:
+        while text not in self.data:
+            self._news.clear()
+            await self._news.wait()
+
+
+class Stage:
+    """The processes of one control plane, and what its tests need of them."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self.processes = Processes(SystemClock(), SystemIds(), environ or {})
+        self.nap = new_nap()
+        self._uids = count(1)
+        self.out, self.err = Recorder(), Recorder()
+
+    def command(self, path: str, *args: str, **more: Any) -> Command:
+        more.setdefault("env", {"PATH": PATH})
+        more.setdefault("directory", "/")
+        cookie = self.processes.cookie(more.pop("uid", f"uid-{next(self._uids)}"), keep=more.get("keep", False))
+        return Command(path, args, cookie=cookie, **more)
+
+    async def start(self, path: str, *args: str, **more: Any) -> Running:
+        """Starts with output to fresh recorders, `out` and `err`."""
+        self.out, self.err = Recorder(), Recorder()
+        return await self.processes.start(self.command(path, *args, **more), self.out, self.err)
+
+    async def shell(self, text: str, **more: Any) -> Running:
+        """Runs a shell text, in which NAP stands for this stage's nap."""
+        return await self.start("sh", "-c", text.replace("NAP", self.nap), **more)
+
+    async def says(self, text: str) -> bytes:
+        """What a shell text writes before it ends."""
+        running = await self.shell(text)
+        await running.wait()
+        return self.out.data
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def play(test: Callable[[Stage], Awaitable[None]]) -> None:
+    """Runs a test on a stage of its own, after which nothing of it may be left."""
+
+    async def run() -> None:
+        stage = Stage()
+        try:
+            await test(stage)
+        finally:
+            await stage.processes.close()
+        assert asleep(stage.nap) == []
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(run())
+
+
+def other(identity: Identity) -> Identity:
+    """Another process that had the same pid before."""
+    return Identity(identity.pid, identity.started - 1)
