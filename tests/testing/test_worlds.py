@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
+from tests.flow.styles import STYLES, App, app, plain
 from tests.testing.kinds import CONFIG_MAP, Widget, config_map, widget, widgets
 
 from setpoint import testing
@@ -188,3 +189,27 @@ async def test_objects_bring_their_namespaces_and_states_can_be_compared() -> No
             states.append(await world.state(Widget, CONFIG_MAP, namespace="shop"))
     assert states[0] == states[1]
     assert states[0]["Widget shop/w"]["status"]["size"] == 1
+
+
+@pytest.mark.feature("E91")
+@pytest.mark.world(crds=[App])
+async def test_the_plans_of_apply_sets_are_recorded(world: testing.World) -> None:
+    ran = await world.run_once(plain(), app("shop", "a", "b"))
+    [plan] = ran.plans
+    assert [(step.action.value, step.identity.name) for step in plan.steps] == [
+        ("create", "shop-a"),
+        ("create", "shop-b"),
+    ]
+    await world.client.edit(App, "shop", "default", lambda found: found.spec.parts.remove("a"))
+    [plan] = (await world.run_once(plain(), Request("shop", "default"))).plans
+    assert [step.identity.name for step in plan.prunes] == ["shop-a"]
+
+
+@pytest.mark.feature("E88")
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.world(crds=[App])
+async def test_controllers_of_every_style_are_run_once(world: testing.World, style: str) -> None:
+    ran = await world.run_once(STYLES[style](), app("shop", "a", "b"))
+    assert ran.error is None
+    assert ran.conditions["Ready"]["status"] == "True"
+    assert {"shop-a", "shop-b"} <= set(await world.names(CONFIG_MAP))

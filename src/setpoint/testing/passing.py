@@ -52,9 +52,8 @@ class Passing:
         await self.settle()
         while await self.to_next(end):
             await self.settle()
-        if isinstance(self.clock, ManualClock):
-            self.clock.advance(end - self.clock.monotonic())
-            await self.settle()
+        self._to(end)
+        await self.settle()
 
     async def eventually(self, holds: Callable[[], Any], *, within: float = 60.0) -> Any:
         """Waits until something holds, and returns what that is: a function, or a coroutine function, whose answer is
@@ -72,14 +71,19 @@ class Passing:
     async def never(self, holds: Callable[[], Any], *, within: float = 60.0) -> None:
         """Lets so many seconds pass, in which something must not hold at any time."""
         start = self.clock.monotonic()
+        await self.settle()
+        is_over = False
         while True:
-            await self.settle()
             found, _ = await ask(holds)
             if found:
                 after = self.clock.monotonic() - start
                 raise AssertionError(f"it must not be, and was after {after:g} s: {_text(holds)}")
-            if not await self.to_next(start + within):
+            if is_over:
                 return
+            is_over = not await self.to_next(start + within)
+            if is_over:
+                self._to(start + within)
+            await self.settle()
 
     async def drive(self, awaitable: Awaitable[T]) -> T:
         """Awaits something, and has time pass as long as it takes."""
@@ -92,6 +96,11 @@ class Passing:
             return await task
         finally:
             task.cancel()
+
+    def _to(self, end: float) -> None:
+        """Moves virtual time on to a moment before which there is no timer any more."""
+        if isinstance(self.clock, ManualClock):
+            self.clock.advance(max(end - self.clock.monotonic(), 0.0))
 
     async def to_next(self, end: float | None) -> bool:
         """Goes on to the next timer, or waits a moment; False where the end comes before that."""
