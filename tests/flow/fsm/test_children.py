@@ -35,8 +35,10 @@ async def report(world: World, ready: int) -> None:
     found: Any = await world.client.get(DEPLOYMENT, "web", "default")
     counts = dict.fromkeys(("replicas", "updatedReplicas"), 2)
     counts |= dict.fromkeys(("readyReplicas", "availableReplicas"), ready)
-    available = {"type": "Available", "status": "True" if ready == 2 else "False", "reason": "Counted", "message": ""}
-    status = {"observedGeneration": found["metadata"]["generation"], **counts, "conditions": [available]}
+    status = {"observedGeneration": found["metadata"]["generation"], **counts}
+    if ready == 2:
+        progress = {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable", "message": ""}
+        status["conditions"] = [{"type": "Available", "status": "True", "reason": "Counted", "message": ""}, progress]
     await world.client.patch(DEPLOYMENT, merge({"status": status}), "web", "default", subresource="status")
 
 
