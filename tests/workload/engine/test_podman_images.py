@@ -12,11 +12,11 @@ from tests.workload.podman import IMAGE, Service, connected, require
 
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.engine.body import Place, create_body
+from setpoint.workload.engine.building import build_options
 from setpoint.workload.engine.choice import connect
 from setpoint.workload.engine.context import open_context
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import (
-    BadRequest,
     BuildFailed,
     EngineLost,
     InUse,
@@ -95,8 +95,43 @@ async def test_a_build_that_fails_says_what_failed(podman: Service) -> None:
         context = archive(Dockerfile=f"FROM {IMAGE}\nFLY away\n")
         with pytest.raises(BuildFailed, match=r"(?i)unknown instruction"):
             await engine.images.build_archive(whole(context), "Dockerfile", BuildOptions())
-        with pytest.raises(BadRequest, match="remedy"):
-            await engine.images.build_archive(whole(context), "Dockerfile", BuildOptions(secrets=["key"]))
+
+
+async def test_a_build_reads_its_secrets_and_does_not_keep_them(podman: Service, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("from a file")
+    script = "cat /run/secrets/file /run/secrets/env > /seen; ls -a /all > /left"
+    mounts = "--mount=type=secret,id=file --mount=type=secret,id=env"
+    (tmp_path / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY . /all/\nRUN {mounts} {script}\n")
+    (tmp_path / ".dockerignore").write_text("key")
+    secrets = [{"id": "file", "source": str(tmp_path / "key")}, {"id": "env", "type": "env", "source": "COLOUR"}]
+    options = build_options({"secrets": secrets}, "localhost/secret:1", {"COLOUR": " and red"})
+    async with connected(podman) as engine:
+        made = await engine.images.build(open_context(str(tmp_path)), options)
+        assert await output_of(engine, made.id, "cat", "/seen") == b"from a file and red"
+        assert b"secret" not in await output_of(engine, made.id, "cat", "/left")
+        await engine.images.remove("localhost/secret:1")
+
+
+async def test_an_image_is_saved_and_loaded_again(podman: Service) -> None:
+    async with connected(podman) as engine:
+        context = archive(Dockerfile=f"FROM {IMAGE}\nLABEL kept=yes\n")
+        options = BuildOptions(tags=["localhost/saved:1"])
+        await engine.images.build_archive(whole(context), "Dockerfile", options)
+        saved = [piece async for piece in engine.images.save("localhost/saved:1")]
+        await engine.images.remove("localhost/saved:1")
+        assert await engine.images.find("localhost/saved:1") is None
+        assert await engine.images.load(whole(b"".join(saved))) == ["localhost/saved:1"]
+        assert (await engine.images.inspect("localhost/saved:1")).labels["kept"] == "yes"
+        await engine.images.remove("localhost/saved:1")
+
+
+async def test_an_engine_tells_of_its_machine(podman: Service) -> None:
+    async with connected(podman) as engine:
+        assert engine.version.name == "podman"
+        info = await engine.info()
+        assert info.operating_system == "linux"
+        assert info.cpus > 0
+        assert info.memory_bytes > 0
 
 
 async def test_a_body_that_cannot_be_made_ends_the_build_with_its_own_words(podman: Service) -> None:

@@ -112,7 +112,7 @@ class Containers:
             "timestamps": timestamps,
         }
         async with self._wire.stream("GET", f"/containers/{segment(container)}/logs", query) as stream:
-            async for output in outputs(stream.__aiter__(), tty=tty):
+            async for output in outputs(stream, tty=tty):
                 yield output
 
     @asynccontextmanager

@@ -87,6 +87,13 @@ def open_context(directory: str, dockerfile: str = "") -> Context:
     return Context(root, inside, dockerignore.parse(patterns), outside)
 
 
+def file_blocks(name: str, contents: bytes) -> bytes:
+    """A file as a part of an archive: its head, and its contents in whole blocks."""
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(contents), 0o600
+    return entry.tobuf(tarfile.PAX_FORMAT) + contents + bytes(-len(contents) % tarfile.BLOCKSIZE)
+
+
 def _dockerfile(root: Path, dockerfile: str) -> tuple[str, Path | None]:
     if not dockerfile:
         # Podman's name for it, where there is none of Docker's.
@@ -137,8 +144,7 @@ def _contents(file: int, size: int) -> Iterator[bytes]:
             piece = bytes(min(left, _PIECE_BYTES))
         left -= len(piece)
         yield piece
-    if size % tarfile.BLOCKSIZE:
-        yield bytes(tarfile.BLOCKSIZE - size % tarfile.BLOCKSIZE)
+    yield bytes(-size % tarfile.BLOCKSIZE)
 
 
 def _gather(made: Iterator[bytes]) -> bytes:

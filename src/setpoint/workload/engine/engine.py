@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator, Mapping
 
 from setpoint.client.http.endpoint import Endpoint
 from setpoint.objects.clock import Clock
+from setpoint.workload.engine import results
 from setpoint.workload.engine.containers import Containers
 from setpoint.workload.engine.events import Events, Told
 from setpoint.workload.engine.images import Images
 from setpoint.workload.engine.networks import Networks, Volumes
-from setpoint.workload.engine.results import Version
+from setpoint.workload.engine.results import Info, Version
 from setpoint.workload.engine.wire import Wire
 
 # The newest version of the API that we know. Engines refuse what is newer than they are, and the oldest ones.
@@ -49,11 +50,16 @@ class Engine:
         name = "podman" if "Podman Engine" in components else "docker"
         self.version = Version(name, str(told.get("Version") or ""), f"{chosen[0]}.{chosen[1]}")
         self._wire.prefix = f"/v{self.version.api_version}"
+        self._wire.engine = name
         return self.version
 
     async def ping(self, seconds: float = _PING_SECONDS) -> None:
         """Asks whether it is there. Raises EngineLost."""
         await self._wire.ask("GET", "/_ping", timeout=seconds)
+
+    async def info(self) -> Info:
+        """What machine it is on, and what is amiss with it."""
+        return results.info(await self._wire.json("GET", "/info"))
 
     @property
     def published_host(self) -> str:

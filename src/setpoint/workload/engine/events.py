@@ -62,7 +62,7 @@ class Events:
                 async with self._wire.stream("GET", "/events", {"since": since}, timeout=None) as stream:
                     # Only now nothing more is missed: who looks at everything from here on knows everything.
                     yield Resync(reason)
-                    async for message in json_lines(stream.__aiter__()):
+                    async for message in json_lines(stream):
                         wait = _FIRST_WAIT
                         event = read(message)
                         if event is not None and self._is_new(event):

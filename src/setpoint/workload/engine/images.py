@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from setpoint.workload.engine import results
 from setpoint.workload.engine.auth import every_registry, registry_auth
-from setpoint.workload.engine.context import Context
+from setpoint.workload.engine.context import Context, file_blocks
 from setpoint.workload.engine.errors import BadRequest, BuildFailed, EngineError, NotFound, PullFailed
 from setpoint.workload.engine.progress import BuildProgress, Progress, PullProgress
 from setpoint.workload.engine.reference import parse
@@ -15,6 +15,10 @@ from setpoint.workload.engine.results import Image
 from setpoint.workload.engine.wire import SLOW_SECONDS, Query, Wire, json_lines, segment
 
 Watcher: TypeAlias = Callable[[Progress], None]
+_NO_SECRETS = (
+    "build.secrets: Docker's API hands secrets to a build only through BuildKit's own protocol; remedy: build the "
+    "image with `docker build --secret` before and name it in `image`, or use Podman"
+)
 _TAR = {"content-type": "application/x-tar"}
 # What a registry on the other side of the world may take to begin to answer.
 _BEGIN_SECONDS = 120.0
@@ -28,8 +32,8 @@ class BuildOptions(NamedTuple):
     labels: Mapping[str, str] = {}
     stage: str = ""
     platform: str = ""
-    # Ids of secrets that the Dockerfile mounts.
-    secrets: Sequence[str] = ()
+    # Secrets that the Dockerfile may mount, by id.
+    secrets: Mapping[str, bytes] = {}
     pull: bool = False
     no_cache: bool = False
 
@@ -74,7 +78,7 @@ class Images:
             async with self._wire.stream(
                 "POST", "/images/create", query, headers=headers, timeout=_BEGIN_SECONDS
             ) as stream:
-                async for message in json_lines(stream.__aiter__()):
+                async for message in json_lines(stream):
                     progress = told.take(message, PullFailed)
                     if watch is not None:
                         watch(progress)
@@ -93,20 +97,21 @@ class Images:
         self, archive: AsyncIterable[bytes], dockerfile: str, options: BuildOptions, *, watch: Watcher | None = None
     ) -> Image:
         """Builds an image from a tar archive."""
+        query = _build_query(dockerfile, options)
         if options.secrets:
-            raise BadRequest(
-                400,
-                "build.secrets: the engine's API can't hand secrets to a build; remedy: build the image with "
-                "`docker build --secret` or `podman build --secret` before, and name it in `image`",
-            )
+            if self._wire.engine != "podman":
+                raise BadRequest(400, _NO_SECRETS)
+            names = {id_: f"setpoint-build-secret-{index}" for index, id_ in enumerate(options.secrets)}
+            query["secrets"] = json.dumps([f"id={id_},src={name}" for id_, name in names.items()])
+            archive = _with_files({names[id_]: value for id_, value in options.secrets.items()}, archive)
         registries = await every_registry(self._environ)
         headers = {**_TAR, "x-registry-config": registries} if registries else _TAR
         told = BuildProgress()
         try:
             async with self._wire.stream(
-                "POST", "/build", _build_query(dockerfile, options), pieces=archive, headers=headers, timeout=None
+                "POST", "/build", query, pieces=archive, headers=headers, timeout=None
             ) as stream:
-                async for message in json_lines(stream.__aiter__()):
+                async for message in json_lines(stream):
                     progress = told.take(message, BuildFailed)
                     if watch is not None:
                         watch(progress)
@@ -129,6 +134,12 @@ class Images:
         """Loads images from what `save` made; returns their names."""
         return await self._names_of("/images/load", {"quiet": True}, archive)
 
+    async def save(self, image: str) -> AsyncIterator[bytes]:
+        """An archive of it that `load` takes."""
+        async with self._wire.stream("GET", f"/images/{segment(image)}/get", timeout=SLOW_SECONDS) as stream:
+            async for piece in stream:
+                yield piece
+
     async def import_root(self, archive: AsyncIterable[bytes], name: str) -> Image:
         """Makes an image of one layer from a tar archive of a root file system."""
         new = parse(name)
@@ -149,7 +160,7 @@ class Images:
         found = []
         told = PullProgress()
         async with self._wire.stream("POST", path, query, pieces=archive, headers=_TAR, timeout=SLOW_SECONDS) as stream:
-            async for message in json_lines(stream.__aiter__()):
+            async for message in json_lines(stream):
                 progress = told.take(message, EngineError)
                 line = progress.image_id or progress.line
                 found.append(line.partition("Loaded image: ")[2] or line)
@@ -170,6 +181,14 @@ def _build_query(dockerfile: str, options: BuildOptions) -> dict[str, str | bool
         "rm": True,
         "forcerm": True,
     }
+
+
+async def _with_files(files: Mapping[str, bytes], archive: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The archive with some files before its own. Podman takes secrets so, and moves them out of the context first."""
+    for name, contents in files.items():
+        yield file_blocks(name, contents)
+    async for piece in archive:
+        yield piece
 
 
 def _json(values: Mapping[str, str]) -> str | None:

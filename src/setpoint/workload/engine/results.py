@@ -139,6 +139,17 @@ class Version(NamedTuple):
     api_version: str
 
 
+class Info(NamedTuple):
+    """The machine of an engine, how it stores images, and what it warns of."""
+
+    operating_system: str
+    architecture: str
+    cpus: int
+    memory_bytes: int
+    storage_driver: str
+    warnings: tuple[str, ...]
+
+
 def container(raw: Mapping[str, Any]) -> Container:
     """A container from what inspecting it says."""
     state, config = _map(raw, "State"), _map(raw, "Config")
@@ -238,6 +249,18 @@ def stats(raw: Mapping[str, Any]) -> Stats:
         int(memory.get("usage") or 0),
         int(memory.get("limit") or 0),
         int(_map(raw, "pids_stats").get("current") or 0),
+    )
+
+
+def info(raw: Mapping[str, Any]) -> Info:
+    """What an engine says of itself."""
+    return Info(
+        str(raw.get("OSType") or ""),
+        str(raw.get("Architecture") or ""),
+        int(raw.get("NCPU") or 0),
+        int(raw.get("MemTotal") or 0),
+        str(raw.get("Driver") or ""),
+        tuple(raw.get("Warnings") or ()),
     )
 
 

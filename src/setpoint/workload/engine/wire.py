@@ -40,6 +40,8 @@ class Wire:
         self.endpoint = endpoint
         # `/v1.41` once the versions are agreed; before that the engine takes its own.
         self.prefix = ""
+        # Which engine it is, once that is known: docker or podman.
+        self.engine = ""
         self._transport = HttpTransport(endpoint)
 
     async def close(self) -> None:

@@ -48,6 +48,7 @@ _ROUTES = (
     ("GET", r"/events", "events"),
     ("GET", r"/_ping", "ping"),
     ("GET", r"/version", "ping"),
+    ("GET", r"/info", "info"),
 )
 _COMPILED = tuple((method, re.compile(f"{pattern}$"), name) for method, pattern, name in _ROUTES)
 _SOURCES = {"stdin": 0, "stdout": 1, "stderr": 2}
@@ -59,6 +60,7 @@ class ScriptedWire(Wire):
     def __init__(self, engine: "ScriptedEngine") -> None:
         self.endpoint = Endpoint("localhost", 80, unix="/scripted")
         self.prefix = ""
+        self.engine = "docker"
         self._engine = engine
         self._answers: dict[str, Callable[[str, Mapping[str, Any], Any], object]] = {
             "containers.create": self._create,
@@ -96,6 +98,7 @@ class ScriptedWire(Wire):
             },
             "volumes.inspect": lambda name, query, body: self._volume(name).inspected(),
             "volumes.remove": self._remove_volume,
+            "info": lambda name, query, body: {"Driver": "memory", "OSType": "linux", "Architecture": "x86_64"},
             "ping": lambda name, query, body: {"ApiVersion": "1.47", "Version": "scripted"},
         }
 
