@@ -44,7 +44,9 @@ def test_a_process_has_a_session_and_descriptors_and_signals_of_its_own() -> Non
     async def test(stage: Stage) -> None:
         umask = os.umask(0o022)
         os.umask(umask)
-        text = "umask; ls /proc/self/fd | wc -l; grep -E 'Sig(Ign|Blk)' /proc/self/status; cut -d' ' -f1,5,6 /proc/$$/stat"
+        text = (
+            "umask; ls /proc/self/fd | wc -l; grep -E 'Sig(Ign|Blk)' /proc/self/status; cut -d' ' -f1,5,6 /proc/$$/stat"
+        )
         lines = (await stage.says(f"{text}; cat")).decode().split("\n")
         assert int(lines[0], 8) == umask
         assert int(lines[1]) == 4, "stdin, stdout, stderr and the folder that ls reads"
