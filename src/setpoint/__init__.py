@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
+    from setpoint.client.manifests import dump_yaml, load_yaml, parse_yaml
     from setpoint.client.sync import SyncClient
     from setpoint.controller.context import Context
     from setpoint.controller.controller import Controller
@@ -91,11 +92,14 @@ __all__ = [
     "convert",
     "crd_of",
     "default",
+    "dump_yaml",
     "generates",
     "hub_and_spokes",
     "in_process",
     "is_ready",
+    "load_yaml",
     "mapped",
+    "parse_yaml",
     "rule",
     "run",
     "status_of",
@@ -142,11 +146,14 @@ _HOMES = {
     "child": "setpoint.flow.generate",
     "convert": "setpoint.controller.webhook",
     "default": "setpoint.controller.webhook",
+    "dump_yaml": "setpoint.client.manifests",
     "generates": "setpoint.flow.generate",
     "hub_and_spokes": "setpoint.controller.webhook",
     "in_process": "setpoint.controller.webhook",
     "is_ready": "setpoint.flow.fsm",
+    "load_yaml": "setpoint.client.manifests",
     "mapped": "setpoint.controller.handler",
+    "parse_yaml": "setpoint.client.manifests",
     "run": "setpoint.controller.manager",
     "status_of": "setpoint.flow.generate",
     "summarize": "setpoint.flow.summary.summary",

@@ -1,17 +1,19 @@
 """Status handlers: a status in, a status out, and nothing else touched."""
 
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pytest
 from tests.flow.generate.worlds import APP, App, AppStatus, World, app, condition_of, in_world, until
 
 from setpoint.api.core.v1 import Secret
+from setpoint.api.meta.v1 import Condition
 from setpoint.controller.context import Context
 from setpoint.flow.fsm.results import Fail, Wait
 from setpoint.flow.generate import status_of
 from setpoint.objects.errors import Conflict
 from setpoint.objects.tree import Object
-from setpoint.schema.types import ObjectMeta
+from setpoint.schema.types import ListMap, Model, ObjectMeta, Resource
 
 
 def written(parent: App, status: AppStatus) -> None:
@@ -83,6 +85,54 @@ def test_a_failure_leaves_the_status_and_is_told_by_the_condition(raised: Except
         assert found.status is not None
         assert found.status.url == "whole"
         assert found.status.observed_generation == 1, "what failed has not been observed"
+
+    in_world(test)
+
+
+class GateSpec(Model):
+    """What a gate should be."""
+
+    open: bool = False
+
+
+class GateStatus(Model):
+    """What a gate is, with conditions of the API's own type."""
+
+    observed_generation: int = 0
+    conditions: Annotated[list[Condition], ListMap("type")] = msgspec.field(default_factory=list)
+
+
+class Gate(Resource, group="example.com", version="v1"):
+    """A gate."""
+
+    spec: GateSpec
+    status: GateStatus | None = None
+
+
+@pytest.mark.feature("G31", "E68")
+def test_conditions_of_the_apis_own_type_are_set_and_read() -> None:
+    seen: list[int] = []
+
+    def is_open(gate: Gate, status: GateStatus) -> None:
+        seen.append(len(status.conditions))
+        if not gate.spec.open:
+            raise Wait(600, "Closed")
+
+    async def test(world: World) -> None:
+        client = world.client
+        await client.install(Gate)
+        world.run(status_of(Gate, condition="Open")(is_open))
+        await client.create(Gate(metadata=ObjectMeta(name="g", namespace="default"), spec=GateSpec(open=False)))
+        await client.wait_for(Gate, "g", "default", "condition=Open=False")
+        await client.edit(Gate, "g", "default", lambda found: setattr(found.spec, "open", True))
+        found = await client.wait_for(Gate, "g", "default", "condition=Open")
+        assert found is not None
+        assert found.status is not None
+        (told,) = found.status.conditions
+        assert isinstance(told, Condition)
+        assert (told.reason, told.observed_generation) == ("Done", 2)
+        assert told.last_transition_time is not None
+        assert seen[-1] == 1
 
     in_world(test)
 
