@@ -173,14 +173,14 @@ class Processes:
             await running.wait()
         return stopped
 
-    async def sweep(self) -> dict[str, Stopped]:
+    async def sweep(self, grace: float = STOP_GRACE) -> dict[str, Stopped]:
         """Stops what sessions have left behind whose control plane and guardian were killed both; by session. What is
         kept, and what a guardian still takes care of, stays."""
         table = await asyncio.to_thread(Table)
         cookies = await asyncio.to_thread(table.cookies)
         dead = {name for name, _, _ in (carried.partition("/") for carried in cookies) if sessions.is_dead(name)}
         left = sorted(name for name in dead if f"{name}/{sessions.GUARDIAN}" not in cookies)
-        stops = [self._stop(None, f"{name}/", STOP_SIGNAL, STOP_GRACE, kept=False) for name in left]
+        stops = [self._stop(None, f"{name}/", STOP_SIGNAL, grace, kept=False) for name in left]
         return dict(zip(left, await asyncio.gather(*stops), strict=True))
 
     def guard(self, key: str, removal: Removal) -> None:

@@ -1,0 +1,255 @@
+"""Nothing outlives a control plane that must not, whoever of it and its guardian is killed; what is kept does."""
+
+import asyncio
+import http.server
+import os
+import random
+import select
+import signal
+import socketserver
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap, play
+
+from setpoint.workload.process.command import StartError
+from setpoint.workload.process.guardian import Removal
+from setpoint.workload.process.identity import Identity, is_alive, parse
+from setpoint.workload.process.session import is_dead, owner_of
+from setpoint.workload.process.table import Table
+
+
+class Owner:
+    """A control plane in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.nap, self.kept_nap = new_nap(), new_nap()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.workload.process.owner", self.nap, self.kept_nap, str(folder)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[3],
+        )
+        assert self._process.stdout is not None
+        self._lines = self._process.stdout
+        self.session = self._lines.readline().strip()
+
+    def until_ready(self) -> None:
+        assert self._lines.readline() == "ready\n"
+
+    def guardians(self) -> list[int]:
+        return sorted(Table().cookies().get(f"{self.session}/guardian", ()))
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._lines.close()
+
+    def kept(self) -> Identity | None:
+        """The process to be kept, if it was told of."""
+        file = self.folder / "kept"
+        return parse(file.read_text()) if file.exists() else None
+
+    def end_kept(self) -> None:
+        for pid in asleep(self.kept_nap):
+            os.kill(pid, signal.SIGKILL)
+
+
+def wait_for_end(pid: int) -> None:
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    select.select([descriptor], [], [])
+    os.close(descriptor)
+
+
+def test_whatever_moment_a_control_plane_is_killed_nothing_is_left_and_nothing_kept_is_lost(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    rounds = 100 if request.config.getoption("--long") else 5
+    chance = random.Random(8)
+    for number in range(rounds):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        owner = Owner(folder)
+        if number % 2:
+            owner.until_ready()
+        select.select([], [], [], chance.uniform(0, 0.3))
+        owner.kill()
+        for guardian in owner.guardians():
+            wait_for_end(guardian)
+        assert asleep(owner.nap) == [], f"round {number}"
+        kept = owner.kept()
+        assert kept is None or is_alive(kept), f"round {number}"
+        assert kept is None or len(asleep(owner.kept_nap)) == 3
+        owner.end_kept()
+
+
+def test_when_the_guardian_is_killed_as_well_the_next_control_plane_cleans_up(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        owner = Owner(tmp_path)
+        await asyncio.to_thread(owner.until_ready)
+        assert await stage.processes.sweep() == {}, "whose owner lives is left alone"
+        for guardian in owner.guardians():
+            os.kill(guardian, signal.SIGSTOP)  # so that it sees nothing
+        owner.kill()
+        assert owner.session not in await stage.processes.sweep(), "its guardian will do it"
+        for guardian in owner.guardians():
+            os.kill(guardian, signal.SIGKILL)
+            wait_for_end(guardian)
+        assert asleep(owner.nap) != []
+        swept = await stage.processes.sweep(grace=0.2)
+        assert not swept[owner.session].left
+        kept = owner.kept()
+        assert kept is not None
+        assert is_alive(kept)
+        # Daemons that have shed their environment are beyond our sight now: nothing ties them to anybody.
+        bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
+        assert set(asleep(owner.nap)) == bare
+        for pid in bare:
+            os.kill(pid, signal.SIGKILL)
+        owner.end_kept()
+
+    play(test)
+
+
+def test_a_guardian_that_is_killed_is_replaced_and_knows_everybody(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        first = await stage.shell("sleep NAP & wait")
+        keeper = stage.command("sleep", stage.nap, keep=True)
+        kept = await stage.processes.start(keeper, tmp_path / "out", tmp_path / "err")
+        stubborn = await stage.shell(SORTS["stubborn"])
+        await stage.until(lambda: len(asleep(stage.nap)) >= 6)
+        stopping = asyncio.ensure_future(stage.processes.stop(stubborn, grace=1.5))
+        await asyncio.sleep(0.05)
+        for kept_too in (False, True):
+            before = stage.processes._links[kept_too]
+            os.kill(before.pid, signal.SIGKILL)
+            await before.gone
+            assert stage.processes._links[kept_too].pid != before.pid
+        assert (await stopping).left == (), "a stop under way goes on"
+        second = await stage.shell("exit 6")
+        assert (await second.wait()).code == 6
+        os.kill(first.identity.pid, signal.SIGKILL)
+        end = await first.wait()
+        assert (end.code, end.signal) == (None, None), "nobody can know any more"
+        third = await stage.shell("exec sleep NAP")
+        await stage.processes.stop(kept)
+        await stage.processes.close()
+        assert (await third.wait()).signal == signal.SIGTERM
+
+    play(test)
+
+
+def test_a_start_under_way_when_the_guardian_is_killed_fails_and_leaves_nothing() -> None:
+    async def test(stage: Stage) -> None:
+        await (await stage.start("true")).wait()
+        os.kill(stage.processes._links[False].pid, signal.SIGSTOP)
+        starting = asyncio.ensure_future(stage.shell("exec sleep NAP"))
+        await asyncio.sleep(0.05)
+        os.kill(stage.processes._links[False].pid, signal.SIGKILL)
+        with pytest.raises(StartError, match="start it again"):
+            await starting
+        assert (await (await stage.start("true")).wait()).code == 0
+
+    play(test)
+
+
+def test_a_kept_process_outlives_its_control_plane_and_writes_on(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        go = tmp_path / "go"
+        os.mkfifo(go)
+        command = stage.command("sh", "-c", f"echo one; read x < {go}; echo two; sleep {stage.nap}", keep=True)
+        kept = await stage.processes.start(command, tmp_path / "out", tmp_path / "err")
+        await stage.processes.close()
+        assert is_alive(kept.identity)
+        later = Stage()
+        adopted = await later.processes.adopt(kept.identity)
+        assert adopted is not None
+        await asyncio.to_thread(go.write_text, "x\n")
+        await stage.until(lambda: (tmp_path / "out").read_text() == "one\ntwo\n")
+        await later.processes.close()
+        assert is_alive(kept.identity), "nor is an adopted one stopped"
+        last = Stage()
+        with pytest.raises(ValueError, match="goes to files"):
+            await last.processes.start(command, Recorder(), Recorder())
+        await last.processes.stop(kept.identity, cookie=command.cookie)
+        assert not is_alive(kept.identity)
+        await last.processes.close()
+        with pytest.raises(StartError, match="is stopping"):
+            await last.start("true")
+
+    play(test)
+
+
+def test_a_session_names_its_owner(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        owner = owner_of(stage.processes.session)
+        assert owner is not None
+        assert owner.pid == os.getpid()
+        assert not is_dead(stage.processes.session)
+        pid, started, boot, suffix = stage.processes.session.split("-")
+        assert is_dead(f"{pid}-{int(started) - 1}-{boot}-{suffix}")
+        for name in ("kept", "", "1-2-3", f"{pid}-{started}-00000000-{suffix}", "a-b-c-d"):
+            assert not is_dead(name), "of which nothing can be known"
+
+    play(test)
+
+
+class Engine(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """An engine that writes down what it is asked."""
+
+    daemon_threads = True
+
+    def __init__(self, path: Path) -> None:
+        asked = self.asked = list[str]()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(f"GET {self.path}")
+                body = b'[{"Id": "labelled"}]' if "containers" in self.path else b"[]"
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_DELETE(self) -> None:
+                asked.append(f"DELETE {self.path}")
+                self.send_response(404 if "gone" in self.path else 204)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None: ...
+
+            def address_string(self) -> str:
+                return ""
+
+        super().__init__(str(path), Handler)
+
+
+def test_containers_and_networks_go_with_the_control_plane_unless_they_are_taken_back(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        engine = Engine(tmp_path / "engine")
+        serving = threading.Thread(target=engine.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        path = str(tmp_path / "engine")
+        stage.processes.guard("a", Removal(path, containers=("c1", "gone", "c2"), networks=("n1",), labels=("of=me",)))
+        stage.processes.guard("b", Removal(path, containers=("kept",)))
+        stage.processes.guard("c", Removal(str(tmp_path / "no-engine"), containers=("c",)))
+        stage.processes.unguard("b")
+        await stage.processes.close()
+        engine.shutdown()
+        engine.server_close()
+        serving.join()
+        deleted = [line.removeprefix("DELETE ") for line in engine.asked if line.startswith("DELETE")]
+        assert deleted == [
+            *(f"/containers/{name}?force=true&v=true" for name in ("c1", "gone", "c2", "labelled")),
+            "/networks/n1",
+        ]
+
+    play(test)
