@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from setpoint.controller.ratelimit import AtMost, Bucket, Exponential, FastSlow, MaxOf, client_go_default
+from setpoint.controller.ratelimit import AtMost, Bucket, Exponential, FastSlow, Jittered, MaxOf, client_go_default
 from setpoint.objects.clock import ManualClock
+from setpoint.objects.ids import SeededIds
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -57,3 +58,15 @@ def test_client_gos_default_lets_a_hundred_pass_and_then_ten_a_second() -> None:
     waits = [limiter.delay(number) for number in range(110)]
     assert set(waits[:100]) == {0.005}
     assert round(waits[109], 3) == 1.0
+
+
+@pytest.mark.feature("E25")
+def test_waits_that_differ_by_chance_are_never_shorter_and_by_no_more_than_their_share_longer() -> None:
+    limiter = Jittered(Exponential(1, 8), SeededIds(1), share=0.25)
+    waits = [limiter.delay("a") for _ in range(40)]
+    for plain, wait in zip((1, 2, 4, *[8] * 37), waits, strict=True):
+        assert plain <= wait < plain * 1.25
+    assert len(set(waits)) == 40
+    assert limiter.retries("a") == 40
+    limiter.forget("a")
+    assert limiter.delay("a") < 1.25

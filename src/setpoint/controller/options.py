@@ -1,7 +1,7 @@
 """What a controller is told about itself: which kinds it is about, and how it works."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
 from setpoint.cache.held import Held
@@ -43,6 +43,7 @@ class Settings(TypedDict, total=False):
     sync_timeout: float | None
     limiter: Callable[[], RateLimiter] | None
     initial_priority: int
+    resync: float | None
     debounce: float
     min_interval: float
     own_status_triggers: bool
@@ -82,6 +83,8 @@ class Options:
     limiter: Callable[[], RateLimiter] | None = None
     # The priority of what was there at the start.
     initial_priority: int = LOW_PRIORITY
+    # Every so many seconds, give or take a tenth by chance, each object is reconciled though nothing changed. None: no.
+    resync: float | None = None
     # Seconds for which what happens to an object is gathered before it is reconciled.
     debounce: float = 0.0
     # Seconds between the beginnings of two reconciles of one object.
@@ -110,6 +113,8 @@ class Options:
             raise ValueError("a controller without workers does nothing: concurrency is at least 1")
         if self.timeout is not None and self.timeout <= 0:
             raise ValueError("a reconcile needs time: timeout is above 0, or None for no limit")
+        if self.resync is not None and self.resync <= 0:
+            raise ValueError("resync is seconds above 0, or None for never")
         if self.debounce < 0 or self.min_interval < 0:
             raise ValueError("debounce and min_interval are seconds, not below 0")
 
@@ -118,6 +123,8 @@ class Options:
         if self.kind is None:
             return None
         watch = self.kind if isinstance(self.kind, Watch) else Watch(self.kind, namespaces=tuple(self.namespaces))
+        if self.resync is not None:
+            watch = replace(watch, resync=self.resync)
         predicates = (*watch.predicates, *self.predicates)
         if not predicates:
             return watch

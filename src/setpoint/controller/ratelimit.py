@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from typing import Protocol
 
 from setpoint.objects.clock import Clock
+from setpoint.objects.ids import Ids
 
 BASE_SECONDS, MAX_SECONDS = 0.005, 1000.0
 BUCKET_RATE, BUCKET_BURST = 10.0, 100
@@ -130,6 +131,25 @@ class AtMost:
 
     def delay(self, key: Hashable) -> float:
         return min(self._limiter.delay(key), self._limit)
+
+    def forget(self, key: Hashable) -> None:
+        self._limiter.forget(key)
+
+    def retries(self, key: Hashable) -> int:
+        return self._limiter.retries(key)
+
+
+class Jittered:
+    """Another limiter's waits, each longer by up to a `share` of itself, by chance: what failed together does not come
+    back together."""
+
+    def __init__(self, limiter: RateLimiter, ids: Ids, share: float = 0.5) -> None:
+        self._limiter = limiter
+        self._ids = ids
+        self._share = share
+
+    def delay(self, key: Hashable) -> float:
+        return self._limiter.delay(key) * (1.0 + self._share * self._ids.random())
 
     def forget(self, key: Hashable) -> None:
         self._limiter.forget(key)

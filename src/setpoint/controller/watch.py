@@ -55,6 +55,8 @@ class Watch:
     fields: FieldsArgument = None
     optional: bool = False
     cluster: str = ""
+    # Every so many seconds, give or take a tenth by chance, all of them are told once more; None: never.
+    resync: float | None = None
 
     @property
     def name(self) -> str:
@@ -65,7 +67,17 @@ class Watch:
     def with_handler(self, handler: Handler, predicates: Sequence[Predicate] | None = None) -> "Watch":
         """The same objects, with another meaning."""
         wanted = self.predicates if predicates is None else predicates
-        return Watch(self.kind, handler, wanted, self.namespaces, self.labels, self.fields, self.optional, self.cluster)
+        return Watch(
+            self.kind,
+            handler,
+            wanted,
+            self.namespaces,
+            self.labels,
+            self.fields,
+            self.optional,
+            self.cluster,
+            self.resync,
+        )
 
     async def attach(self, host: Host) -> Attached:
         watching = _Optional(self, host) if self.optional else _Watching(self, host)
@@ -136,7 +148,7 @@ class _Watching:
         self._informer = self._cache.acquire(
             watch.kind, tuple(watch.namespaces) or EVERYWHERE, labels=watch.labels, fields=watch.fields
         )
-        self._registration = self._informer.add_handler(self._hear)
+        self._registration = self._informer.add_handler(self._hear, resync=watch.resync)
 
     async def _release(self) -> None:
         informer, self._informer = self._informer, None

@@ -2,10 +2,11 @@
 
 import asyncio
 from datetime import UTC, datetime
+from itertools import pairwise
 from threading import Thread
 
 import pytest
-from tests.controller.core.faults import FaultyTransport, HurriedClock
+from tests.controller.core.faults import HurriedClock
 from tests.controller.core.worlds import (
     CONFIG_MAP,
     WIDGET,
@@ -23,7 +24,6 @@ from tests.controller.core.worlds import (
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.client.patches import merge
-from setpoint.client.transport import Answer, Call, TransportError
 from setpoint.controller import predicate
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
@@ -34,6 +34,7 @@ from setpoint.controller.watch import Owned, Watch
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.owners import controller_reference, owner_reference
 from setpoint.plane import ControlPlane
+from setpoint.testing import Faults
 
 START = datetime(2026, 1, 1, 12, 0, 10, tzinfo=UTC)
 
@@ -216,18 +217,14 @@ def test_a_plain_watch_among_what_is_owned_means_the_owner_too() -> None:
 
 def test_a_server_that_does_not_answer_at_the_start_is_waited_for() -> None:
     async def test(world: World) -> None:
-        def refuse(call: Call) -> Answer | None:
-            raise TransportError("connection refused", sent=True)
-
-        faults, clock, seen = FaultyTransport(lambda: world.client.transport), HurriedClock(), Seen()
-        faults.before = refuse
+        faults, clock, seen = Faults(world.client), HurriedClock(), Seen()
         async with Cache(Client(faults, clock=clock), clock=clock) as cache:
             watch = Watch("v1/Namespace", fields="metadata.name=default")
             controller = Controller("c", seen, kind=watch, owns=[CONFIG_MAP])
-            starting = asyncio.ensure_future(controller.start(cache))
-            await asyncio.sleep(0.05)
-            assert not starting.done()
-            faults.before = lambda call: None
+            with faults.down():
+                starting = asyncio.ensure_future(controller.start(cache))
+                await asyncio.sleep(0.05)
+                assert not starting.done()
             await starting
             controller.work()
             await seen.until(1)
@@ -323,3 +320,40 @@ def test_a_resync_comes_with_low_priority() -> None:
         await until(lambda: priorities[2:] == [(0, "updated")])
 
     in_world(test)
+
+
+@pytest.mark.feature("E28")
+def test_a_controller_comes_back_to_every_object_every_so_often_and_not_all_controllers_at_once() -> None:
+    async def test() -> None:
+        clock = ManualClock(START)
+        async with ControlPlane(system=False, clock=clock) as plane, plane.client() as client, Cache(client) as cache:
+            await client.create(config_map("a"))
+            times: dict[str, list[float]] = {"often": [], "seldom": [], "never": []}
+            controllers = []
+            for name, seconds in (("often", 100.0), ("seldom", 1000.0), ("never", None)):
+
+                async def reconcile(ctx: Context, request: Request, name: str = name) -> None:
+                    times[name].append(clock.monotonic())
+
+                controllers.append(Controller(name, reconcile, kind=CONFIG_MAP, resync=seconds))
+            for controller in controllers:
+                await controller.start(cache)
+                controller.work()
+            for _ in range(2200):
+                clock.advance(1)
+                await asyncio.sleep(0)
+            for controller in controllers:
+                await controller.stop()
+        assert len(times["never"]) == 1
+        for name, seconds in (("often", 100.0), ("seldom", 1000.0)):
+            waits = [after - before for before, after in pairwise(times[name])]
+            assert len(waits) >= 1
+            assert all(0.9 * seconds - 2 <= wait <= 1.1 * seconds + 5 for wait in waits), waits
+        assert len({round(after - before) for before, after in pairwise(times["often"])}) > 1
+
+    asyncio.run(test())
+
+
+def test_a_resync_without_time_between_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        Controller("c", Seen(), kind=CONFIG_MAP, resync=0)

@@ -3,45 +3,39 @@
 import asyncio
 
 import pytest
-from tests.controller.core.faults import FaultyTransport, HurriedClock
+from tests.controller.core.faults import HurriedClock
 from tests.controller.manager.worlds import Log, config_map, fetch, on_a_plane, running, until
 
 from setpoint.client.client import Client
-from setpoint.client.transport import Answer, Call, TransportError
 from setpoint.controller.manager import Manager
 from setpoint.plane import ControlPlane
+from setpoint.testing import Faults
 
 
 @pytest.mark.feature("E38", "G21")
 def test_readiness_shows_an_outage_and_nobody_waits_for_its_end_to_stop() -> None:
     async def test(plane: ControlPlane, direct: Client) -> None:
         log, stop = Log(), asyncio.Event()
-        faults = FaultyTransport(lambda: direct.transport)
+        faults = Faults(direct)
         client = Client(faults, clock=HurriedClock())
         manager = Manager(client, controllers=[log.controller("maps")], health="127.0.0.1:0", preflight=False)
-
-        def out(call: Call) -> Answer | None:
-            raise TransportError("connection refused", sent=False)
 
         async with running(manager, stop) as task:
             await until(lambda: manager.url_of("health") != "" and manager.controllers[0].working)
             url = manager.url_of("health")
             assert (await fetch(url, "/readyz/server")).status == 200
-            faults.before, faults.cut_after = out, 1  # a watch that is cut notices it
-            await direct.create(config_map("wakes"))
-            await until(lambda: not manager.cache.gate.is_open)
-            answer = await fetch(url, "/readyz/server")
-            assert (answer.status, b"connection refused" in answer.body) == (500, True)
-            assert (await fetch(url, "/healthz")).status == 200
-            faults.before, faults.cut_after = lambda call: None, None
+            with faults.down():
+                await until(lambda: not manager.cache.gate.is_open)
+                answer = await fetch(url, "/readyz/server")
+                assert (answer.status, b"connection refused" in answer.body) == (500, True)
+                assert (await fetch(url, "/healthz")).status == 200
             await until(lambda: manager.cache.gate.is_open)
             assert (await fetch(url, "/readyz/server")).status == 200
             await direct.create(config_map("after"))
             await until(lambda: "maps after" in log.lines)
-            faults.before, faults.cut_after = out, 1
-            await direct.create(config_map("again"))
-            await until(lambda: not manager.cache.gate.is_open)
-            stop.set()
-            await task
+            with faults.down():
+                await until(lambda: not manager.cache.gate.is_open)
+                stop.set()
+                await task
 
     on_a_plane(test)
