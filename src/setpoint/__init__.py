@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         validate,
     )
     from setpoint.flow.apply_set import ApplySet
+    from setpoint.flow.chain import Chain, EachKind, Gone, HandlerContext, Skip
     from setpoint.flow.claims import ClaimedRef, ClaimRef, Claims
     from setpoint.flow.fsm import FSM, Done, Fail, Next, Note, Outputs, Wait, is_ready
     from setpoint.flow.generate import child, generates, status_of
@@ -50,6 +51,7 @@ __all__ = [
     "FSM",
     "Adopt",
     "ApplySet",
+    "Chain",
     "Channel",
     "ClaimRef",
     "ClaimedRef",
@@ -61,9 +63,12 @@ __all__ = [
     "Controller",
     "Denied",
     "Done",
+    "EachKind",
     "Every",
     "Everyone",
     "Fail",
+    "Gone",
+    "HandlerContext",
     "How",
     "LeaderElection",
     "Manager",
@@ -79,6 +84,7 @@ __all__ = [
     "Resource",
     "Result",
     "Scale",
+    "Skip",
     "Stream",
     "SyncClient",
     "TerminalError",
@@ -109,8 +115,10 @@ __all__ = [
 
 # Where a name is found, if not among the types.
 _HOMES = {
+    "FSM": "setpoint.flow.fsm",
     "Adopt": "setpoint.flow.policy",
     "ApplySet": "setpoint.flow.apply_set",
+    "Chain": "setpoint.flow.chain",
     "Channel": "setpoint.controller.timers",
     "ClaimRef": "setpoint.flow.claims",
     "ClaimedRef": "setpoint.flow.claims",
@@ -121,10 +129,12 @@ _HOMES = {
     "Controller": "setpoint.controller.controller",
     "Denied": "setpoint.controller.webhook",
     "Done": "setpoint.flow.fsm",
+    "EachKind": "setpoint.flow.chain",
     "Every": "setpoint.controller.timers",
     "Everyone": "setpoint.controller.related",
-    "FSM": "setpoint.flow.fsm",
     "Fail": "setpoint.flow.fsm",
+    "Gone": "setpoint.flow.chain",
+    "HandlerContext": "setpoint.flow.chain",
     "How": "setpoint.flow.policy",
     "LeaderElection": "setpoint.controller.leader",
     "Manager": "setpoint.controller.manager",
@@ -136,6 +146,7 @@ _HOMES = {
     "Request": "setpoint.controller.request",
     "Requeue": "setpoint.controller.request",
     "Result": "setpoint.controller.request",
+    "Skip": "setpoint.flow.chain",
     "Stream": "setpoint.controller.timers",
     "SyncClient": "setpoint.client.sync",
     "TerminalError": "setpoint.controller.request",
