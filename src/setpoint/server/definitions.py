@@ -55,8 +55,10 @@ class Definitions:
 
     async def load(self) -> None:
         """Serves what the store has."""
-        for item, _ in await self._all():
-            await self._settle(item.key)
+        for item, crd in await self._all():
+            # What is served under its own names is settled: nobody can take them from it.
+            if not (conditions.is_served(crd) and crd.is_true(conditions.NAMES_ACCEPTED)):
+                await self._settle(item.key)
         await self._rebuild()
 
     async def follow(self) -> None:
