@@ -159,10 +159,12 @@ class Context:
 
     # Status and finalizers
 
-    async def load_status(self) -> Status:
-        """Has `status` at hand. Raises NotFound where the object is gone."""
+    async def load_status(self, found: Any = None) -> Status:
+        """Has `status` at hand: of the object as it was just found, or as it is found now. Raises NotFound where it is
+        gone."""
         if "status" not in self.__dict__:
-            found = await self.client.get(self._primary, self.request.name, self.request.namespace)
+            if found is None:
+                found = await self.client.get(self._primary, self.request.name, self.request.namespace)
             self.__dict__["status"] = Status(_reported(found), self.clock)
         status: Status = self.__dict__["status"]
         return status

@@ -181,6 +181,7 @@ class Controller:
 
     async def run_once(self, request: Request, *why: Trigger) -> Run:
         """Reconciles a request now, without workers, and tells what came of it: for who chooses the moments."""
+        self._is_suspended(request)
         return await self._reconcile(Item(request, why, 0, 0, 0.0))
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
@@ -412,7 +413,7 @@ class Controller:
     async def _reconciled(self, ctx: Context) -> Result | None:
         """What the reconcile itself answers; of an object that is suspended, only that is told."""
         request = ctx.request
-        if why := self._is_suspended(request):
+        if why := self.suspended.get(request):
             if is_reported(self.primary):
                 await suspension.tell(ctx, why)
             return None

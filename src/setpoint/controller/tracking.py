@@ -53,6 +53,8 @@ class Lookups:
 
     def add(self, request: Request, look: Look) -> None:
         """Notes a look while the reconcile still runs: what changes from now on counts."""
+        if look in self._looks.get(request, ()):
+            return  # the run before looked as well
         self._buckets.setdefault(look.bucket, {}).setdefault(look, {})[request] = None
 
     def settle(self, request: Request, looks: Iterable[Look], *, complete: bool) -> None:

@@ -94,7 +94,7 @@ class ClaimController(Controller):
         super().__init__(name, self._claim, kind=claims.claim, **settings)
 
     async def _reconciled(self, ctx: Context) -> Result | None:
-        await self._pass_on(ctx, suspended=bool(self._is_suspended(ctx.request)))
+        await self._pass_on(ctx, suspended=ctx.request in self.suspended)
         return await super()._reconciled(ctx)
 
     # Binding

@@ -292,7 +292,7 @@ class FSMController(Controller):
 
     async def _walk(self, ctx: Context, found: Any, owner: Object, start: State, members: Members) -> Walk:
         """Walks, and takes over what states have written into the status of their copy of the object."""
-        await ctx.load_status()
+        await ctx.load_status(found)
         obj = editable(found)
         before = thaw(_status_in(obj)) if isinstance(obj, dict) else _status_in(obj)
         walk = Walk(ctx, obj, owner, members, self.measures, self.options.tracer)

@@ -134,7 +134,8 @@ class Outputs:
     def _put(self, identity: Identity, output: Output | Unwanted) -> None:
         if not identity.namespace:
             identity = identity._replace(namespace=meta.namespace(self._owner))
-        self._found.pop(identity, None)
+        if identity in self._found:
+            del self._found[identity]
         self._found[identity] = output
 
 

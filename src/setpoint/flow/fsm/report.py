@@ -98,9 +98,10 @@ def _tell_ready(ctx: Context, obj: Any, status: bool, reason: str, message: str,
     message = _clipped(message)
     before = conditions.find(conditions_of(ctx), READY) or {}
     known = (before.get("status"), before.get("reason"))
-    ctx.status.condition(READY, status, reason, message)
+    if not ctx.status.condition(READY, status, reason, message) or ctx.recorder is None:
+        return
     after = conditions.find(conditions_of(ctx), READY) or {}
-    if ctx.recorder is None or known == (after.get("status"), after.get("reason")):
+    if known == (after.get("status"), after.get("reason")):
         return
     if failed:
         ctx.recorder.warning(obj, reason, message)

@@ -3,7 +3,6 @@
 A walk changes nothing but outputs; what it found out is in `steps`, and `report` makes conditions of that.
 """
 
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from setpoint.controller.context import Context
@@ -111,19 +110,22 @@ class Walk:
         out = Outputs(self._owner, tuple(self.applied), kept=kept, delete_children=delete)
         self._ctx.state = state.condition
         started = self._ctx.clock.monotonic()
-        span = self._tracer.start_as_current_span(f"state {state.condition}") if self._tracer else nullcontext()
         try:
-            with span:
-                following = await self._call(state, out)
+            if self._tracer is None:
+                return await self._call(state, out)
+            with self._tracer.start_as_current_span(f"state {state.condition}"):
+                return await self._call(state, out)
         finally:
             result = "passed" if self.steps and self.steps[-1].passed else "stopped"
             self._measures.passed(state.condition, result, self._ctx.clock.monotonic() - started)
-        return following
 
     async def _call(self, state: State, out: Outputs) -> State | None:
         try:
-            async with timeout(self._ctx.clock, state.timeout) if state.timeout is not None else nullcontext():
+            if state.timeout is None:
                 result = await state.function(self._ctx, self._object, out)
+            else:
+                async with timeout(self._ctx.clock, state.timeout):
+                    result = await state.function(self._ctx, self._object, out)
             result = Done() if result is Done else result
             if not isinstance(result, State | Done | Wait | Fail | Note):
                 what = "nothing" if result is None else f"a {type(result).__name__}"
