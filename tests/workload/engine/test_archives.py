@@ -25,7 +25,7 @@ from setpoint.workload.engine.layers import LayerError, layered_name, layers_arc
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def certificate(names: Sequence[Sequence[x509.NameAttribute]]) -> str:
+def certificate(names: Sequence[Sequence[x509.NameAttribute[str]]]) -> str:
     """A certificate of that subject."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.RelativeDistinguishedName(each) for each in names])
@@ -174,7 +174,7 @@ SUBJECTS = {
 
 
 @pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
-def test_the_hash_of_a_subject_is_openssls(subject: list[list[x509.NameAttribute]]) -> None:
+def test_the_hash_of_a_subject_is_openssls(subject: list[list[x509.NameAttribute[str]]]) -> None:
     pem = certificate(subject)
     openssl = debian.require("openssl", "openssl")
     said = subprocess.run([openssl, "x509", "-hash", "-noout"], input=pem, capture_output=True, text=True, check=True)

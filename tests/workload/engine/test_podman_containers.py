@@ -6,12 +6,14 @@ import socket
 import tarfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
 import pytest
 from tests.workload.podman import IMAGE, Service, connected
 
+from setpoint.workload.engine import results
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import AddressInUse, NameTaken, NoSuchImage, NotFound, NotRunning
 from setpoint.workload.engine.results import Container, Health
@@ -62,6 +64,15 @@ async def test_logs_are_followed_to_the_end_of_the_container(podman: Service, re
         assert text == b"line 1\nline 2\nline 3\n"
         last = b"".join([output.data async for output in engine.containers.logs(id_, tail=1)])
         assert last == b"line 3\n"
+        stamped = b"".join([output.data async for output in engine.containers.logs(id_, timestamps=True)])
+        written, line = stamped.splitlines()[1].decode().split(" ", 1)
+        assert line == "line 2"
+        when = results.moment(written)
+        assert when is not None
+        # Podman knows whole seconds only.
+        for since, expected in ((when - timedelta(seconds=2), text), (when + timedelta(seconds=9), b"")):
+            found = b"".join([output.data async for output in engine.containers.logs(id_, since=since)])
+            assert found == expected
 
 
 async def test_a_second_container_of_a_name_is_refused_by_kind(podman: Service, request: pytest.FixtureRequest) -> None:

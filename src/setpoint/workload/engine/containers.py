@@ -9,10 +9,10 @@ from typing import Any
 
 from setpoint.workload.engine import results
 from setpoint.workload.engine.attached import Attached, Exec
-from setpoint.workload.engine.errors import Conflict, EngineError, NotFound
+from setpoint.workload.engine.errors import Conflict, EngineError, EngineLost, NotFound
 from setpoint.workload.engine.results import Container, ContainerSummary, Created, Stats
 from setpoint.workload.engine.streams import Output, outputs
-from setpoint.workload.engine.wire import SLOW_SECONDS, USUAL_SECONDS, Wire, segment
+from setpoint.workload.engine.wire import SLOW_SECONDS, USUAL_SECONDS, Wire, json_lines, segment
 
 # What an engine may take on top of the time that a container has to stop.
 _STOP_MARGIN_SECONDS = 20.0
@@ -82,11 +82,13 @@ class Containers:
     async def wait(self, container: str, condition: str = "not-running") -> int:
         """The exit code, once it does not run (or as `condition` says: next-exit, removed)."""
         path = f"/containers/{segment(container)}/wait"
-        ended = await self._wire.json("POST", path, {"condition": condition}, timeout=None)
-        said = (ended.get("Error") or {}).get("Message")
-        if said:
-            raise EngineError(0, said)
-        return int(ended["StatusCode"])
+        # As a stream: it may take days, and must not count among the requests under way.
+        async with self._wire.stream("POST", path, {"condition": condition}, timeout=None) as stream:
+            async for ended in json_lines(stream):
+                if said := (ended.get("Error") or {}).get("Message"):
+                    raise EngineError(0, said)
+                return int(ended["StatusCode"])
+        raise EngineLost(f"the engine ended the wait for container {container} without a word")
 
     async def logs(
         self,

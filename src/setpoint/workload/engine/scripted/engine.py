@@ -167,6 +167,20 @@ class ScriptedEngine:
     def new_id(self, prefix: str = "") -> str:
         return f"{prefix}{next(self._numbers):064x}"
 
+    def image(self, name: str) -> ScriptedImage:
+        """An image by name or id. Raises NoSuchImage."""
+        for known, each in self.images.items():
+            if name in (known, each.id) or f"{name}:latest" == known:
+                return each
+        raise error_from(404, f"No such image: {name}")
+
+    def network(self, name: str) -> ScriptedNetwork:
+        """A network by name or id. Raises NotFound."""
+        for each in self.networks.values():
+            if name in (each.id, each.name):
+                return each
+        raise error_from(404, f"network {name} not found: No such network")
+
     def new_port(self) -> str:
         return str(next(self._ports))
 

@@ -1,6 +1,8 @@
 """What a scripted engine holds, and how it tells of it: in Docker's JSON, which the real client then reads."""
 
 import asyncio
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -161,3 +163,13 @@ class ScriptedExec:
 
 def _text(when: datetime | None) -> str:
     return _NEVER if when is None else when.isoformat()
+
+
+def has_labels(body: Mapping[str, Any], query: Mapping[str, Any]) -> bool:
+    """Whether a thing has the labels that a filter names."""
+    labels = body.get("Labels") or {}
+    for wanted in json.loads(query.get("filters") or "{}").get("label", ()):
+        name, equals, value = wanted.partition("=")
+        if name not in labels or (equals and labels[name] != value):
+            return False
+    return True
