@@ -126,14 +126,12 @@ def thaw(value: T) -> T:
 
 
 def _thawed(value: Any) -> Any:
-    if type(value) in _LEAVES:
-        return value
     if isinstance(value, Model):
         return _thaw_model(value)
     if isinstance(value, list):
-        return [_thawed(item) for item in value]
+        return [item if type(item) in _LEAVES else _thawed(item) for item in value]
     if isinstance(value, dict):
-        return {key: _thawed(item) for key, item in value.items()}
+        return {key: item if type(item) in _LEAVES else _thawed(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return tuple(map(_thawed, value))
     return set(value) if isinstance(value, set | frozenset) else value
