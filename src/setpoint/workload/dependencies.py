@@ -127,6 +127,10 @@ class _Step(NamedTuple):
     ready: bool
 
 
+# Of every step: whether any of those before it is enough, and which they are, with what they are for.
+_Before: TypeAlias = Mapping[_Step, tuple[bool, list[tuple[_Step, str]]]]
+
+
 class _Graph:
     """Steps, and those that must come before: all of them, or for a Service that waits to be served any of them."""
 
@@ -191,12 +195,7 @@ def deadlocks(objects: Collection[Object]) -> list[Deadlock]:
     come, and holds up nobody here."""
     graph = _Graph(objects)
     before = {step: graph.before(step) for step in graph.steps()}
-    possible: set[_Step] = set()
-    while True:
-        more = {step for step in before.keys() - possible if _can_be(before[step], possible)}
-        if not more:
-            break
-        possible |= more
+    possible = _possible(before)
     found: dict[frozenset[Key], Deadlock] = {}
     for step in before:
         if step not in possible:
@@ -205,14 +204,26 @@ def deadlocks(objects: Collection[Object]) -> list[Deadlock]:
     return list(found.values())
 
 
-def _can_be(before: tuple[bool, list[tuple[_Step, str]]], possible: Collection[_Step]) -> bool:
-    any_is_enough, steps = before
-    return (any if any_is_enough else all)(step in possible for step, _ in steps)
+def _possible(before: _Before) -> set[_Step]:
+    """The steps that can come to be, each looked at once for every step that it waits for."""
+    after: dict[_Step, list[_Step]] = {}
+    missing: dict[_Step, int] = {}
+    for step, (any_is_enough, steps) in before.items():
+        missing[step] = 1 if any_is_enough else len(steps)
+        for earlier, _ in steps:
+            after.setdefault(earlier, []).append(step)
+    ready = [step for step, count in missing.items() if count == 0]
+    found: set[_Step] = set(ready)
+    while ready:
+        for later in after.get(ready.pop(), ()):
+            missing[later] -= 1
+            if missing[later] == 0:
+                found.add(later)
+                ready.append(later)
+    return found
 
 
-def _circle(
-    start: _Step, before: Mapping[_Step, tuple[bool, list[tuple[_Step, str]]]], possible: Collection[_Step]
-) -> Deadlock:
+def _circle(start: _Step, before: _Before, possible: Collection[_Step]) -> Deadlock:
     """The circle that a step which can never be leads into."""
     path: list[tuple[_Step, str]] = []
     seen: dict[_Step, int] = {}

@@ -54,42 +54,43 @@ def environment(
     merged: dict[str, tuple[str, Rendered]] = {
         same(name): (name, Rendered(value, value)) for name, value in ambient.items() if name != _COOKIE
     }
-    explicit: set[str] = set()
-    needs: list[Needed] = []
-    subject = tree if context is None else context
-    for name, value, source in _said(tree, ambient, read):
-        explicit.add(name)
-        try:
-            rendered = render(value, subject, lookup) if source in _templated(tree) else Rendered(value, value)
-        except NotYet as waiting:
-            needs += waiting.needs
-            continue
-        except TemplateError as error:
-            raise EnvironmentProblem("InvalidTemplate", f"variable {name} of {source}: {error}") from None
-        if "\0" in rendered.text:
-            raise EnvironmentProblem("InvalidValue", f"variable {name} of {source} contains a NUL character")
+    said = list(_said(tree, ambient, read))
+    templates = _templated(tree)
+    values = _rendered(
+        [(f"variable {name} of {source}", value, source in templates) for name, value, source in said],
+        tree if context is None else context,
+        lookup,
+    )
+    for (name, _, _), rendered in zip(said, values, strict=True):
         merged[same(name)] = name, rendered
-    if needs:
-        raise NotYet(needs)
     kept = {name: rendered for name, rendered in merged.values() if not name.upper().startswith(_OURS)}
     return Environment(
         {name: rendered.text for name, rendered in kept.items()},
         {name: rendered.shown for name, rendered in kept.items()},
-        frozenset(explicit & kept.keys()),
+        frozenset({name for name, _, _ in said} & kept.keys()),
     )
 
 
 def arguments(args: Sequence[str], subject: Object, lookup: Lookup) -> list[Rendered]:
     """The arguments of a workload, filled in. Raises EnvironmentProblem, or NotYet with all that they wait for."""
+    return _rendered([(f"spec.args[{index}]", text, True) for index, text in enumerate(args)], subject, lookup)
+
+
+def _rendered(values: Iterable[tuple[str, str, bool]], subject: Object, lookup: Lookup) -> list[Rendered]:
+    """Values filled in: what each is called, its text, and whether that is a template."""
     found: list[Rendered] = []
     needs: list[Needed] = []
-    for index, text in enumerate(args):
+    for what, text, is_template in values:
         try:
-            found.append(render(text, subject, lookup))
+            rendered = render(text, subject, lookup) if is_template else Rendered(text, text)
         except NotYet as waiting:
             needs += waiting.needs
+            continue
         except TemplateError as error:
-            raise EnvironmentProblem("InvalidTemplate", f"spec.args[{index}]: {error}") from None
+            raise EnvironmentProblem("InvalidTemplate", f"{what}: {error}") from None
+        if "\0" in rendered.text:
+            raise EnvironmentProblem("InvalidValue", f"{what} contains a NUL character, which ends every text")
+        found.append(rendered)
     if needs:
         raise NotYet(needs)
     return found

@@ -6,7 +6,7 @@ tells. What came from a secret is not shown: `Rendered.shown` is the value for p
 of functions. Text without `{{` is its own value.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,7 +29,6 @@ __all__ = [
     "go_field",
     "references",
     "render",
-    "render_all",
 ]
 
 
@@ -54,20 +53,6 @@ def render(text: str, subject: Object, lookup: Lookup) -> Rendered:
     if "{{" not in text:
         return Rendered(text, text)
     return _Rendering(text, subject, lookup).everything()
-
-
-def render_all(texts: Iterable[str], subject: Object, lookup: Lookup) -> list[Rendered]:
-    """The values of several templates. Raises TemplateError, or NotYet with all that any of them waits for."""
-    found: list[Rendered] = []
-    needs: list[Needed] = []
-    for text in texts:
-        try:
-            found.append(render(text, subject, lookup))
-        except NotYet as waiting:
-            needs += waiting.needs
-    if needs:
-        raise NotYet(needs)
-    return found
 
 
 def references(text: str) -> list[Reference]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.workload.core.template_world import WEB, World
 
 from setpoint.objects.frozen import freeze
-from setpoint.workload.templates import NotYet, Reference, TemplateError, references, render, render_all
+from setpoint.workload.templates import NotYet, Reference, TemplateError, references, render
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "templates.yaml").read_text())
 
@@ -30,11 +30,6 @@ def test_a_template_has_its_value_or_says_what_it_waits_for_or_why_it_has_none(c
         assert [str(each) for each in waiting.value.needs] == case["waits"]
     else:
         assert render(case["text"], subject, World()) == (case["value"], case.get("shown", case["value"]))
-
-
-def test_several_templates_say_together_what_they_wait_for() -> None:
-    with pytest.raises(NotYet, match="Service a: it does not exist; Service b: it does not exist"):
-        render_all(['{{ portFor "a" }}', '{{ portFor "db" }}', '{{ portFor "b" }}{{ portFor "a" }}'], WEB, World())
 
 
 def test_references_are_known_without_asking_anybody() -> None:

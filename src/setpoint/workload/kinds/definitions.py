@@ -7,11 +7,14 @@ every start and reading the docstrings of some sixty classes takes longer than a
 import importlib.resources
 import zlib
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from setpoint.client.client import Client
 from setpoint.objects.tree import Object
+
+if TYPE_CHECKING:
+    from setpoint.client.client import Client
 
 FILE = "definitions.json.z"
 
@@ -22,7 +25,7 @@ def definitions() -> list[Object]:
     return found
 
 
-async def install(client: Client, *, wait: bool = True) -> None:
+async def install(client: "Client", *, wait: bool = True) -> None:
     """Has the server serve the workload kinds; where it has them as they are here, nothing is sent."""
     await client.install(*definitions(), wait=wait)
 
