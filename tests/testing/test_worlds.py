@@ -135,7 +135,7 @@ async def test_what_never_comes_to_rest_is_told() -> None:
             return self.pulses
 
     with pytest.raises(TimeoutError, match="never comes to rest"):
-        await Passing(ManualClock(datetime(2030, 1, 1, tzinfo=UTC)), Restless()).settle()
+        await Passing(ManualClock(datetime(2030, 1, 1, tzinfo=UTC)), Restless(), most_turns=1000).settle()
 
 
 @pytest.mark.feature("E87")

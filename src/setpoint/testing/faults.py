@@ -118,6 +118,9 @@ class Faults(Forwarding):
         # How many more writes there are before the crash, and whether the last of them is done.
         self._writes_left: int | None = None
         self._last_is_done = True
+        self._outages = 0
+        # How often something went wrong.
+        self.hits = 0
         # How many pieces of streams were handed on: something happens.
         self.heard = 0
 
@@ -200,6 +203,16 @@ class Faults(Forwarding):
             for stream in self._streams:
                 stream.look_again()
 
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Has the server be out of reach while the block runs: nothing is sent, and every watch breaks off."""
+        self._outages += 1
+        self.cut()
+        try:
+            yield
+        finally:
+            self._outages = max(self._outages - 1, 0)
+
     def crash_after(self, writes: int, *, done: bool = True) -> None:
         """Ends the process after so many writes: the answer to the last one is lost, and so is, unless it is `done`,
         the write itself. Nothing more is sent after it, until `revive`. Events and leases do not count."""
@@ -212,6 +225,7 @@ class Faults(Forwarding):
     def clear(self) -> None:
         """Nothing goes wrong any more."""
         self._faults.clear()
+        self._outages = 0
         self._breaks.clear()
         self._stale.clear()
         self.revive()
@@ -268,10 +282,14 @@ class Faults(Forwarding):
         """The fault that a request meets. Raises TransportError where there is no process to send it."""
         if self.crashed:
             raise TransportError("the process has ended", sent=False)
+        if self._outages:
+            self.hits += 1
+            raise TransportError("connection refused", sent=False)
         self.seen.append(seen)
         for fault in list(self._faults):
             if fault.is_about(seen, await self._resource(fault.kind)) and self.ids.random() < fault.chance:
                 fault.hits += 1
+                self.hits += 1
                 if fault.act is not None:
                     await fault.act()
                 if fault.seconds:
@@ -313,6 +331,7 @@ class Faults(Forwarding):
         """How a watch that has told so many events ends now: `ended`, `expired`, or not at all."""
         for kind, after, expired, chance in self._breaks:
             if events >= after and self._is_of(seen, kind) and self.ids.random() < chance:
+                self.hits += 1
                 return "expired" if expired else "ended"
         return ""
 

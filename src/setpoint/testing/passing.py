@@ -30,14 +30,15 @@ class Busy(Protocol):
 class Passing:
     """Has time pass. With a clock that is not virtual it only waits."""
 
-    def __init__(self, clock: Clock, busy: Busy) -> None:
+    def __init__(self, clock: Clock, busy: Busy, *, most_turns: int = _MOST_TURNS) -> None:
         self.clock = clock
         self._busy = busy
+        self._most_turns = most_turns
 
     async def settle(self) -> None:
         """Returns when everything has happened that needs no time. Raises TimeoutError where that has no end."""
         quiet, before = 0, self._busy.pulse()
-        for _ in range(_MOST_TURNS):
+        for _ in range(self._most_turns):
             await self.clock.sleep(0)
             now = self._busy.pulse()
             quiet = quiet + 1 if now == before else 0

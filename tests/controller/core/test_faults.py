@@ -7,21 +7,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.controller.core.faults import FaultyTransport, HurriedClock, answer
+from tests.controller.core.faults import HurriedClock
 from tests.controller.core.worlds import CONFIG_MAP, PATIENCE, WIDGET, Widget, widget
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.client.patches import merge
-from setpoint.client.transport import Answer, Call, Transport, TransportError
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
+from setpoint.objects.errors import Conflict, TooManyRequests
+from setpoint.objects.ids import SeededIds
 from setpoint.objects.owners import controller_reference
 from setpoint.plane import ControlPlane
+from setpoint.testing import Faults
 
 WIDGETS = 8
-WRITES = ("POST", "PUT", "PATCH", "DELETE")
 
 
 async def reconcile(ctx: Context, request: Request) -> None:
@@ -54,18 +55,22 @@ class World:
         self._path = path
         self.plane: ControlPlane | None = None
         self.direct: Client | None = None
-        self.faults = FaultyTransport(self._transport, seed)
+        self._faults: Faults | None = None
+        self._seed = seed
         self.controller = Controller("widget", reconcile, kind=Widget, owns=[CONFIG_MAP], concurrency=3)
 
-    def _transport(self) -> Transport:
-        if self.direct is None:
-            raise TransportError("connection refused", sent=False)
-        return self.direct.transport
+    @property
+    def faults(self) -> Faults:
+        assert self._faults is not None
+        return self._faults
 
     async def start(self) -> None:
         self.plane = ControlPlane(store=f"sqlite:{self._path / 'state.db'}", system=False)
         await self.plane.__aenter__()
         self.direct = self.plane.client()
+        if self._faults is None:
+            self._faults = Faults(self.direct, ids=SeededIds(self._seed))
+        self._faults.transport = self.direct.transport
 
     async def stop(self) -> None:
         direct, plane, self.direct, self.plane = self.direct, self.plane, None, None
@@ -135,7 +140,7 @@ def run(path: Path, seed: int, upset: Callable[[World], None]) -> None:
         async with worlds(path, seed) as world:
             upset(world)
             await job(world)
-            assert world.faults.injected, "nothing went wrong: the test shows nothing"
+            assert world.faults.hits, "nothing went wrong: the test shows nothing"
 
     asyncio.run(main())
 
@@ -143,7 +148,7 @@ def run(path: Path, seed: int, upset: Callable[[World], None]) -> None:
 @pytest.mark.parametrize("after", [1, 2, 5])
 def test_the_watch_is_cut_after_every_few_events(tmp_path: Path, after: int) -> None:
     def upset(world: World) -> None:
-        world.faults.cut_after = after
+        world.faults.break_watches(after=after)
 
     run(tmp_path, 0, upset)
 
@@ -151,7 +156,7 @@ def test_the_watch_is_cut_after_every_few_events(tmp_path: Path, after: int) -> 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_server_forgets_where_a_watch_was_at_any_time(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
-        world.faults.gone = 0.3
+        world.faults.break_watches(expired=True, chance=0.3)
 
     run(tmp_path, seed, upset)
 
@@ -159,11 +164,8 @@ def test_the_server_forgets_where_a_watch_was_at_any_time(tmp_path: Path, seed: 
 @pytest.mark.parametrize("seed", range(3))
 def test_writes_meet_storms_of_conflicts(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
-        def conflict(call: Call) -> Answer | None:
-            hit = call.method in ("PUT", "PATCH") and world.faults.random.random() < 0.6
-            return answer(409, "Conflict") if hit else None
-
-        world.faults.before = conflict
+        for verb in ("update", "patch", "apply"):
+            world.faults.fail(verb, error=Conflict, times=None, chance=0.6)
 
     run(tmp_path, seed, upset)
 
@@ -172,11 +174,7 @@ def test_writes_meet_storms_of_conflicts(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_the_server_says_that_it_is_asked_too_much(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
-        def too_many(call: Call) -> Answer | None:
-            hit = world.faults.random.random() < 0.4
-            return answer(429, "TooManyRequests", {"retry-after": "1"}) if hit else None
-
-        world.faults.before = too_many
+        world.faults.fail("*", error=TooManyRequests("later", retry_after_seconds=1), times=None, chance=0.4)
 
     run(tmp_path, seed, upset)
 
@@ -184,11 +182,7 @@ def test_the_server_says_that_it_is_asked_too_much(tmp_path: Path, seed: int) ->
 @pytest.mark.parametrize("seed", range(3))
 def test_writes_are_done_and_yet_answered_with_an_error(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
-        def fail(call: Call) -> Answer | None:
-            hit = call.method in WRITES and world.faults.random.random() < 0.5
-            return answer(500, "InternalError") if hit else None
-
-        world.faults.after = fail
+        world.faults.fail("write", error=500, done=True, times=None, chance=0.5)
 
     run(tmp_path, seed, upset)
 
@@ -196,13 +190,8 @@ def test_writes_are_done_and_yet_answered_with_an_error(tmp_path: Path, seed: in
 @pytest.mark.parametrize("seed", range(3))
 def test_writes_are_done_and_nobody_hears_of_it(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
-        def lose(call: Call) -> Answer | None:
-            if call.method in WRITES and world.faults.random.random() < 0.5:
-                raise TransportError("the connection broke", sent=True)
-            return None
-
-        world.faults.after = lose
-        world.faults.cut_after = 3
+        world.faults.lose("write", times=None, chance=0.5)
+        world.faults.break_watches(after=3)
 
     run(tmp_path, seed, upset)
 
@@ -212,24 +201,15 @@ def test_a_child_that_was_made_without_anybody_hearing_of_it_is_found_though_the
 ) -> None:
     async def main() -> None:
         async with worlds(tmp_path, 0) as world:
-            broken = 0
-
-            def lose(call: Call) -> Answer | None:
-                nonlocal broken
-                if call.method == "POST" and broken < 3:
-                    broken += 1
-                    raise TransportError("the connection broke", sent=True)
-                return None
-
-            world.faults.after = lose
-            world.faults.silent = "configmaps"  # no event of them comes any more: the cache stays as it is
+            lost = world.faults.lose("create", times=3)
             controller = world.controller
-            await world.client.create(widget("w0"))
-            async with asyncio.timeout(PATIENCE):
-                while not any(run.result == "success" and run.writes for run in controller.runs):
-                    await asyncio.sleep(0.005)
+            with world.faults.stale(CONFIG_MAP):
+                await world.client.create(widget("w0"))
+                async with asyncio.timeout(PATIENCE):
+                    while not any(run.result == "success" and run.writes for run in controller.runs):
+                        await asyncio.sleep(0.005)
             maps = (await world.client.list(CONFIG_MAP, "default", labels="widget")).items
-            assert (broken, len(maps)) == (1, 1)
+            assert (lost.hits, len(maps)) == (1, 1)
 
     asyncio.run(main())
 
@@ -240,9 +220,10 @@ def test_the_server_is_restarted_in_the_middle(tmp_path: Path) -> None:
             for number in range(WIDGETS):
                 await world.client.create(widget(f"w{number}", 1))
             for size in (2, 3):
-                await world.stop()
-                await asyncio.sleep(0.02)
-                await world.start()
+                with world.faults.down():
+                    await world.stop()
+                    await asyncio.sleep(0.02)
+                    await world.start()
                 for number in range(WIDGETS):
                     await world.client.patch(WIDGET, merge({"spec": {"size": size}}), f"w{number}", "default")
             await world.settle()
