@@ -48,6 +48,11 @@ SAID = {
         "ready, after: create photos, grant keys principal-1, encrypt photos",
         "gone, and the cloud has: {}",
     ],
+    "label_zone_chain": [
+        "rented, though the cloud is down: ['m1'], []",
+        "m1 is in the south",
+        "m1 left the south; rented: []",
+    ],
     "guarded_kind": [
         "the priority is normal",
         'refused: admission webhook "validate.ticket.example.com" denied the request: '
