@@ -22,6 +22,7 @@ from setpoint.server.advertised import address_of, advertise, withdraw
 from setpoint.server.authentication.assembly import Authentication, assemble
 from setpoint.server.authentication.settings import AuthenticationSettings
 from setpoint.server.authentication.users import ADMIN
+from setpoint.server.authorization.authorizer import MASTERS
 from setpoint.server.authorization.modes import authorizer_of
 from setpoint.server.exchange import Handler, Peer, Request, Response
 from setpoint.server.extension import Extension
@@ -45,7 +46,11 @@ if TYPE_CHECKING:
     from setpoint.server.http.listener import Listener
     from setpoint.server.http.tls import Certificates, Provided
     from setpoint.system.system import System
+    from setpoint.workload.hosting import WorkloadHost
+    from setpoint.workload.workloads import Workloads, WorkloadSettings
 
+# As whom workloads are run.
+_WORKLOADS = "system:setpoint:workloads"
 _IN_PROCESS = Peer("in process", in_process=True)
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
@@ -70,7 +75,8 @@ class ControlPlane:
     resources, and `pages` for paths that are no resources, before the server itself does. `authorization` is the mode:
     `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
     `auditor` records requests (`server.audit`); it stays open afterwards. `system` are the names of the system
-    controllers to run (`system.names`), or whether to run them at all.
+    controllers to run (`system.names`), or whether to run them at all. `workloads` has it run processes and containers:
+    settings, or whether to do so at all.
     """
 
     def __init__(
@@ -96,6 +102,7 @@ class ControlPlane:
         pages: Sequence[Plain] = (),
         auditor: "Auditor | None" = None,
         system: bool | Collection[str] | None = None,
+        workloads: "bool | WorkloadSettings | None" = None,
     ) -> None:
         """`authentication` says who is known beside the administrator, and how. Raises PlaneError."""
         self.config = config = config or Config()
@@ -128,6 +135,7 @@ class ControlPlane:
         self._certificates: Identity | Provided | None = None
         self._url = ""
         self._system: System | None = None
+        self._host = self._workload_host(config.workloads if workloads is None else workloads)
         self._starting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -159,7 +167,7 @@ class ControlPlane:
                 conversions=self._conversions,
                 service_cidr=self._service_cidr,
                 plain=(*self._pages, *standard(metrics, aggregated_discovery=self._aggregated_discovery)),
-                extensions=self._extensions,
+                extensions=(*self._extensions, *(self._host.extensions if self._host is not None else ())),
                 observer=metrics,
                 auditor=self._auditor,
                 overload=self.config.overload,
@@ -174,6 +182,9 @@ class ControlPlane:
                 stack.callback(services.views.close)
                 following = asyncio.create_task(services.definitions.follow())
                 stack.callback(following.cancel)
+            if self._host is not None:
+                stack.push_async_callback(self._host.stop)
+                await self._host.start(self.client(user=_WORKLOADS, groups=[MASTERS]))
             self._stack = stack.pop_all()
         self.start_system(self._system_names)
         return self
@@ -185,6 +196,20 @@ class ControlPlane:
         await self._stack.aclose()
         self._server = self._listener = self._identity = None
         self._url = ""
+
+    def _workload_host(self, wanted: "bool | WorkloadSettings") -> "WorkloadHost | None":
+        if not wanted:
+            return None
+        from setpoint.workload.hosting import WorkloadHost
+
+        return WorkloadHost(None if isinstance(wanted, bool) else wanted, self._ids)
+
+    @property
+    def workloads(self) -> "Workloads":
+        """What runs processes and containers, if this control plane does."""
+        if self._host is None:
+            raise PlaneError("this control plane runs no workloads: use ControlPlane(workloads=True)")
+        return self._host.workloads
 
     def start_system(self, names: bool | Collection[str] = True) -> None:
         """Starts system controllers, unless they run already. They begin when others have had their turn."""

@@ -258,6 +258,9 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
             extra={"flag": "--controllers", "metavar": "NAME"},
         ),
     ] = ("*",)
+    workloads: Annotated[
+        bool, Meta(description="Run processes, containers and services.", extra={"flag": "--workloads"})
+    ] = False
     authentication: Authentication = Authentication()
     authorization: Authorization = Authorization()
     admission: Admission = Admission()

@@ -79,9 +79,12 @@ class Workloads:
         self.services = Services(self.world)
         self._controllers: list[Controller] = [self.executables.controller, self.services.controller]
 
-    async def start(self) -> None:
-        """Makes the kinds known, cleans up after control planes that were killed, and begins to work."""
+    async def prepare(self) -> None:
+        """Makes the kinds known: from then on clients may write objects, though nothing is done about them yet."""
         await install(self._client)
+
+    async def start(self) -> None:
+        """Cleans up after control planes that were killed, and begins to work. The kinds must be known."""
         if self.world.records.problem:
             _log.warning("%s", self.world.records.problem)
         for session, stopped in (await self.world.processes.sweep()).items():

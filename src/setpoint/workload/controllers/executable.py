@@ -129,10 +129,11 @@ class Executables:
         """Does the next thing; how long until there is something to look at again."""
         spec = obj.spec
         if execution.run is not None:
-            if execution.run.exited.done():
-                await self._take_end(spec, execution)
-            else:
+            if not execution.run.exited.done():
                 return self._tend(obj, execution)
+            if execution.stopping is not None and not execution.stopping.done():
+                return None  # what it started is still being stopped
+            await self._take_end(spec, execution)
         if execution.is_over:
             if not self._asked_to_restart(obj, execution):
                 return None
@@ -177,8 +178,6 @@ class Executables:
         assert run is not None
         left = ""
         if execution.stopping is not None:
-            if not execution.stopping.done():
-                return
             error = execution.stopping.exception()
             left = str(error) if error is not None else execution.stopping.result()
             execution.stopping = None
@@ -415,8 +414,9 @@ class Executables:
 
     async def _with_output(self, execution: Execution, text: str) -> str:
         """The same, and the last that it said about what is wrong."""
-        tail = await self._world.logs.tail(execution.uid, STDERR, _LINES)
-        tail = tail or await self._world.logs.tail(execution.uid, STDOUT, _LINES)
+        logs, since = self._world.logs, execution.started_at
+        tail = await logs.tail(execution.uid, STDERR, _LINES, since)
+        tail = tail or await logs.tail(execution.uid, STDOUT, _LINES, since)
         return f"{text}; its last words: {tail}" if tail and execution.exit_code else text
 
     def _tree(self, obj: Executable) -> Object:

@@ -5,10 +5,10 @@ An object is known by its uid, so that one that is made anew under an old name b
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
 from setpoint.objects.clock import Clock
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
@@ -17,7 +17,6 @@ from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.reading import read
 
 SYSTEM = "system"
-T = TypeVar("T", Capture, FollowedFile)
 
 
 @dataclass
@@ -27,6 +26,10 @@ class Log:
     directory: Path
     tracks: dict[str, Capture | FollowedFile] = field(default_factory=dict)
     done: asyncio.Event = field(default_factory=asyncio.Event)
+    # Set when there is another track, or none will come.
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    # Has the output fetched, for objects whose output somebody else keeps; called when somebody wants to read it.
+    demand: Callable[[], Awaitable[None]] | None = None
 
 
 class LogStore:
@@ -55,6 +58,7 @@ class LogStore:
         if not isinstance(found, Capture):
             found = log.tracks[source] = Capture(log.directory, source, self._clock, limits)
         found.begin()
+        log.news.set()
         return found
 
     def follow(self, uid: str, source: str, path: Path) -> FollowedFile:
@@ -65,6 +69,7 @@ class LogStore:
         if found is not None:
             found.release()
         followed = log.tracks[source] = FollowedFile(path, self._clock)
+        log.news.set()
         return followed
 
     def note(self, uid: str, text: str) -> None:
@@ -73,6 +78,7 @@ class LogStore:
         found = log.tracks.get(SYSTEM)
         if found is None:
             found = log.tracks[SYSTEM] = Capture(log.directory, SYSTEM, self._clock)
+            log.news.set()
         if isinstance(found, Capture):
             found.write(text.encode() + b"\n")
 
@@ -84,18 +90,26 @@ class LogStore:
                 if isinstance(track, FollowedFile):
                     track.close()
             log.done.set()
+            log.news.set()
 
-    def read(self, uid: str, options: LogOptions) -> AsyncIterator[bytes]:
-        """The lines that are asked for."""
+    async def read(self, uid: str, options: LogOptions) -> AsyncIterator[bytes]:
+        """The lines that are asked for; who follows waits for the first of them."""
         log = self.of(uid)
-        return read(log.tracks, options, log.done, self._clock)
+        if log.demand is not None and options.source != SYSTEM:
+            await log.demand()
+        wanted = {"stdout", "stderr"} if options.source == "all" else {options.source}
+        while not wanted & log.tracks.keys():
+            if not options.follow or log.done.is_set():
+                return
+            log.news.clear()
+            await log.news.wait()
+        async for piece in read(log.tracks, options, log.done, self._clock):
+            yield piece
 
-    async def tail(self, uid: str, source: str, lines: int = 5) -> str:
+    async def tail(self, uid: str, source: str, lines: int = 5, since: datetime | None = None) -> str:
         """The last lines of a source, for people."""
-        log = self._logs.get(uid)
-        if log is None or source not in log.tracks:
-            return ""
-        pieces = [piece async for piece in self.read(uid, LogOptions(source, tail=lines))]
+        options = LogOptions(source, tail=lines, since_time=since)
+        pieces = [piece async for piece in self.read(uid, options)]
         return b"".join(pieces).decode("utf-8", "replace").rstrip("\n")
 
     def remove(self, uid: str) -> None:
@@ -103,6 +117,7 @@ class LogStore:
         log = self._logs.pop(uid, None)
         if log is not None:
             log.done.set()
+            log.news.set()
             for track in log.tracks.values():
                 track.release()
             shutil.rmtree(log.directory, ignore_errors=True)
@@ -111,6 +126,7 @@ class LogStore:
         """Gives back all files, which stay."""
         for log in self._logs.values():
             log.done.set()
+            log.news.set()
             for track in log.tracks.values():
                 track.release()
         self._logs.clear()

@@ -1,0 +1,70 @@
+"""Workloads as a part of a control plane: what its server is told before it starts, and what runs once it does."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from setpoint.client.client import Client
+from setpoint.objects.ids import Ids
+from setpoint.server.extension import Extension
+from setpoint.workload.subresources.endpoints import WorkloadEndpoints
+from setpoint.workload.workloads import Workloads, WorkloadSettings
+
+
+class WorkloadHost:
+    """The workloads of a control plane. Without settings, files lie in a directory that goes with it, and what outlives
+    it is recorded for its user."""
+
+    def __init__(self, settings: WorkloadSettings | None, ids: Ids) -> None:
+        self._given = settings
+        self._ids = ids
+        self._own: Path | None = None
+        self._endpoints = WorkloadEndpoints()
+        self._starting: asyncio.Task[None] | None = None
+        self._workloads: Workloads | None = None
+
+    @property
+    def extensions(self) -> Sequence[Extension]:
+        return self._endpoints.extensions
+
+    @property
+    def workloads(self) -> Workloads:
+        if self._workloads is None:
+            raise RuntimeError("the control plane of these workloads is not running")
+        return self._workloads
+
+    async def start(self, client: Client) -> None:
+        """Returns when the kinds are known; the controllers begin when others have had their turn."""
+        settings = self._given
+        if settings is None:
+            self._own = Path(tempfile.mkdtemp(prefix="setpoint-"))
+            settings = WorkloadSettings(self._own, records_path(os.environ))
+        self._workloads = self._endpoints.workloads = Workloads(client, settings, self._ids)
+        await self._workloads.prepare()
+        self._starting = asyncio.ensure_future(self._workloads.start())
+
+    async def started(self) -> None:
+        """Returns when the controllers work."""
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+
+    async def stop(self) -> None:
+        """Ends everything that is not to be kept, and removes what only we have use for."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        if self._workloads is not None:
+            await self._workloads.stop()
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+
+def records_path(environ: Mapping[str, str]) -> Path:
+    """Where a user's control planes record what outlives them."""
+    if given := environ.get("DCP_STATE_STORE_PATH"):
+        return Path(given)
+    state = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "setpoint" / "workloads.sqlite3"

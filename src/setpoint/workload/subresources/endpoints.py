@@ -1,0 +1,31 @@
+"""All endpoints of workloads together: what `ControlPlane(extensions=...)` is given, before there are any workloads."""
+
+from collections.abc import Sequence
+
+from setpoint.server.extension import Extension
+from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.logs.store import LogStore
+from setpoint.workload.subresources import attach, log
+from setpoint.workload.workloads import Workloads
+
+_PLURALS = {"Executable": "executables", "Container": "containers", "ContainerExec": "containerexecs"}
+
+
+class WorkloadEndpoints:
+    """Answer below workload objects, once `workloads` is set."""
+
+    def __init__(self) -> None:
+        self.workloads: Workloads | None = None
+
+    @property
+    def extensions(self) -> Sequence[Extension]:
+        """What the server is told of."""
+        logs = log.LogEndpoint(self._logs)
+        attached = attach.AttachEndpoint(lambda: self.workloads)
+        return (
+            *(Extension(GROUP, _PLURALS[kind], log.NAME, {"get": logs.get}) for kind in log.SOURCES),
+            Extension(GROUP, "executables", attach.NAME, {"get": attached.connect, "create": attached.connect}),
+        )
+
+    def _logs(self) -> LogStore | None:
+        return self.workloads.world.logs if self.workloads is not None else None

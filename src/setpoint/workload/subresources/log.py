@@ -1,0 +1,80 @@
+"""`GET …/executables/name/log`: the output of a workload, as text, to its end or on and on.
+
+The parameters are DCP's (see `logs.options`); Kubernetes' names for the same are understood as well.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+
+from setpoint.objects import meta
+from setpoint.objects.errors import BadRequest, ServiceUnavailable
+from setpoint.objects.tree import Object
+from setpoint.server.context import Context
+from setpoint.server.exchange import Frame, Response, Sink
+from setpoint.server.resource import Resource
+from setpoint.server.verbs.get import read
+from setpoint.workload.logs.options import LogOptions, parse
+from setpoint.workload.logs.store import LogStore
+
+_PROCESS = ("stdout", "stderr", "system", "all")
+SOURCES: Mapping[str, tuple[str, ...]] = {
+    "Executable": _PROCESS,
+    "ContainerExec": _PROCESS,
+    "Container": ("stdout", "stderr", "startup_stdout", "startup_stderr", "system", "all"),
+}
+NAME = "log"
+
+
+class LogEndpoint:
+    """Answers for the logs of all kinds that have some. `store` gives them once there are any."""
+
+    def __init__(self, store: Callable[[], LogStore | None]) -> None:
+        self._store = store
+
+    async def get(self, context: Context, resource: Resource) -> Response:
+        """The log that a request asks for. Raises BadRequest, NotFound and ServiceUnavailable."""
+        store = self._store()
+        if store is None:
+            raise ServiceUnavailable("workloads are not run by this control plane: start it with --workloads")
+        options = parse({name: values[-1] for name, values in context.query.items()})
+        tree = resource.item(await read(context, resource))
+        _check(resource.kind, tree, options)
+        return Response(200, "text/plain; charset=utf-8", LogStream(store.read(meta.uid(tree), options)))
+
+
+def _check(kind: str, tree: Object, options: LogOptions) -> None:
+    name = f"{kind} {meta.name(tree)}"
+    if options.source not in SOURCES[kind]:
+        raise BadRequest(f"source: {name} has no log {options.source!r}; there are: {', '.join(SOURCES[kind])}")
+    if options.source == "system":
+        return
+    if meta.is_being_deleted(tree):
+        raise BadRequest(f"{name} is being deleted, and its log with it")
+    if tree["spec"].get("terminal") is not None:
+        raise BadRequest(f"{name} has a terminal and therefore no log: attach to the terminal instead")
+    if kind == "Container" and (tree.get("status") or {}).get("state") == "Unknown":
+        raise BadRequest(f"{name} is not there any more: its container was removed, and its log with it")
+
+
+class LogStream:
+    """A log on its way to a client."""
+
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        self._pieces = pieces
+
+    async def run(self, sink: Sink) -> None:
+        sending = asyncio.ensure_future(self._send(sink))
+        gone = asyncio.ensure_future(sink.wait_closed())
+        try:
+            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                sending.result()
+        finally:
+            for task in (sending, gone):
+                task.cancel()
+            await asyncio.gather(sending, gone, return_exceptions=True)
+
+    async def _send(self, sink: Sink) -> None:
+        async for piece in self._pieces:
+            if not (sink.write(Frame(piece)) and await sink.drain()):
+                return
