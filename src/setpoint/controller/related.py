@@ -26,7 +26,8 @@ def _no_names(obj: Any) -> Iterable[str]:
 
 @dataclass(frozen=True, eq=False)
 class UsedBy(Watch):
-    """The objects of a kind that others name; what changes means those of the controller that name it.
+    """The objects of a kind that others name; what changes means those of the controller, in the same cluster, that
+    name it.
 
     `names` gives what an object of the controller names: `name`, in its own namespace or in none, or
     `namespace/name`. It is kept as an index, so that a change finds who it means at once, however many there are.
@@ -40,11 +41,12 @@ class UsedBy(Watch):
             raise ValueError(f"{self.name} is used by what? Only a controller for one kind can say")
         index = f"{kind_of(self.kind)} of {id(self.names):x}"
         keys = self._keys
-        for informer in _informers(host.cache(""), primary):
+        cache = host.cache(self.cluster)
+        for informer in _informers(cache, primary):
             informer.store.keep_index(index, self.names, lambda held: keys(held.object))
 
         def who(held: Held[Any]) -> list[Request]:
-            stores = [informer.store for informer in _informers(host.cache(""), primary)]
+            stores = [informer.store for informer in _informers(cache, primary)]
             found = [each.meta for store in stores for each in store.by_index(index, held.meta.key)]
             return [Request(meta.name, meta.namespace) for meta in found]
 
@@ -61,11 +63,12 @@ class UsedBy(Watch):
 
 
 class Everyone:
-    """Whatever another source tells, it means every object of the controller. However much it tells at once, that is
-    gathered: each object waits once."""
+    """Whatever another source tells, it means every object of the controller, in its own cluster or in one of a name.
+    However much it tells at once, that is gathered: each object waits once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, cluster: str = "") -> None:
         self._source = source
+        self._cluster = cluster
 
     @property
     def name(self) -> str:
@@ -74,14 +77,15 @@ class Everyone:
     async def attach(self, host: Host) -> Attached:
         if host.primary is None:
             raise ValueError(f"{self.name}: only a controller for one kind has objects to mean")
-        return await self._source.attach(_Sweep(host, host.primary))
+        return await self._source.attach(_Sweep(host, host.primary, self._cluster))
 
 
 class _Sweep:
     """Stands before a controller, and makes of any request all of them."""
 
-    def __init__(self, host: Host, primary: KindRef) -> None:
+    def __init__(self, host: Host, primary: KindRef, cluster: str) -> None:
         self._host = host
+        self._cluster = cluster
         self.clock: Clock = host.clock
         self.primary: KindRef | None = primary
         self.initial_priority = host.initial_priority
@@ -104,9 +108,9 @@ class _Sweep:
         if told is None:
             return
         trigger, priority = told
-        for informer in _informers(self._host.cache(""), self._kind):
+        for informer in _informers(self._host.cache(self._cluster), self._kind):
             for held in list(informer.store.all()):
-                self._host.enqueue(Request(held.meta.name, held.meta.namespace), trigger, priority)
+                self._host.enqueue(Request(held.meta.name, held.meta.namespace, self._cluster), trigger, priority)
 
 
 def _informers(cache: Cache, kind: KindRef) -> list[Informer[Any]]:

@@ -96,7 +96,7 @@ def test_an_empty_result_removes_the_children() -> None:
         await world.client.create(app("a", "b"))
         await world.has("a", "b")
         await world.want()
-        assert (await world.is_so("True/Applied"))["message"] == "there is nothing to be made"
+        assert (await world.is_so("True/Applied"))["message"] == "0 children are in place"
         assert await world.names() == set()
 
     in_world(test)

@@ -210,15 +210,30 @@ def test_what_is_looked_up_in_another_cluster_brings_a_parent_of_this_one_back()
 
 @pytest.mark.feature("E20")
 def test_parents_of_another_cluster_have_their_children_there() -> None:
+    trigger = Channel("trigger")
+    done: list[str] = []
+
+    def renders(parent: App, status: AppStatus) -> Iterator[Object]:
+        done.append(parent.metadata.name)
+        yield config_map("a")
+
     async def test(world: World) -> None:
         async with ControlPlane(system=False) as plane, plane.client() as north:
             await north.install(App)
-            handler = rendering(kind=Watch(App, cluster="north"))
+            everyone = Everyone(trigger, cluster="north")
+            used = UsedBy(Secret, cluster="north", names=lambda found: [found.spec.uses])
+            handler = rendering(renders, kind=Watch(App, cluster="north"), watches=[everyone, used])
             async with Manager(world.client, controllers=[handler], clusters={"north": north}):
-                await north.create(app("a"))
+                await north.create(app(uses="paint"))
                 await north.wait_for(CONFIG_MAP, "a", "default", "create", timeout=PATIENCE)
                 await north.delete(CONFIG_MAP, "a", "default")
                 await north.wait_for(CONFIG_MAP, "a", "default", "create", timeout=PATIENCE)
+                before = len(done)
+                trigger.send(Request("all"))
+                await until(lambda: len(done) > before)
+                before = len(done)
+                await north.create(secret("paint", "red"))
+                await until(lambda: len(done) > before)
             assert await world.names() == set()
 
     in_world(test)

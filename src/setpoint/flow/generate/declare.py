@@ -97,9 +97,10 @@ def generates(
         Generated.like(each) if isinstance(each, Watch) else Generated(each, namespaces=where, cluster=cluster)
         for each in kinds
     ]
-    at = (namespace,) if namespace else tuple(settings.get("namespaces", ()))
-    inventories = Generated(CONFIG_MAP, namespaces=at, labels=INVENTORIES, cluster=cluster)
-    settings["owns"] = [*children, inventories, *settings.get("owns", ())]
+    if not any(_is_all_of(each, CONFIG_MAP) for each in children):
+        at = (namespace,) if namespace else tuple(settings.get("namespaces", ()))
+        children.append(Generated(CONFIG_MAP, namespaces=at, labels=INVENTORIES, cluster=cluster))
+    settings["owns"] = [*children, *settings.get("owns", ())]
     rules = Rules(name, frozenset(each.gvk for each in declared), cross_namespace, cluster_scoped)
     choices = Choices(
         condition,
@@ -137,6 +138,10 @@ def status_of(
 
 def _kind_of(kind: Kind[Any] | Watch) -> KindRef:
     return kind_of(kind.kind if isinstance(kind, Watch) else kind)
+
+
+def _is_all_of(watch: Watch, kind: KindRef) -> bool:
+    return kind_of(watch.kind).gvk == kind.gvk and not (watch.namespaces or watch.labels or watch.fields)
 
 
 def _scope(ref: KindRef) -> str:

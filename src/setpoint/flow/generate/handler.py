@@ -109,11 +109,16 @@ class GeneratingHandler(Handler):
         if self._choices.finalizer:
             await ctx.finalize(self._choices.finalizer, lambda: self._delete_children(ctx, found))
             found = await ctx.object()
-        if found is None or meta.is_being_deleted(tree_of(found)):
+        if found is None:
             return None
-        return await self._render(ctx, found)
+        owner = self._owner(found)
+        return None if meta.is_being_deleted(owner) else await self._render(ctx, found, owner)
 
-    async def _render(self, ctx: Context, found: Any) -> Result | None:
+    def _owner(self, found: Any) -> Object:
+        gvk = self.kind.gvk
+        return {**tree_of(found), "apiVersion": gvk.api_version, "kind": gvk.kind}
+
+    async def _render(self, ctx: Context, found: Any, owner: Object) -> Result | None:
         status = StatusCopy(found)
         try:
             children, again = await self.function.children(ctx, found, status.value)
@@ -123,7 +128,7 @@ class GeneratingHandler(Handler):
                 status.report(ctx)
             raise self.stopped(ctx, found, error, "Error") from error
         try:
-            applied = await self._children_of(ctx, found).add(*children).apply()
+            applied = await self._children_of(ctx, owner).add(*children).apply()
         except Exception as error:
             raise self.stopped(ctx, found, error, "ApplyFailed") from error
         status.report(ctx)
@@ -136,19 +141,12 @@ class GeneratingHandler(Handler):
             told = f"to be made anew once they are gone: {_named(applied.waiting)}"
             tell(ctx, found, self.condition, False, "Replacing", told)
             return
-        count = len(children)
-        told = (
-            "there is nothing to be made"
-            if not count
-            else f"{count} {'child is' if count == 1 else 'children are'} in place"
-        )
+        told = f"{len(children)} {'child is' if len(children) == 1 else 'children are'} in place"
         tell(ctx, found, self.condition, True, "Applied", told)
 
     # Sets
 
-    def _children_of(self, ctx: Context, found: Any) -> ApplySet:
-        gvk = self.kind.gvk
-        owner: Object = {**tree_of(found), "apiVersion": gvk.api_version, "kind": gvk.kind}
+    def _children_of(self, ctx: Context, owner: Object) -> ApplySet:
         own = self._set(ctx, owner, self._record(ctx, owner, ctx.client.applied))
         for kind, pointers in self._choices.ignore.items():
             own.ignore(kind, *pointers)
@@ -185,7 +183,7 @@ class GeneratingHandler(Handler):
 
     async def _delete_children(self, ctx: Context, found: Any) -> None:
         """Deletes the children of a parent that is being deleted; returns when they are gone."""
-        if not await self._children_of(ctx, found).delete(wait=False):
+        if not await self._children_of(ctx, self._owner(found)).delete(wait=False):
             tell(ctx, found, self.condition, False, "Deleting", "waiting until its children are gone")
             raise Requeue(LOOK_AGAIN, "its children are not gone yet")
         with suppress(AttributeError):

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from setpoint.client.client import Client
-from setpoint.client.kinds import AnyObject, KindRef, ref_of, tree_of
+from setpoint.client.kinds import AnyObject, KindRef, ref_of
 from setpoint.client.mapper import NoMatch
 from setpoint.controller.request import TerminalError
+from setpoint.controller.writing import placed
 from setpoint.flow.inventory import Identity
 from setpoint.objects.gvk import GroupVersionKind
 
@@ -30,7 +31,8 @@ class Rules(NamedTuple):
             ref = ref_of(child)
             if ref.gvk not in self.kinds:
                 raise TerminalError(f"{self.name} gave a {ref}, which is not among its kinds: add it to `kinds`")
-            identity = Identity.of(tree_of(child))
+            where = placed(child)
+            identity = Identity(ref.gvk.group, ref.gvk.kind, where.namespace, where.name)
             if await is_namespaced(ref, client):
                 identity = identity._replace(namespace=identity.namespace or namespace)
                 if namespace and identity.namespace != namespace and not self.cross_namespace:
