@@ -81,9 +81,11 @@ def test_the_current_context_of_dockers_client_counts(tmp_path: Path) -> None:
     (meta / "meta.json").write_text(json.dumps({"Endpoints": {"docker": {"Host": "tcp://far:2376"}}}))
     (config / "config.json").write_text(json.dumps({"currentContext": "far"}))
     environ = {"DOCKER_CONFIG": str(config)}
-    assert addresses(environ) == ["tcp://far:2376"]
+    assert addresses(environ)[0] == "tcp://far:2376"
+    assert "unix:///var/run/docker.sock" in addresses(environ)
+    assert addresses({**environ, "DOCKER_CONTEXT": "far"}) == ["tcp://far:2376"]
     assert addresses({**environ, "DOCKER_HOST": "unix:///near.sock"}) == ["unix:///near.sock"]
-    assert "unix:///var/run/docker.sock" in addresses({**environ, "DOCKER_CONTEXT": "default"})
+    assert "tcp://far:2376" not in addresses({**environ, "DOCKER_CONTEXT": "default"})
 
 
 async def test_the_first_healthy_engine_is_taken_and_a_version_agreed_on(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Which engine to use: the one that was asked for, or the first healthy one where engines usually are.
 
-Asked for is, in this order: the preference (`docker`, `podman`, or an address), `DOCKER_HOST`, `CONTAINER_HOST`, the
-context of Docker's client. Where one is asked for, no other is taken: containers in an engine that nobody looks at help
-nobody. None found is no exception but a value that says why and what to do.
+Asked for is, in this order: an address as the preference, `DOCKER_HOST`, `DOCKER_CONTEXT`, `CONTAINER_HOST`. Where one
+is asked for, no other is taken: containers in an engine that nobody looks at help nobody. The context that Docker's
+client was last told to use is only tried first, as what it leads to may be stopped or gone for long. None found is no
+exception but a value that says why and what to do.
 """
 
 import asyncio
@@ -81,8 +82,8 @@ def candidates(environ: Mapping[str, str], preference: str = "") -> list[Candida
     if preference != "podman":
         if host := environ.get("DOCKER_HOST"):
             return [Candidate("docker", host, "DOCKER_HOST", *_client_tls(environ))]
-        if (chosen := _context(environ)) is not None:
-            return [chosen]
+        if environ.get("DOCKER_CONTEXT", "default") != "default":
+            return [_context(environ, environ["DOCKER_CONTEXT"], "DOCKER_CONTEXT")]
     if preference != "docker" and (host := environ.get("CONTAINER_HOST")):
         return [Candidate("podman", host, "CONTAINER_HOST")]
     runtime = environ.get("XDG_RUNTIME_DIR")
@@ -93,27 +94,23 @@ def candidates(environ: Mapping[str, str], preference: str = "") -> list[Candida
     docker.append("/var/run/docker.sock")
     if home:
         docker.append(f"{home}/.docker/run/docker.sock")
-    found = [Candidate("podman", f"unix://{path}") for path in podman]
+    current = read_json(config_directory(environ) / "config.json").get("currentContext") or "default"
+    found = [_context(environ, current)] if current != "default" and not environ.get("DOCKER_CONTEXT") else []
+    found += [Candidate("podman", f"unix://{path}") for path in podman]
     found += [Candidate("docker", f"unix://{path}") for path in docker]
     return [each for each in found if preference in ("", each.name)]
 
 
-def _context(environ: Mapping[str, str]) -> Candidate | None:
-    """The engine of the current context of Docker's client, unless that is the default one."""
-    directory = config_directory(environ)
-    asked_by = "DOCKER_CONTEXT" if environ.get("DOCKER_CONTEXT") else "the current context of Docker's client"
-    name = environ.get("DOCKER_CONTEXT") or read_json(directory / "config.json").get("currentContext")
-    if not isinstance(name, str) or not name or name == "default":
-        return None
+def _context(environ: Mapping[str, str], name: str, asked_by: str = "") -> Candidate:
+    """The engine of a context of Docker's client."""
+    contexts = config_directory(environ) / "contexts"
     key = hashlib.sha256(name.encode()).hexdigest()
-    known = read_json(directory / "contexts" / "meta" / key / "meta.json")
-    endpoint = (known.get("Endpoints") or {}).get("docker") or {}
-    asked_by = f"{asked_by}, {name}"
-    certificates = directory / "contexts" / "tls" / key / "docker"
+    endpoint = (read_json(contexts / "meta" / key / "meta.json").get("Endpoints") or {}).get("docker") or {}
+    certificates = contexts / "tls" / key / "docker"
     return Candidate(
         "docker",
         str(endpoint.get("Host") or ""),
-        asked_by,
+        f"{asked_by}={name}" if asked_by else "",
         certificates if certificates.is_dir() else None,
         not endpoint.get("SkipTLSVerify"),
     )

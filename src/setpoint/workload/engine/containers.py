@@ -9,7 +9,7 @@ from typing import Any
 
 from setpoint.workload.engine import results
 from setpoint.workload.engine.attached import Attached, Exec
-from setpoint.workload.engine.errors import Conflict, EngineError, EngineLost, NotFound
+from setpoint.workload.engine.errors import EngineError, EngineLost, NotFound
 from setpoint.workload.engine.results import Container, ContainerSummary, Created, Stats
 from setpoint.workload.engine.streams import Output, outputs
 from setpoint.workload.engine.wire import SLOW_SECONDS, USUAL_SECONDS, Wire, json_lines, segment
@@ -183,13 +183,9 @@ class Containers:
 
     async def check_health(self, container: str) -> str:
         """Runs the health check once, where the engine (Podman) leaves that to others: `healthy`, `unhealthy`. Raises
-        NotFound where the engine runs it by itself."""
+        NotFound where the engine runs it by itself, NotRunning."""
         path = f"/libpod/containers/{segment(container)}/healthcheck"
-        try:
-            found = await self._wire.json("GET", path, timeout=SLOW_SECONDS)
-        except Conflict:
-            return "unhealthy"
-        return str(found.get("Status") or "")
+        return str((await self._wire.json("GET", path, timeout=SLOW_SECONDS)).get("Status") or "")
 
     async def _act(
         self, container: str, verb: str, query: Mapping[str, str | int] | None = None, timeout: float = USUAL_SECONDS

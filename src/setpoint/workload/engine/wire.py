@@ -18,6 +18,8 @@ Query: TypeAlias = Mapping[str, str | int | bool | Sequence[str] | None]
 # How long ordinary requests may take, and those that change containers, which may wait for programs and disks.
 USUAL_SECONDS = 30.0
 SLOW_SECONDS = 600.0
+# Podman's own API has versions of its own.
+_LIBPOD_VERSION = "/v4.0.0"
 
 
 class ByteStream(Protocol):
@@ -119,7 +121,8 @@ class Wire:
         elif body is not None:
             data = json.dumps(body).encode()
             sent["content-type"] = "application/json"
-        return Call(method, self.prefix + path, _pairs(query or {}), sent, data, timeout)
+        prefix = _LIBPOD_VERSION if path.startswith("/libpod/") else self.prefix
+        return Call(method, prefix + path, _pairs(query or {}), sent, data, timeout)
 
 
 def segment(name: str) -> str:
