@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.controller.core.faults import HurriedClock
+from tests.controller.core.hurry import HurriedClock
 from tests.controller.core.worlds import CONFIG_MAP, PATIENCE, WIDGET, Widget, widget
 
 from setpoint.cache.cache import Cache

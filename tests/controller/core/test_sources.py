@@ -6,7 +6,7 @@ from itertools import pairwise
 from threading import Thread
 
 import pytest
-from tests.controller.core.faults import HurriedClock
+from tests.controller.core.hurry import HurriedClock
 from tests.controller.core.worlds import (
     CONFIG_MAP,
     WIDGET,

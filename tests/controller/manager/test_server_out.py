@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.controller.core.faults import HurriedClock
+from tests.controller.core.hurry import HurriedClock
 from tests.controller.manager.worlds import Log, config_map, fetch, on_a_plane, running, until
 
 from setpoint.client.client import Client

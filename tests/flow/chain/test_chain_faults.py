@@ -6,18 +6,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.controller.core.faults import FaultyTransport, HurriedClock, answer
-from tests.flow.apply_set.sets import Watched
+from tests.controller.core.hurry import HurriedClock
 from tests.flow.chain.worlds import CONFIG_MAP, PATIENCE, config_map, until
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.client.patches import merge
-from setpoint.client.transport import Answer, Call, Transport
+from setpoint.client.transport import Transport
 from setpoint.flow.chain import Chain, HandlerContext
-from setpoint.objects.errors import AlreadyExists, NotFound
+from setpoint.objects.errors import AlreadyExists, Conflict, NotFound
+from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
+from setpoint.testing import Faults
 
 SECRET = "v1/Secret"
 ONE, TWO = "example.com/child", "example.com/books"
@@ -110,8 +111,8 @@ def test_a_crash_after_any_write_converges_to_the_same(does_last: bool) -> None:
         for after in range(1, 12):
             async with ControlPlane(system=False) as plane, plane.client() as direct:
                 books: dict[str, str] = {}
-                requests = Watched(direct.transport)
-                requests.crash_after, requests.does_last = after, does_last
+                requests = Faults(direct)
+                requests.crash_after(after, done=does_last)
                 for name in "ab":
                     await makes(direct, name)
                 async with working(requests, books):
@@ -119,15 +120,15 @@ def test_a_crash_after_any_write_converges_to_the_same(does_last: bool) -> None:
                         async with asyncio.timeout(0.3):
                             await direct_change(direct, requests)
                     except TimeoutError:
-                        crashes += requests.crash_after == 0
+                        crashes += requests.crashed
                 async with working(direct.transport, books):
                     await makes(direct, "b")
                     await becomes_right(direct, {"b"}, books)
         assert crashes >= 8
 
-    async def direct_change(direct: Client, requests: Watched) -> None:
+    async def direct_change(direct: Client, requests: Faults) -> None:
         """Waits for what the chain does, then has one deleted; ends only when the chain is done."""
-        while len((await direct.list(SECRET, "default")).items) < 2 and requests.crash_after != 0:
+        while len((await direct.list(SECRET, "default")).items) < 2 and not requests.crashed:
             await asyncio.sleep(0.002)
         await direct.delete(CONFIG_MAP, "a", "default")
         await direct.wait_for(CONFIG_MAP, "a", "default", "delete")
@@ -135,11 +136,11 @@ def test_a_crash_after_any_write_converges_to_the_same(does_last: bool) -> None:
     asyncio.run(main())
 
 
-def run(upset: Callable[[FaultyTransport], None]) -> None:
+def run(upset: Callable[[Faults], None]) -> None:
     async def main() -> None:
         async with ControlPlane(system=False) as plane, plane.client() as direct:
             books: dict[str, str] = {}
-            faults = FaultyTransport(lambda: direct.transport, 7)
+            faults = Faults(direct, ids=SeededIds(7))
             names = {f"n{number}" for number in range(6)}
             upset(faults)
             async with working(faults, books) as chain:
@@ -150,27 +151,23 @@ def run(upset: Callable[[FaultyTransport], None]) -> None:
                     await direct.delete(CONFIG_MAP, name, "default")
                 await becomes_right(direct, {*sorted(names)[3:]}, books)
                 await until(lambda: not chain.queue.working())
-            assert faults.injected, "nothing went wrong: the test shows nothing"
+            assert faults.hits, "nothing went wrong: the test shows nothing"
 
     asyncio.run(main())
 
 
-def on_writes(faults: FaultyTransport, share: float, found: Answer) -> Callable[[Call], Answer | None]:
-    return lambda call: found if call.method != "GET" and faults.random.random() < share else None
-
-
 @pytest.mark.feature("E7", "E31", "E89")
 def test_storms_of_conflicts_end_the_same() -> None:
-    def upset(faults: FaultyTransport) -> None:
-        faults.before = on_writes(faults, 0.4, answer(409, "Conflict"))
+    def upset(faults: Faults) -> None:
+        faults.fail("write", error=Conflict, times=None, chance=0.4)
 
     run(upset)
 
 
 @pytest.mark.feature("E7", "E89")
 def test_writes_that_are_done_and_yet_answered_with_an_error_end_the_same() -> None:
-    def upset(faults: FaultyTransport) -> None:
-        faults.after = on_writes(faults, 0.3, answer(500, "InternalError"))
+    def upset(faults: Faults) -> None:
+        faults.fail("write", error=500, done=True, times=None, chance=0.3)
 
     run(upset)
 
@@ -178,7 +175,8 @@ def test_writes_that_are_done_and_yet_answered_with_an_error_end_the_same() -> N
 @pytest.mark.feature("E7", "E32", "E89")
 @pytest.mark.parametrize("after", [1, 3])
 def test_a_view_that_is_old_again_and_again_ends_the_same(after: int) -> None:
-    def upset(faults: FaultyTransport) -> None:
-        faults.cut_after, faults.gone = after, 0.2
+    def upset(faults: Faults) -> None:
+        faults.break_watches(after=after)
+        faults.break_watches(after=1, expired=True, chance=0.2)
 
     run(upset)

@@ -4,12 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.controller.core.faults import FaultyTransport
 from tests.flow.fsm.worlds import FINALIZER, Bucket, World, bucket, config_map, in_world, settle, until
 
-from setpoint.client.client import Client
 from setpoint.client.patches import merge
-from setpoint.client.transport import Answer, Call
 from setpoint.controller.context import Context
 from setpoint.controller.manager import Manager
 from setpoint.controller.request import Request
@@ -17,6 +14,7 @@ from setpoint.flow.fsm import FSM, Done, Fail, Next, Note, Outputs, Wait
 from setpoint.flow.policy import Adopt, How, Prune, Replace
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
+from setpoint.testing import Faults
 
 CONFIG_MAP = "v1/ConfigMap"
 OURS = "app.kubernetes.io/managed-by"
@@ -374,27 +372,18 @@ def test_a_walk_that_finds_all_as_it_was_makes_no_request_and_drift_is_repaired(
     async def main() -> None:
         async with asyncio.timeout(10), ControlPlane(system=False) as plane, plane.client() as direct:
             await direct.install(Bucket)
-            calls: list[Call] = []
-            seen = FaultyTransport(lambda: direct.transport)
-
-            def note(call: Call) -> Answer | None:
-                if "/events" not in call.path:
-                    calls.append(call)
-                return None
-
-            seen.before = note
-            client = Client(seen, clock=direct.clock)
-            async with Manager(client) as manager:
+            faults = Faults(direct)
+            async with Manager(faults.of(direct)) as manager:
                 controller = manager.add(two_states([["a", "b"], ["c"]]).controller(owns=[CONFIG_MAP]))
                 world = World(direct, manager, None)
                 await world.create()
                 await world.is_so("Ready=True/Ready")
                 await settle(controller)
                 count = len(controller.runs)
-                calls.clear()
+                faults.seen.clear()
                 controller.enqueue(Request("b", "default"))
                 await until(lambda: len(controller.runs) > count)
-                assert calls == []
+                assert [str(seen) for seen in faults.seen if seen.resource != "events"] == []
                 await direct.patch(CONFIG_MAP, merge({"metadata": {"labels": {OURS: "x"}}}), "b", "default")
                 await direct.wait_for(
                     CONFIG_MAP, "b", "default", lambda each: each["metadata"]["labels"][OURS] == "bucket", timeout=5
