@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from setpoint.objects.conditions import is_true
+from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
 
 if TYPE_CHECKING:
@@ -26,8 +28,21 @@ def definitions() -> list[Object]:
 
 
 async def install(client: "Client", *, wait: bool = True) -> None:
-    """Has the server serve the workload kinds; where it has them as they are here, nothing is sent."""
-    await client.install(*definitions(), wait=wait)
+    """Has the server serve the workload kinds. Of those that it serves as they are here, nothing more is said."""
+    wanted = [tree for tree in definitions() if not await _is_served(client, tree)]
+    if wanted:
+        await client.install(*wanted, wait=wait)
+
+
+async def _is_served(client: "Client", wanted: Object) -> bool:
+    # Read one by one: a list of definitions has a server load all that it needs to judge new ones.
+    try:
+        found = await client.get("apiextensions.k8s.io/v1/CustomResourceDefinition", wanted["metadata"]["name"])
+    except NotFound:
+        return False
+    if found["spec"] != wanted["spec"] or "deletionTimestamp" in found["metadata"]:
+        return False
+    return is_true(found.get("status", {}).get("conditions") or [], "Established")
 
 
 @cache
