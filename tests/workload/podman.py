@@ -64,7 +64,6 @@ class Service:
         self.socket = place / "s"
         self._block = block
         self._pid = place / "pid"
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
@@ -77,19 +76,15 @@ class Service:
         config = _CONFIG.format(place=self.place, block=self._block, next=self._block + 1)
         (self.place / "containers.conf").write_text(config)
         self.socket.unlink(missing_ok=True)
-        with (self.place / "log").open("ab") as log:
-            service = subprocess.Popen(
-                [*self._podman, "system", "service", "--time=0", self.address],
-                stdout=log,
-                stderr=log,
-                env=self._environ,
-                start_new_session=True,
-            )
-        self._process = service
-        self._pid.write_text(str(service.pid))
+        command = [*self._podman, "system", "service", "--time=0", self.address]
+        # Nobody's child: of several processes that test, the one that starts it may end before the others.
+        script = 'setsid "$@" >> "$0" 2>&1 < /dev/null & echo $!'
+        words = ["sh", "-c", script, str(self.place / "log"), *command]
+        started = subprocess.run(words, capture_output=True, text=True, check=True, env=self._environ)
+        self._pid.write_text(started.stdout)
         deadline = time.monotonic() + _START_SECONDS
         while not self.socket.exists():
-            if service.poll() is not None or time.monotonic() > deadline:
+            if not _runs(int(started.stdout)) or time.monotonic() > deadline:
                 pytest.skip(f"podman's service does not start here: {(self.place / 'log').read_text()[-300:]}")
             time.sleep(0.02)
 
@@ -97,16 +92,14 @@ class Service:
         """Ends the service; containers go on."""
         pid = int(self._pid.read_text())
         os.kill(pid, signal.SIGKILL)
-        if self._process is not None and self._process.pid == pid:
-            self._process.wait()
+        while _runs(pid):
+            time.sleep(0.02)
 
     def remove(self) -> None:
         """Ends everything and removes it."""
         for command in (["rm", "--all", "--force", "--time", "0"], ["network", "prune", "--force"]):
             subprocess.run([*self._podman, *command], capture_output=True, env=self._environ)
         self.stop()
-        if self._process is not None:
-            self._process.wait()
         self._await_monitors()
         shutil.rmtree(self.place, ignore_errors=True)
 
@@ -139,6 +132,13 @@ class Service:
     @property
     def _environ(self) -> dict[str, str]:
         return {**os.environ, "CONTAINERS_CONF": f"{self.place}/containers.conf"}
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
 
 
 def require() -> None:
