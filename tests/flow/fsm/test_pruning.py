@@ -35,7 +35,7 @@ def two_states(names: list[list[str]], answer: Any = None, **how: Any) -> FSM:
         result = answer() if answer is not None else Done()
         if isinstance(result, Exception) and not isinstance(result, Wait | Fail):
             raise result
-        return result  # type: ignore[no-any-return]
+        return result
 
     return fsm
 
@@ -48,6 +48,17 @@ async def touch(world: World, label: str, name: str = "b") -> None:
 async def outputs(world: World, namespace: str = "default") -> set[str]:
     found = await world.client.list(CONFIG_MAP, namespace, labels="setpoint.dev/apply-set,!setpoint.dev/kind")
     return {each["metadata"]["name"] for each in found.items}
+
+
+async def comes_back(world: World, name: str, namespace: str) -> None:
+    """Deletes a ConfigMap, and waits until there is another one."""
+    before = (await world.client.get(CONFIG_MAP, name, namespace))["metadata"]["uid"]
+    await world.client.delete(CONFIG_MAP, name, namespace)
+
+    def is_another(found: Any) -> bool:
+        return found is not None and found["metadata"]["uid"] != before
+
+    await world.client.wait_for(CONFIG_MAP, name, namespace, is_another, timeout=5)
 
 
 async def again(world: World, controller: Any, label: str) -> None:
@@ -202,15 +213,7 @@ def test_outputs_elsewhere_bring_their_machine_back_and_go_with_the_object(decla
         far = await world.client.get(CONFIG_MAP, "far", "elsewhere")
         assert "ownerReferences" not in far["metadata"]
         for name, namespace in (("near", "default"), ("far", "elsewhere")):
-            before = (await world.client.get(CONFIG_MAP, name, namespace))["metadata"]["uid"]
-            await world.client.delete(CONFIG_MAP, name, namespace)
-            await world.client.wait_for(
-                CONFIG_MAP,
-                name,
-                namespace,
-                lambda each, before=before: each is not None and each["metadata"]["uid"] != before,
-                timeout=5,
-            )
+            await comes_back(world, name, namespace)
         await world.client.delete(made)
         await world.client.wait_for(Bucket, "b", "default", "delete", timeout=5)
         gone = await world.client.list(CONFIG_MAP, "elsewhere", labels="setpoint.dev/apply-set")

@@ -35,8 +35,8 @@ class HandlerContext(Context):
         about = super().about()
         return {**about, "controller": f"{about['controller']}/{self.handler.name}", "handler": self.handler.name}
 
-    async def load_status(self) -> Status:
-        return await self._outer.load_status()
+    async def load_status(self, found: Any = None) -> Status:
+        return await self._outer.load_status(found)
 
     @property
     def status(self) -> Status:
