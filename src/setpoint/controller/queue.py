@@ -73,18 +73,17 @@ class _Entry(Generic[K]):
     def __init__(self, key: K, priority: int) -> None:
         self.key = key
         self.priority = priority
-        self.reasons: dict[Hashable, None] | None = None
+        # Most have one; so few are looked through faster than a set of them is made.
+        self.reasons: tuple[Hashable, ...] = ()
         self.more = 0
         # When it is due, while it is delayed; since when it is ready, while it is that.
         self.when = 0.0
         self.state = _DELAYED
 
     def gather(self, reason: Hashable) -> None:
-        if self.reasons is None:
-            self.reasons = {reason: None}
-        elif reason not in self.reasons:
+        if reason not in self.reasons:
             if len(self.reasons) < MOST_REASONS:
-                self.reasons[reason] = None
+                self.reasons += (reason,)
             else:
                 self.more += 1
 
@@ -142,7 +141,7 @@ class Queue(Generic[K]):
         if entry is None:
             entry = self._entries[key] = _Entry(key, priority)
             if reason is not None:
-                entry.reasons = {reason: None}
+                entry.reasons = (reason,)
             if self._working and key in self._working:
                 entry.state = _HELD
             else:
@@ -257,8 +256,7 @@ class Queue(Generic[K]):
         waited = now - entry.when
         if self._observer is not None:
             self._observer.got(waited, self._depth)
-        reasons = entry.reasons
-        return Item(key, () if reasons is None else tuple(reasons), entry.more, entry.priority, waited)
+        return Item(key, entry.reasons, entry.more, entry.priority, waited)
 
     def done(self, key: K) -> None:
         """The key was worked on. If it was added meanwhile, it is ready again."""

@@ -78,7 +78,9 @@ class Trigger:
         return self.event, self.source, self.kind, self.object, self.resource_version
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Trigger) and self._key() == other._key()
+        if not isinstance(other, Trigger) or self.resource_version != other.resource_version:
+            return False
+        return self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((self.event, self.object, self.resource_version))
