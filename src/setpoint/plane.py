@@ -33,6 +33,7 @@ from setpoint.server.kubeconfig import KEPT, is_ours, kubeconfig
 from setpoint.server.pipeline import Plain, Server
 from setpoint.server.plain.metrics import Metrics
 from setpoint.server.plain.standard import standard
+from setpoint.server.provided import provide
 from setpoint.store.contract import Retention, Store, StoreError
 from setpoint.system.names import chosen
 
@@ -177,6 +178,10 @@ class ControlPlane:
             stack.callback(self._server.close)
             # Others may write to it as well: definitions, roles, policies.
             services.views.shared = not isinstance(self._given, str) or self._given.startswith("etcd:")
+            if self._host is not None:
+                from setpoint.workload.kinds.definitions import definitions
+
+                await provide(services, definitions())
             await self._server.start()
             if services.views.shared:
                 stack.callback(services.views.close)
