@@ -198,17 +198,33 @@ def test_what_is_there_already_is_adopted_by_policy(adopt: Adopt, told: str) -> 
     in_world(test)
 
 
-@pytest.mark.feature("E55")
-def test_pruning_can_be_off_or_limited() -> None:
+@pytest.mark.feature("E11")
+def test_two_handlers_of_one_kind_have_sets_of_their_own() -> None:
+    def secrets(parent: App, status: AppStatus) -> Iterator[Object]:
+        yield {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{parent.metadata.name}-key"}}
+
     async def test(world: World) -> None:
-        world.run(rendering(name="never", prune=False))
-        limited = world.run(rendering(lambda parent, status: [], name="unused", kinds=[Secret], condition=""))
+        world.run(rendering())
+        world.run(rendering(secrets, name="app-keys", kinds=[Secret], condition="Keyed"))
+        await world.client.create(app("a", "b"))
+        await world.is_so("True/Applied")
+        await world.is_so("True/Applied", condition="Keyed")
+        await world.want("b")
+        await world.is_so("True/Applied")
+        assert (await world.names(), await world.names(kind="v1/Secret")) == ({"b"}, {"shop-key"})
+
+    in_world(test)
+
+
+@pytest.mark.feature("E55")
+def test_pruning_can_be_off() -> None:
+    async def test(world: World) -> None:
+        world.run(rendering(prune=False))
         await world.client.create(app("a", "b"))
         await world.is_so("True/Applied")
         await world.want("c")
         await world.is_so("True/Applied")
         assert await world.names() == {"a", "b", "c"}
-        assert limited.name == "unused"
 
     in_world(test)
 

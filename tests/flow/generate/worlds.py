@@ -9,7 +9,6 @@ from tests.controller.core.worlds import PATIENCE, settle, until
 
 from setpoint.client.client import Client
 from setpoint.controller.controller import Controller
-from setpoint.controller.declare import controller_of
 from setpoint.controller.manager import Manager
 from setpoint.flow.generate import generates
 from setpoint.flow.generate.handler import GeneratingHandler
@@ -31,7 +30,6 @@ class AppSpec(Model):
     children: list[str] = msgspec.field(default_factory=list)
     text: str = "hello"
     uses: str = ""
-    suspend: bool = False
 
 
 class AppStatus(Model):
@@ -167,6 +165,3 @@ def in_world(test: Callable[[World], Awaitable[None]], *, system: bool = False) 
                 await test(World(plane, client, manager))
 
     asyncio.run(main())
-
-
-__all__ += ["controller_of"]
