@@ -201,3 +201,18 @@ async def test_closing_it_ends_everything() -> None:
         writer.close()
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_one_that_is_at_localhost_is_found_at_either_address() -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"six\n")
+        writer.close()
+
+    try:
+        six = await asyncio.start_server(greet, "::1", 0)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    backend = Backend("localhost", six.sockets[0].getsockname()[1], "six")
+    async with tcp_proxy([backend]) as (_, port):
+        assert [await whom(port) for _ in range(3)] == ["six"] * 3
+    six.close()

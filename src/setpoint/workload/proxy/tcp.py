@@ -15,6 +15,7 @@ from typing import cast
 
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.ids import Ids
+from setpoint.workload.proxy.addresses import IPV4, IPV6, is_local_name
 from setpoint.workload.proxy.balance import Backend, Balancer, Balancing
 from setpoint.workload.proxy.counters import Counters
 
@@ -45,6 +46,8 @@ class TCPProxy:
         self._fronts: set[_Front] = set()
         # Those that wait for a backend, the oldest first.
         self._parked: OrderedDict[_Front, None] = OrderedDict()
+        # Which of the addresses of localhost a backend answers at, by its name.
+        self._answers_at: dict[str, str] = {}
         # Backends that could not be reached, and when they may be asked again.
         self._unreachable: dict[str, float] = {}
         self._draining: set[asyncio.Task[None]] = set()
@@ -66,6 +69,8 @@ class TCPProxy:
         if gone:
             self._drain_later(gone)
         self._unreachable.clear()
+        names = {each.name for each in backends}
+        self._answers_at = {name: address for name, address in self._answers_at.items() if name in names}
         if backends:
             for front in list(self._parked):
                 front.unpark()
@@ -135,6 +140,19 @@ class TCPProxy:
         now = self.clock.monotonic()
         passed_over = [name for name, until in self._unreachable.items() if until > now]
         return self.balancer.choose(client, self.counters.by_backend, passed_over)
+
+    def addresses(self, backend: Backend) -> Sequence[str]:
+        """Where to look for a backend. One that is at localhost is at either of two addresses; where it was last time
+        comes first."""
+        if not is_local_name(backend.address):
+            return (backend.address,)
+        last = self._answers_at.get(backend.name, IPV4)
+        return (last, IPV6 if last == IPV4 else IPV4)
+
+    def answered_at(self, backend: Backend, address: str) -> None:
+        """A backend was found there."""
+        if address != IPV4 or backend.name in self._answers_at:
+            self._answers_at[backend.name] = address
 
     def failed_at(self, backend: Backend) -> None:
         """A backend could not be reached: others are asked first, for a second."""
@@ -299,19 +317,21 @@ class _Front(_Side):
             self._proxy.unparked(self)
 
     async def _dial(self, backend: Backend) -> "_Back | None":
-        loop = asyncio.get_running_loop()
-        self._proxy.counters.opened(backend.name)
+        proxy, loop = self._proxy, asyncio.get_running_loop()
+        proxy.counters.opened(backend.name)
         reached = False
         try:
-            async with timeout(self._proxy.clock, DIAL_SECONDS):
-                _, back = await loop.create_connection(lambda: _Back(self._proxy, self), backend.address, backend.port)
-            reached = True
-            return back
-        except (OSError, TimeoutError):
+            for address in proxy.addresses(backend):
+                with suppress(OSError, TimeoutError):
+                    async with timeout(proxy.clock, DIAL_SECONDS):
+                        _, back = await loop.create_connection(lambda: _Back(proxy, self), address, backend.port)
+                    reached = True
+                    proxy.answered_at(backend, address)
+                    return back
             return None
         finally:
             if not reached:
-                self._proxy.counters.closed(backend.name)
+                proxy.counters.closed(backend.name)
 
     def _joined_with(self, backend: Backend, back: "_Back") -> None:
         front, behind = self.transport, back.transport

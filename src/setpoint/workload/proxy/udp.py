@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
+from setpoint.workload.proxy.addresses import IPV4, is_local_name
 from setpoint.workload.proxy.balance import Backend, Balancer, Balancing
 from setpoint.workload.proxy.counters import Counters
 
@@ -154,10 +155,9 @@ class _Conversation(asyncio.DatagramProtocol):
 
     async def _open(self, backend: Backend) -> None:
         loop = asyncio.get_running_loop()
+        address = IPV4 if is_local_name(backend.address) else backend.address
         try:
-            transport, _ = await loop.create_datagram_endpoint(
-                lambda: _Back(self), remote_addr=(backend.address, backend.port)
-            )
+            transport, _ = await loop.create_datagram_endpoint(lambda: _Back(self), remote_addr=(address, backend.port))
         except OSError:
             self._face.proxy.counters.failed += 1
             return
