@@ -101,6 +101,10 @@ class Service:
             subprocess.run([*self._podman, *command], capture_output=True, env=self._environ)
         self.stop()
         self._await_monitors()
+        # Podman's overlays are below a mount of its own, which stays.
+        for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
+            if (where := line.split(" ")[1]).startswith(f"{self.place}/"):
+                subprocess.run(["umount", where], capture_output=True)
         shutil.rmtree(self.place, ignore_errors=True)
 
     def _await_monitors(self) -> None:
