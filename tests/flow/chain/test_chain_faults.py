@@ -3,7 +3,7 @@ object labelled, with its one child, and after a deletion nothing left of either
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from tests.controller.core.hurry import HurriedClock
@@ -116,22 +116,26 @@ def test_a_crash_after_any_write_converges_to_the_same(does_last: bool) -> None:
                 for name in "ab":
                     await makes(direct, name)
                 async with working(requests, books):
-                    try:
-                        async with asyncio.timeout(0.3):
-                            await direct_change(direct, requests)
-                    except TimeoutError:
-                        crashes += requests.crashed
+                    crashes += await has_crashed(direct, requests)
+                with suppress(NotFound):
+                    await direct.delete(CONFIG_MAP, "a", "default")
                 async with working(direct.transport, books):
                     await makes(direct, "b")
                     await becomes_right(direct, {"b"}, books)
         assert crashes >= 8
 
-    async def direct_change(direct: Client, requests: Faults) -> None:
-        """Waits for what the chain does, then has one deleted; ends only when the chain is done."""
-        while len((await direct.list(SECRET, "default")).items) < 2 and not requests.crashed:
-            await asyncio.sleep(0.002)
-        await direct.delete(CONFIG_MAP, "a", "default")
-        await direct.wait_for(CONFIG_MAP, "a", "default", "delete")
+    async def has_crashed(direct: Client, requests: Faults) -> bool:
+        """Has one deleted once both have their children; False if nothing happened until that was done."""
+        is_deleted = False
+        async with asyncio.timeout(PATIENCE):
+            while not requests.crashed:
+                if not is_deleted and len((await direct.list(SECRET, "default")).items) == 2:
+                    await direct.delete(CONFIG_MAP, "a", "default")
+                    is_deleted = True
+                if is_deleted and len((await direct.list(CONFIG_MAP, "default")).items) == 1:
+                    return False
+                await asyncio.sleep(0.002)
+        return True
 
     asyncio.run(main())
 
