@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import socket
 import tarfile
 from collections.abc import AsyncIterator, Sequence
@@ -14,6 +15,7 @@ import pytest
 from tests.workload.podman import IMAGE, Service, connected
 
 from setpoint.workload.engine import results
+from setpoint.workload.engine.body import create_body
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import AddressInUse, NameTaken, NoSuchImage, NotFound, NotRunning
 from setpoint.workload.engine.results import Container, Health
@@ -224,6 +226,50 @@ async def test_limits_hold(podman: Service, request: pytest.FixtureRequest) -> N
             printed = b"".join([output.data async for output in command])
         if printed.strip().isdigit():
             assert printed == b"40\n"
+
+
+async def test_what_a_spec_says_holds_inside(podman: Service, request: pytest.FixtureRequest) -> None:
+    spec = {
+        "image": IMAGE,
+        "command": "/bin/sh",
+        "args": ["-c", "id -u; id -g; pwd; echo $COLOUR; ulimit -n; cat /etc/hosts; df /mem; cat /proc/self/status"],
+        "env": [{"name": "COLOUR", "value": "red and {{ blue }}"}],
+        "user": "65534:12",
+        "workingDirectory": "/data",
+        # The second, as Podman's own is more than some sandboxes allow.
+        "ulimits": [{"name": "nofile", "soft": 64, "hard": 128}, {"name": "nproc", "soft": 1024}],
+        "extraHosts": ["friend:10.9.8.7"],
+        "tmpfs": ["/mem:size=1m"],
+        "capDrop": ["ALL"],
+        "labels": [{"key": "team", "value": "red"}],
+        "stopSignal": "SIGINT",
+        "stopTimeout": "3s",
+        "runArgs": ["--network", "none", "--hostname", "box", "--read-only"],
+    }
+    async with connected(podman) as engine:
+        made = await engine.containers.create(named(request), create_body(spec).body)
+        try:
+            await engine.containers.start(made.id)
+            assert (await exited(engine, made.id)).labels["team"] == "red"
+            printed = b"".join([output.data async for output in engine.containers.logs(made.id)]).decode()
+        finally:
+            await engine.containers.remove(made.id)
+    assert printed.splitlines()[:5] == ["65534", "12", "/data", "red and {{ blue }}", "64"]
+    assert re.search(r"10\.9\.8\.7\s+friend", printed)
+    assert re.search(r"tmpfs\s+1024 ", printed)
+    assert re.search(r"CapBnd:\s+0+$", printed, re.MULTILINE)
+
+
+async def test_a_container_gets_another_name_and_starts_again(podman: Service, request: pytest.FixtureRequest) -> None:
+    async with connected(podman) as engine, container(engine, named(request), ["sleep", "60"]) as id_:
+        before = await engine.containers.inspect(id_)
+        await engine.containers.rename(id_, other := named(request))
+        await engine.containers.restart(other, seconds=0)
+        after = await engine.containers.inspect(other)
+        assert (after.id, after.status) == (id_, "running")
+        assert before.started_at is not None
+        assert after.started_at is not None
+        assert after.started_at > before.started_at
 
 
 async def test_a_health_check_says_how_the_container_is(podman: Service, request: pytest.FixtureRequest) -> None:
