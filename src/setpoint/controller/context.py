@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, tree_of
 from setpoint.client.patches import Patch, merge
@@ -25,6 +25,8 @@ from setpoint.schema.types.resource import Resource
 
 if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
+
+T = TypeVar("T")
 
 
 class Context:
@@ -156,6 +158,13 @@ class Context:
             tree.setdefault("metadata", {}).setdefault("namespace", where.namespace)
         owners.set_controller(parent, tree)
         return cast(Obj, tree)
+
+    async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
+        """What a function returns that blocks: it runs in a thread of the controller, and others go on meanwhile.
+
+        Who is cancelled stops waiting for it; what has begun in a thread cannot be ended."""
+        found: T = await self._controller.in_thread(function, *args)
+        return found
 
     # Status and finalizers
 

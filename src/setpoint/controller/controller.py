@@ -11,10 +11,11 @@ reconciled twice at once.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from contextvars import copy_context
 from itertools import count
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from setpoint.cache.cache import Cache, NotCached
 from setpoint.cache.feed import NotSynced
@@ -56,6 +57,9 @@ from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.measure import Family
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 # How long the end of a controller waits for its reconciles, as in controller-runtime.
 GRACEFUL_SECONDS = 30.0
@@ -105,6 +109,7 @@ class Controller:
         # What it has asked servers for.
         self.accesses: set[Access] = set()
         self._caches: dict[str, Cache] = {}
+        self._threads: Executor | None = None
         self._forget_all()
 
     def _forget_all(self) -> None:
@@ -201,6 +206,9 @@ class Controller:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads = None
         attached, self._attached = list(self._attached.values()), {}
         for each in attached:
             await each.detach()
@@ -477,6 +485,15 @@ class Controller:
             expectations.forget(request)
 
     # What contexts call.
+
+    async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Runs a function that blocks in one of its threads."""
+        if self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._threads = ThreadPoolExecutor(self.options.threads, thread_name_prefix=self.name)
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: context.run(function, *args))
 
     def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
         """The client of a reconcile for a cluster: cached reads, and writes."""

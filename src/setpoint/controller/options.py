@@ -39,6 +39,7 @@ class Settings(TypedDict, total=False):
     predicates: Sequence[Predicate]
     namespaces: Sequence[str]
     concurrency: int
+    threads: int
     timeout: float | None
     sync_timeout: float | None
     limiter: Callable[[], RateLimiter] | None
@@ -75,6 +76,8 @@ class Options:
     namespaces: Sequence[str] = ()
     # How many reconciles run at once; of one object never more than one.
     concurrency: int = 1
+    # How many threads there are for what blocks (`ctx.in_thread`); they are made when they are needed.
+    threads: int = 4
     # Seconds that a reconcile may take. None: as long as it likes.
     timeout: float | None = 300.0
     # Seconds until its sources must have told everything. None: as long as they like.
@@ -111,6 +114,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.concurrency < 1:
             raise ValueError("a controller without workers does nothing: concurrency is at least 1")
+        if self.threads < 1:
+            raise ValueError("what blocks needs a thread: threads is at least 1")
         if self.timeout is not None and self.timeout <= 0:
             raise ValueError("a reconcile needs time: timeout is above 0, or None for no limit")
         if self.resync is not None and self.resync <= 0:
