@@ -72,6 +72,14 @@ def test_an_object_with_another_record_inside_it_is_kept_as_it_came() -> None:
     assert thaw(held(inside).object) == inside
 
 
+@pytest.mark.parametrize("managed", [None, []])
+def test_an_object_without_a_record_is_read_as_it_came(managed: Any) -> None:
+    wanted = tree(managed)
+    assert thaw(held(wanted).object) == wanted
+    del wanted["metadata"]["managedFields"]
+    assert thaw(held(wanted).object) == wanted
+
+
 def test_objects_that_differ_in_times_and_owners_share_the_rest_of_their_records() -> None:
     def one(number: int, second: int) -> Held[Any]:
         key = 'k:{"uid":"' + UID.format(number) + '"}'

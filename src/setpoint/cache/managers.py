@@ -40,7 +40,9 @@ class Record(NamedTuple):
 
 
 def cut(raw: bytes, managed: bytes) -> tuple[bytes, Record] | None:
-    """An object without its record, and that; None where it is not sure where in the object it is."""
+    """An object without its record, and that; None where there is none, or it is not sure where in the object it is."""
+    if not managed.startswith(b"[{"):
+        return None
     before, name, after = raw.partition(_NAME)
     if not after.startswith(managed) or _NAME in after:
         return None
