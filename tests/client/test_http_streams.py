@@ -118,19 +118,30 @@ async def test_an_answer_before_the_end_of_the_body_is_heard() -> None:
         await transport.close()
 
 
-async def test_a_body_that_fails_ends_the_request_with_its_own_error() -> None:
+@pytest.mark.parametrize("begun", [False, True], ids=["before the answer", "after it began"])
+async def test_a_body_that_fails_ends_the_request_with_its_own_error(begun: bool) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if begun:
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
         await reader.read()
+
+    has_begun = asyncio.Event()
 
     async def broken() -> AsyncIterator[bytes]:
         yield b"some"
+        if begun:
+            await has_begun.wait()
         raise OSError("the disk is gone")
+
+    async def sent(transport: HttpTransport) -> None:
+        async with transport.upload(Call("POST", "/build"), broken()) as stream:
+            async for _ in stream:
+                has_begun.set()
 
     async with listening(talk) as url:
         transport = HttpTransport(endpoint(url))
         with pytest.raises(OSError, match="the disk is gone"):
-            async with transport.upload(Call("POST", "/build"), broken()):
-                pass
+            await sent(transport)
         await transport.close()
 
 

@@ -126,11 +126,13 @@ class HttpTransport:
             head = self._request(call, {**who, "transfer-encoding": "chunked"}, chunked=True)
             try:
                 answer = await self._within(call.timeout, connection.ask(head, stream=True))
-            except Broken as broken:
-                if broken.loss is Loss.CUT:
-                    await sending
-                raise TransportError(_words(broken), sent=True) from None
-            yield Flow(answer, connection)
+                yield Flow(answer, connection)
+            except (Broken, TransportError) as error:
+                if sending.done():
+                    await sending  # what the body raised, if it did, is the cause of the rest
+                if isinstance(error, Broken):
+                    raise TransportError(_words(error), sent=True) from None
+                raise
         finally:
             if not sending.done():
                 sending.cancel()
