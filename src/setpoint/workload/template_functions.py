@@ -73,7 +73,7 @@ class Asking:
     def error(self, message: str, at: int) -> TemplateError:
         return TemplateError(message, self.text, at)
 
-    def found(self, call: Call, kind: str, name: str) -> Object:
+    def found(self, kind: str, name: str) -> Object:
         """An object of the API that is there."""
         tree = self.lookup.object(kind, name)
         if tree is None:
@@ -104,7 +104,7 @@ def _text(asking: Asking, call: Call, value: Json) -> str:
 
 
 def _service(asking: Asking, call: Call, arguments: list[Json]) -> Object:
-    return asking.found(call, "Service", service_name(_text(asking, call, arguments[0])))
+    return asking.found("Service", service_name(_text(asking, call, arguments[0])))
 
 
 def _port_for(asking: Asking, call: Call, arguments: list[Json]) -> Json:
@@ -142,7 +142,7 @@ def _port_for_serving(asking: Asking, call: Call, arguments: list[Json]) -> Json
         return _container_port(asking, call, producer)
     if producer.port:
         return producer.port
-    asking.found(call, "Service", name)  # it says for which protocol the port must be free
+    asking.found("Service", name)  # it says for which protocol the port must be free
     port = asking.lookup.reserved_port(name)
     if port is None:
         raise NotYet([Needed("Service", name, "no port is reserved to serve it on")])
@@ -169,7 +169,7 @@ def _address_for_serving(asking: Asking, call: Call, arguments: list[Json]) -> s
 
 def _env_of(asking: Asking, call: Call, arguments: list[Json]) -> str:
     kind, name, variable = (_text(asking, call, each) for each in arguments)
-    other = asking.found(call, kind, name)
+    other = asking.found(kind, name)
     for each in other.get("status", {}).get("effectiveEnv") or ():
         if each["name"] == variable:
             value = str(each.get("value", ""))
@@ -184,7 +184,7 @@ def _env_of(asking: Asking, call: Call, arguments: list[Json]) -> str:
 
 def _field_of(asking: Asking, call: Call, arguments: list[Json]) -> Json:
     kind, name, path = (_text(asking, call, each) for each in arguments)
-    here: Any = asking.found(call, kind, name)
+    here: Any = asking.found(kind, name)
     for step in re.findall(r"[^.\[\]]+", path):
         if isinstance(here, list | tuple):
             here = here[int(step)] if step.isdecimal() and int(step) < len(here) else None
@@ -228,7 +228,7 @@ def _print(asking: Asking, call: Call, arguments: list[Json]) -> str:
     return found
 
 
-_VERB = re.compile(r"%([-+ 0#]*)(\d*)(?:\.(\d+))?([a-zA-Z%])")
+_VERB = re.compile(r"%([-+ 0#]*)(\d{0,3})(?:\.(\d{1,3}))?([a-zA-Z%])")
 
 
 def _printf(asking: Asking, call: Call, arguments: list[Json]) -> str:
@@ -250,7 +250,8 @@ def _printf(asking: Asking, call: Call, arguments: list[Json]) -> str:
             number = float(value) if letter in "feg" else int(value)
             return f"%{flags}{width}{'.' + precision if precision else ''}{letter}" % number
         except (TypeError, ValueError):
-            raise asking.error(f"printf cannot write {format_v(value)} as {verb.group()}", call.at) from None
+            written = MASK if asking.is_secret else format_v(value)
+            raise asking.error(f"printf cannot write {written} as {verb.group()}", call.at) from None
 
     found = _VERB.sub(one, format_v(arguments[0]))
     if next(values, None) is not None:
