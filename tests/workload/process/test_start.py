@@ -180,6 +180,7 @@ def _errors(folder: Path) -> dict[str, tuple[dict[str, Any], str, str]]:
         "a file as directory": ({"path": "true", "directory": f"{folder}/plain"}, "BadDirectory", "is a file"),
         "a relative directory": ({"path": "true", "directory": "src"}, "BadDirectory", "not an absolute path"),
         "too much": ({"path": "true", "args": ["x" * 200_000]}, "ArgumentsTooLong", "pass long values in a file"),
+        "a bad name": ({"path": "true", "env": {"A=B": "c"}}, "BadArgument", "'A=B'"),
         "a NUL": ({"path": "true", "args": ["a\0b"]}, "BadArgument", "NUL"),
     }
 

@@ -64,6 +64,9 @@ def program_of(command: Command) -> str:
             raise StartError(
                 "BadArgument", f"a NUL character stands in {what}", "no program can be given one: remove it"
             )
+    for name in command.env:
+        if not name or "=" in name:
+            raise StartError("BadArgument", f"no environment variable can be called {name!r}", "give it another name")
     if not command.path:
         raise StartError("NotFound", "no program is named", "set the path of the executable")
     if "/" in command.path:

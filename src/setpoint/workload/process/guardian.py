@@ -10,6 +10,7 @@ It runs in an interpreter of its own without site packages, so it imports little
 """
 
 import contextlib
+import errno
 import marshal
 import os
 import select
@@ -161,8 +162,9 @@ class Guardian:
                 setsigmask=[],
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
             )
-        except OSError as error:
-            self._send(id=message["id"], event="failed", errno=error.errno, where=where)
+        except (OSError, ValueError) as error:
+            number = getattr(error, "errno", errno.EINVAL)
+            self._send(id=message["id"], event="failed", errno=number, where=where)
             return
         finally:
             os.chdir("/")

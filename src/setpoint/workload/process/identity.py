@@ -66,6 +66,8 @@ def stat(pid: int | str) -> Stat | None:
         return None  # it ended between the two
     finally:
         os.close(descriptor)
+    if b")" not in line:
+        return None
     # The name of the program stands in parentheses and may contain anything, parentheses and spaces as well.
     fields = line[line.rindex(b")") + 2 :].split()
     return Stat(int(pid), fields[0].decode(), int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))

@@ -198,8 +198,6 @@ class Processes:
         await asyncio.gather(*(link.close() for link in self._links.values()))
         self._links.clear()
         for running in list(self._running.values()):
-            if not running.exited.done():
-                running.exited.cancel()
             if running.stdin is not None:
                 running.stdin.close()
         self._running.clear()

@@ -9,9 +9,9 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
-# What one read takes at most, and what a pipe holds where the system lets it.
-CHUNK_BYTES = 1 << 18
-PIPE_BYTES = 1 << 20
+# What one read takes at most, and what a pipe holds where the system lets it: more would only leave the caches cold.
+CHUNK_BYTES = 1 << 17
+PIPE_BYTES = 1 << 18
 _FIONREAD = 0x541B
 
 
