@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from setpoint.flow.chain.order import RegistrationError, before, ordered
 
-NAMES = [f"h{number}" for number in range(8)]
+NAMES = [f"h{number}" for number in range(5)]
 
 
 @st.composite

@@ -86,6 +86,7 @@ class Chain(Controller, Registrar[Obj]):
         self._handlers: dict[str, AnyHandler] = {}
         self.order: tuple[AnyHandler, ...] = ()
         self._before: dict[AnyHandler, frozenset[AnyHandler]] = {}
+        self._following: dict[AnyHandler, list[AnyHandler]] = {}
         self._todos: dict[Request, Todo] = {}
         self.kind = kind_of(kind.kind if isinstance(kind, Watch) else kind)
         if "limiter" in settings:
@@ -158,7 +159,7 @@ class Chain(Controller, Registrar[Obj]):
             return
         handler.active = False
         del self._handlers[handler.name]
-        after = [each for each, others in self._before.items() if handler in others]
+        after = self.following(handler)
         self._arrange()
         for request, todo in list(self._todos.items()):
             blocked = handler in todo.failed or handler in todo.due
@@ -173,14 +174,15 @@ class Chain(Controller, Registrar[Obj]):
         after = {name: self._after(handler, every) for name, handler in every.items()}
         self.order = tuple(every[name] for name in ordered(after))
         self._before = {each: frozenset(every[name] for name in before(after, each.name)) for each in self.order}
+        self._following = {each: [other for other in self.order if each in self._before[other]] for each in self.order}
 
     def before(self, handler: AnyHandler) -> frozenset[AnyHandler]:
         """Those that a handler comes after because it, or one of them, said so."""
         return self._before.get(handler, frozenset())
 
-    def following(self, handler: AnyHandler) -> list[AnyHandler]:
+    def following(self, handler: AnyHandler) -> Sequence[AnyHandler]:
         """Those that said so of this one, or of one that did."""
-        return [each for each in self.order if handler in self.before(each)]
+        return self._following.get(handler, ())
 
     @property
     def finalizers(self) -> list[str]:

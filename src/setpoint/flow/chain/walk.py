@@ -9,14 +9,13 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setpoint.client.mapper import NoMatch
 from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue, Result, TerminalError, Trigger
-from setpoint.controller.run import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT
+from setpoint.controller.run import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, Run
 from setpoint.controller.writing import placed
 from setpoint.flow.chain.context import HandlerContext
 from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_going
@@ -200,7 +199,18 @@ class Walk:
         task, run, chain = asyncio.current_task(), self._ctx.run, self._chain
         assert task is not None
         began, writes = self._now, len(run.writes)
-        call = replace(run, controller=f"{chain.name}/{handler.name}", started=began)
+        call = Run(
+            id=run.id,
+            controller=f"{chain.name}/{handler.name}",
+            request=run.request,
+            why=run.why,
+            more=run.more,
+            priority=run.priority,
+            attempt=run.attempt,
+            waited=run.waited,
+            began=run.began,
+            started=began,
+        )
         due = self._todo.due.pop(handler, Due(0.0))
         ctx = HandlerContext(chain, self._ctx, handler, handler.begin(call, task))
         self._called.append(handler)
@@ -216,7 +226,8 @@ class Walk:
         except Exception as raised:
             error = raised
         if handler.end(call, task):
-            task.uncancel()
+            if task.uncancel() and cancelled is not None:
+                raise cancelled  # the chain ends at the same time
             error = TimeoutError(f"the handler took more than {handler.settings.timeout:g} s")
         elif cancelled is not None:
             if task.cancelling():
@@ -225,7 +236,7 @@ class Walk:
             error.__cause__ = cancelled
         handler.seconds.observe(self._now - began)
         settled = self._settle(handler, ctx, due, error)
-        wrote = any(
+        wrote = len(run.writes) > writes and any(
             not write.skipped
             and write.kind == chain.kind.gvk
             and write.object == self._request._replace(cluster="").key
