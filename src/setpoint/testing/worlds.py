@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
@@ -37,9 +37,8 @@ from setpoint.testing.recorder import Recorder, Told
 from setpoint.testing.state import comparable
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
-# Who controllers are where they have few rights, and the rights to which all of them are helped.
+# Who controllers are where they have few rights; and the rights that all of them have: to tell events, and to lead.
 USER = "controllers"
-DECLARED = "declared"
 _ASIDE: list[Object] = [
     {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
@@ -47,7 +46,7 @@ _ASIDE: list[Object] = [
 # What ends has so many turns of the loop before it is taken to wait for time to pass.
 _ENDING_TURNS = 500
 _RBAC = "rbac.authorization.k8s.io"
-Rights = Sequence[Object] | str | None
+Rights = Sequence[Object] | Literal["declared"] | None
 T = TypeVar("T")
 
 
@@ -66,6 +65,8 @@ class World:
         # What controllers are given.
         self.app = self.faults.of(app)
         self._rights = rights
+        # All that have been here, for the rights that follow from what they declare.
+        self._declared: list[Controller] = []
         self._managers: list[Manager] = []
         self._passing = Passing(clock, self)
 
@@ -152,11 +153,13 @@ class World:
         controller.recorder = recorder = Recorder()
         async with Cache(self.app, ids=self.ids) as cache:
             await self.drive(controller.start(cache))
-            revision = int((await self.client.list("v1/Namespace", limit=1)).resource_version)
-            before = len(self.faults.seen)
-            run = await self.drive(controller.run_once(request, Trigger("requested")))
-            requests = self.faults.seen[before:]
-            await controller.stop(0)
+            try:
+                revision = int((await self.client.list("v1/Namespace", limit=1)).resource_version)
+                before = len(self.faults.seen)
+                run = await self.drive(controller.run_once(request, Trigger("requested")))
+                requests = self.faults.seen[before:]
+            finally:
+                await controller.stop(0)
         after = None
         if controller.primary is not None:
             after = await self.find(controller.primary, request.name, request.namespace)
@@ -169,8 +172,11 @@ class World:
         """Gives controllers the rights that they have here."""
         if self._rights is None:
             return
-        declared = self._rights == DECLARED
-        rules = await rules_of(controllers, self.client) if declared else [*map(dict, self._rights)]  # type: ignore[arg-type]
+        if isinstance(self._rights, str):
+            self._declared += controllers
+            rules = await rules_of(self._declared, self.client)
+        else:
+            rules = list(self._rights)
         role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": USER}}
         binding = {
             **role,
@@ -206,7 +212,9 @@ class World:
     def pulse(self) -> object:
         """Another value whenever something has happened: a request, an event of a watch, a reconcile."""
         controllers = [each for manager in self._managers for each in manager.controllers]
-        queues = tuple((len(each.queue), len(each.queue.working()), len(each.runs)) for each in controllers)
+        queues = tuple(
+            (len(each.queue), len(each.queue.working()), each.runs[-1].id if each.runs else "") for each in controllers
+        )
         return len(self.faults.seen), self.faults.heard, queues
 
     # Its end
