@@ -302,3 +302,4 @@ async def test_a_crash_after_any_write_comes_to_the_same_end() -> None:
         assert {"first", "second", "third"} <= {*await world.names("v1/ConfigMap")}, str(crash)
         await world.client.delete(Bucket, "b", "default")
         await crash.run(fsm, until=partial(is_gone, world))
+        assert not {"first", "second", "third"} & {*await world.names("v1/ConfigMap")}, str(crash)
