@@ -213,3 +213,35 @@ def test_objects_that_are_gone_and_others_are_two_orders() -> None:
 
     with pytest.raises(RegistrationError, match="cannot come after gone"):
         add(chain, [], "there", after=("gone",))
+
+
+@pytest.mark.feature("E8", "G22")
+def test_nothing_is_kept_for_one_that_left_while_it_had_something_to_do() -> None:
+    async def test(world: World) -> None:
+        chain, calls = maps(), list[str]()
+
+        @chain.on_delete("forget")
+        async def forget(ctx: HandlerContext, found: Gone[Object]) -> None:
+            raise Requeue(3600)
+
+        @chain.on_delete("then", after=["forget"])
+        async def then(ctx: HandlerContext, found: Gone[Object]) -> None:
+            calls.append(found.last_known["metadata"]["name"])
+
+        @chain.on_change("waits")
+        async def waits(ctx: HandlerContext, obj: Object) -> None:
+            raise Requeue(3600)
+
+        await world.create("a")
+        await world.create("b")
+        await world.run(chain)
+        await world.delete("a")
+        await settle(chain)
+        assert calls == []
+        await forget.remove()
+        await until(lambda: calls == ["a"])
+        await waits.remove()
+        await settle(chain)
+        assert (chain.todo(named("a")), chain.todo(named("b"))) == (None, None)
+
+    in_world(test)

@@ -161,13 +161,15 @@ class Chain(Controller, Registrar[Obj]):
         del self._handlers[handler.name]
         after = self.following(handler)
         self._arrange()
+        working = self.queue.working()
         for request, todo in list(self._todos.items()):
             blocked = handler in todo.failed or handler in todo.due
             todo.drop(handler)
             if blocked and after:
-                for each in after:
-                    todo.put(each, self.clock.monotonic())
+                todo.bring(after, self.clock.monotonic())
                 self.queue.add(request, Trigger("replay", f"without {handler.name}"))
+            elif todo.is_empty and request not in working:
+                del self._todos[request]
 
     def _arrange(self) -> None:
         every = self._handlers

@@ -1,13 +1,14 @@
 """What is to be done for one object beside what its next change brings: which handlers run again, and when; which have
 not ended well; and what to tell of those that are gone. Most objects have nothing of all that, and nothing is kept."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 from setpoint.cache.held import Held
 from setpoint.controller.tracking import Look
-from setpoint.flow.chain.handler import Handler
+from setpoint.flow.chain.handler import DELETE, Handler
 
 AnyHandler: TypeAlias = Handler[Any]
 
@@ -65,6 +66,13 @@ class Todo:
         self.looks.pop(handler, None)
         for departed in self.departed:
             departed.waiting.discard(handler)
+        self.departed = [departed for departed in self.departed if departed.waiting]
+
+    def bring(self, handlers: Iterable[AnyHandler], now: float) -> None:
+        """Has handlers run that build on one which stands in their way no more."""
+        for handler in handlers:
+            if handler.settings.what != DELETE or any(handler in departed.waiting for departed in self.departed):
+                self.put(handler, now)
 
     def next(self) -> float:
         """When something is to be done next."""

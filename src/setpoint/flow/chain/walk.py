@@ -297,14 +297,8 @@ class Walk:
             return False
         todo.failed.discard(handler)
         if due.followed:
-            self._bring(handler)
+            todo.bring(self._chain.following(handler), self._now)
         return True
-
-    def _bring(self, handler: AnyHandler) -> None:
-        """Has those run that build on a handler which has ended well."""
-        for each in self._chain.following(handler):
-            if each.settings.what != DELETE or any(each in departed.waiting for departed in self._todo.departed):
-                self._todo.put(each, self._now)
 
     @property
     def _now(self) -> float:
