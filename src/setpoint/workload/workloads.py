@@ -23,6 +23,7 @@ from setpoint.objects.tree import Object
 from setpoint.workload.controllers.executable import Executables
 from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.controllers.service import Services
+from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
 from setpoint.workload.logs.store import LogStore
@@ -74,6 +75,7 @@ class Workloads:
             kept_directory=settings.records.parent if settings.records is not None else settings.directory,
             find=self._find,
             endpoints=self._endpoints,
+            objects=self._objects,
         )
         self.executables = Executables(self.world)
         self.services = Services(self.world)
@@ -111,6 +113,13 @@ class Workloads:
     def _find(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
         held = self._cache.informer(kind).store.get(f"{namespace}/{name}" if namespace else name)
         return None if held is None else held.object
+
+    def _objects(self) -> list[Object]:
+        return [
+            {**tree_of(held.object), "kind": kind.__name__}
+            for kind in KINDS
+            for held in self._cache.informer(kind).store.all()
+        ]
 
     def _endpoints(self, service: str) -> list[Object]:
         """The Endpoints of a Service, the oldest first."""

@@ -41,6 +41,8 @@ class World:
     # The objects of the cache, for those who are no reconcile.
     find: Find | None = None
     endpoints: Callable[[str], list[Object]] = lambda service: []
+    # All workload objects.
+    objects: Callable[[], list[Object]] = list
     # Who else runs things, where there is somebody.
     ide: Runner | None = None
     terminals: Terminals | None = None

@@ -221,6 +221,16 @@ async def test_it_waits_for_what_it_depends_on(tmp_path: Path) -> None:
         await world.state("Executable", "web", "Running")
 
 
+async def test_those_that_wait_for_each_other_are_told_so(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        for name, other in (("a", "b"), ("b", "a")):
+            await world.python(name, dependsOn=[{"kind": "Executable", "name": other}])
+        found = await world.ready("Executable", "b", "False", "Deadlock")
+        message = condition_of(found, "Ready")["message"]
+        assert "Executable a" in message
+        assert "Executable b" in message
+
+
 async def test_a_log_line_may_say_that_it_is_ready(tmp_path: Path) -> None:
     code = "import time; print('starting', flush=True); time.sleep(0.2); print('listening on 80', flush=True)"
     probe = {

@@ -24,7 +24,7 @@ from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.persistence import Persistence
 from setpoint.workload.controllers.probing import Probes, run_command
 from setpoint.workload.controllers.running import ProcessRun, Run
-from setpoint.workload.dependencies import waiting_for
+from setpoint.workload.dependencies import Waiting, deadlocks, waiting_for
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec
 from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, RestartBackoff, ends_with_object
@@ -219,8 +219,8 @@ class Executables:
             return None
         lookup = Lookup(ctx.lookup)
         if waiting := waiting_for(tree, lookup.object):
-            state = "Starting" if execution.restarts else ""
-            self._tell(execution, state, "WaitingForDependencies", f"waits for {'; '.join(map(str, waiting))}")
+            reason, message = self._waits(tree, waiting)
+            self._tell(execution, "Starting" if execution.restarts else "", reason, message)
             return None
         try:
             serving = producers(tree)
@@ -240,6 +240,14 @@ class Executables:
             return self._failed(spec, execution, "InvalidSpec", str(error))
         execution.environment, execution.args = env, [each.shown for each in args]
         return await self._start(obj, execution, [each.text for each in args])
+
+    def _waits(self, tree: Object, waiting: Sequence[Waiting]) -> tuple[str, str]:
+        """What it waits for, in words; and where that can never come, because others wait for it."""
+        key = "Executable", meta.name(tree)
+        circle = next((each for each in deadlocks(self._world.objects()) if key in each.keys), None)
+        if circle is not None:
+            return "Deadlock", circle.message
+        return "WaitingForDependencies", f"waits for {'; '.join(map(str, waiting))}"
 
     def _reserve(self, execution: Execution, serving: Sequence[Producer], lookup: Lookup) -> None:
         """Has a port for every Service that it serves and that does not say which. Raises PortBusyError."""
