@@ -233,6 +233,14 @@ class Context:
             self.looks.add(look)
             self._controller.lookups.add(self.request, look)
 
+    def looked_again(self, looks: frozenset[Look]) -> None:
+        """The same for many at once, at which the run before may have looked as well."""
+        if looks <= self._controller.lookups.of(self.request):
+            self.looks |= looks
+        else:
+            for look in looks:
+                self.looked(look)
+
     def accessed(self, access: Access) -> None:
         self._controller.accesses.add(access)
 

@@ -7,6 +7,7 @@ answered `Done` without more to come.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from typing import Any, TypedDict, Unpack, get_args, get_type_hints
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, tree_of
@@ -34,6 +35,7 @@ from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.measure import Family
 from setpoint.objects.names import qualified_name
 from setpoint.objects.tree import Object
+from setpoint.schema.types.frozen import thaw as thaw_any
 from setpoint.schema.types.model import Model
 from setpoint.schema.types.resource import Resource
 
@@ -325,18 +327,18 @@ def _status_in(obj: Any) -> Object:
 
 
 def editable(found: Any) -> Any:
-    """A copy of an object that has a status, for states to write into."""
+    """A copy of an object that has a status, for states to write into; the rest of it is as shared as it was."""
     if not isinstance(found, Resource):
-        tree = thaw(found)
-        tree.setdefault("status", {})
-        return tree
-    obj: Any = found.edit()
-    if getattr(obj, "status", None) is None:
-        hint = get_type_hints(type(obj)).get("status")
-        for cls in (hint, *get_args(hint)):
-            if isinstance(cls, type) and issubclass(cls, Model):
-                with suppress(TypeError):  # it cannot be empty: the states have to make it
-                    obj.status = cls()
+        return {**found, "status": thaw(found.get("status") or {})}
+    obj: Any = copy(found)
+    if getattr(obj, "status", None) is not None:
+        obj.status = thaw_any(obj.status)
+        return obj
+    hint = get_type_hints(type(obj)).get("status")
+    for cls in (hint, *get_args(hint)):
+        if isinstance(cls, type) and issubclass(cls, Model):
+            with suppress(TypeError):  # it cannot be empty: the states have to make it
+                obj.status = cls()
     return obj
 
 

@@ -102,6 +102,7 @@ class Members:
         """These were all outputs: what was put out before and is not among them goes. After how many seconds there is
         more of that; None: there is not."""
         if self._settled is not None and self._same.keys() == self._settled.places.keys():
+            self._settled.seen_by(self._ctx)
             return None
         _, run = await self._begin()
         result = await run.finish()

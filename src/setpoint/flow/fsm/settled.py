@@ -30,11 +30,11 @@ class Settled:
 
     def __init__(self, places: dict[Identity, Place]) -> None:
         self.places = places
+        self._looks = frozenset(place.look for place in places.values())
 
     def seen_by(self, ctx: Context) -> None:
         """Has every output bring the object back, those that this walk did not come to as well."""
-        for place in self.places.values():
-            ctx.looked(place.look)
+        ctx.looked_again(self._looks)
 
     def unchanged(self, ctx: Context, outputs: list[Output]) -> list[Object] | None:
         """The objects of outputs that are as they should be, as the cache has them; None where one may not be."""
@@ -54,7 +54,6 @@ class Settled:
             held = None if informer is None else informer.store.get(place.look.key)
             if held is None or held.meta.resource_version != place.version:
                 return None
-            ctx.looked(place.look)
             found.append(held.object)
         return found
 
