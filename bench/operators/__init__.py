@@ -48,8 +48,11 @@ def figures() -> Iterator[Figure]:
         print("operators: kopf is left out, it is not installed")
     if go := _built():
         programs["Go"] = [str(go), str(WORKERS)]
-    for tls in (False, True):
-        yield from _beside(programs, "TLS" if tls else "HTTP", tls)
+    try:
+        for tls in (False, True):
+            yield from _beside(programs, "TLS" if tls else "HTTP", tls)
+    finally:
+        shutil.rmtree(kubeconfig_path().parent, ignore_errors=True)
 
 
 def _beside(programs: dict[str, list[str]], how: str, tls: bool) -> Iterator[Figure]:
