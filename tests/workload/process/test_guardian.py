@@ -45,6 +45,10 @@ class Owner:
     def guardians(self) -> list[int]:
         return sorted(Table().cookies().get(f"{self.session}/guardian", ()))
 
+    def keepers(self) -> list[int]:
+        """The guardian of what is kept."""
+        return sorted(Table().cookies().get(f"kept/guardian-{self.session}", ()))
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
@@ -82,7 +86,7 @@ def test_whatever_moment_a_control_plane_is_killed_nothing_is_left_and_nothing_k
             owner.until_ready()
         select.select([], [], [], chance.uniform(0, 0.3))
         owner.kill()
-        for guardian in owner.guardians():
+        for guardian in owner.guardians() + owner.keepers():
             wait_for_end(guardian)
         assert asleep(owner.nap) == [], f"round {number}"
         kept = owner.kept()

@@ -92,7 +92,7 @@ def test_a_stop_without_grace_kills_at_once_and_one_of_nothing_is_no_error() -> 
         stopped = await stage.processes.stop(running, grace=0)
         assert stopped.asked == 0
         assert len(stopped.killed) == 3
-        assert any(text.endswith(" sleep") for text in stopped.killed)
+        assert all(text.endswith((" sh", " sleep")) for text in stopped.killed)
         assert (await running.wait()).signal == signal.SIGKILL
         assert await stage.processes.stop(running) == (0, (), ())
 

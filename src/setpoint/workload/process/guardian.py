@@ -53,6 +53,8 @@ class Root:
         self.cookie: str = message["cookie"]
         self.signal: int = message["signal"]
         self.grace: float = message["grace"]
+        # Nobody knows yet of a process to be kept: should nobody come to know, it may not stay.
+        self.known: bool = message["do"] == "watch"
 
 
 class Guardian:
@@ -79,7 +81,7 @@ class Guardian:
         self._send(id=0, event="ready")
         for descriptor in (self._connection.fileno(), self._woken):
             self._poll.register(descriptor, select.POLLIN)
-        while not (self._orphaned and (self._kept or not self._stops)):
+        while not (self._orphaned and not self._stops):
             self._turn()
         if not self._kept:
             self._clean_up()
@@ -174,6 +176,10 @@ class Guardian:
         self._children[pid] = message["id"]
         self._send(id=message["id"], event="started", pid=pid, started=identity.started)
 
+    def _do_keep(self, message: Message, _: list[int]) -> None:
+        if root := self._roots.get(message["id"]):
+            root.known = True
+
     def _do_watch(self, message: Message, _: list[int]) -> None:
         identity = Identity(message["pid"], message["started"])
         descriptor = pidfd(identity)
@@ -235,10 +241,9 @@ class Guardian:
     def _orphan(self) -> None:
         self._orphaned = True
         self._poll.unregister(self._connection.fileno())
-        if self._kept:
-            return
         for number, root in self._roots.items():
-            self._stop(-number, root.identity, root.cookie, root.signal, root.grace)
+            if not (self._kept and root.known):
+                self._stop(-number, root.identity, root.cookie, root.signal, root.grace)
         self._start_removals()
 
     def _clean_up(self) -> None:

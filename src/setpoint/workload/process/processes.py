@@ -242,7 +242,8 @@ class Processes:
     def _link(self, kept: bool) -> Link:
         if kept not in self._links:
             name = sessions.KEPT if kept else self.session
-            carried = [f"{name}/{sessions.GUARDIAN}"] if kept else [*self._inherited, f"{name}/{sessions.GUARDIAN}"]
+            own = f"{name}/{sessions.GUARDIAN}"
+            carried = [f"{own}-{self.session}"] if kept else [*self._inherited, own]
             self._links[kept] = Link(
                 self.session, {COOKIE: " ".join(carried)}, kept=kept, heard=self._heard, lost=self._lost
             )
@@ -315,6 +316,8 @@ class Processes:
             self._drains.add(drain)
         running.stdin = Stdin(start.stdin) if start.stdin is not None else None
         self._running[number] = running
+        if running.kept:
+            self._link(kept=True).send({"do": "keep", "id": number})
         start.reply.set_result(running)
 
     def _fail(self, start: _Start, error: StartError) -> None:
