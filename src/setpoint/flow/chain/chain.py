@@ -282,8 +282,7 @@ class Chain(Controller, Registrar[Obj]):
         todo = self._todos.setdefault(request, Todo())
         now = self.clock.monotonic()
         run = ctx.run
-        if run.more or not run.why or todo.wanted <= now or any(why.event not in _OWN for why in run.why):
-            todo.wanted = todo.wanted if todo.wanted > now else float("inf")
+        if todo.take_wanted(now) or run.more or not run.why or any(why.event not in _OWN for why in run.why):
             for handler in self.order:
                 if handler.settings.what != DELETE:
                     todo.put(handler, now)

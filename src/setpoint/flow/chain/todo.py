@@ -12,6 +12,9 @@ from setpoint.flow.chain.handler import DELETE, Handler
 
 AnyHandler: TypeAlias = Handler[Any]
 
+# Sums of floats may miss their time by as much.
+HAIR_SECONDS = 1e-9
+
 
 class Due(NamedTuple):
     """When a handler runs again, in the clock's monotonic seconds; never, for one that waits for another."""
@@ -54,6 +57,18 @@ class Todo:
         if known is not None:
             when, followed = min(when, known.when), followed or known.followed
         self.due[handler] = Due(when, followed)
+
+    def is_due(self, handler: AnyHandler, now: float) -> bool:
+        """Whether it is time for a handler."""
+        due = self.due.get(handler)
+        return due is not None and due.when <= now + HAIR_SECONDS
+
+    def take_wanted(self, now: float) -> bool:
+        """Whether it is time for all of them; that is asked once."""
+        if self.wanted > now + HAIR_SECONDS:
+            return False
+        self.wanted = inf
+        return True
 
     def is_settled(self, handler: AnyHandler) -> bool:
         """Whether a handler has nothing left to do."""

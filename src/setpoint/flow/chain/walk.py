@@ -186,8 +186,7 @@ class Walk:
 
     def _is_next(self, handler: AnyHandler) -> bool:
         """Whether it is a handler's turn: it is due, and nothing that it builds on is missing."""
-        due = self._todo.due.get(handler)
-        if due is None or due.when > self._now or not handler.active:
+        if not handler.active or not self._todo.is_due(handler, self._now):
             return False
         if self._todo.failed.isdisjoint(self._chain.before(handler)):
             return True
