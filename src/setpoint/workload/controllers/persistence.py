@@ -62,7 +62,7 @@ class Persistence:
         """The recorded process, if it runs and is the wanted one."""
         identity = parse(found.get("identity", ""))
         if identity is None or not is_alive(identity):
-            self._world.records.drop(KIND, execution.name)
+            await self._end(execution.name, found)
             return None
         if found.get("key") != key.key:
             changed = difference(found.get("parts") or {}, key.parts)
@@ -81,9 +81,7 @@ class Persistence:
         directory = self._world.kept_directory / _OUTPUT
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         stdout, stderr = (directory / f"{execution.uid}.{end}" for end in ("out", "err"))
-        running = await self._world.processes.start(command, stdout, stderr)
         record: Object = {
-            "identity": running.identity.text(),
             "key": key.key,
             "parts": dict(key.parts),
             "cookie": command.cookie,
@@ -92,12 +90,21 @@ class Persistence:
             "stopSignal": command.stop_signal,
             "stopTimeout": command.grace,
         }
-        if not self._world.records.keep(KIND, execution.name, record, self._world.workload_id):
+        # Before it starts: should we be killed in between, its cookie is known.
+        self._record(execution.name, record)
+        running = await self._world.processes.start(command, stdout, stderr)
+        try:
+            self._record(execution.name, {**record, "identity": running.identity.text()})
+        except StartError:
             await self._world.processes.stop(running)
-            remedy = "see that the file can be written, and start it again"
-            raise StartError("NotRecorded", self._world.records.problem, remedy)
+            raise
         self._follow(execution, stdout, stderr)
         return running
+
+    def _record(self, name: str, record: Object) -> None:
+        if not self._world.records.keep(KIND, name, record, self._world.workload_id):
+            remedy = "see that the file can be written, and start it again"
+            raise StartError("NotRecorded", self._world.records.problem, remedy)
 
     def _follow(self, execution: Execution, stdout: Path, stderr: Path) -> None:
         execution.files = str(stdout), str(stderr)
@@ -106,13 +113,12 @@ class Persistence:
 
     async def _end(self, name: str, found: Object) -> None:
         identity = parse(found.get("identity", ""))
+        how = {"signal": found.get("stopSignal"), "grace": found.get("stopTimeout")}
         if identity is not None and is_alive(identity):
-            await self._world.processes.stop(
-                identity,
-                signal=found.get("stopSignal"),
-                grace=found.get("stopTimeout"),
-                cookie=found.get("cookie", ""),
-            )
+            await self._world.processes.stop(identity, cookie=found.get("cookie", ""), **how)
+        elif cookie := found.get("cookie"):
+            # It may have started without our hearing of it, or have left children behind.
+            await self._world.processes.stop_marked(cookie, **how)
         for key in ("stdout", "stderr"):
             if path := found.get(key):
                 Path(path).unlink(missing_ok=True)

@@ -173,6 +173,11 @@ class Processes:
             await running.wait()
         return stopped
 
+    async def stop_marked(self, cookie: str, *, signal: int | None = None, grace: float | None = None) -> Stopped:
+        """Stops every process that carries a cookie."""
+        signal, grace = STOP_SIGNAL if signal is None else signal, STOP_GRACE if grace is None else grace
+        return await self._stop(None, cookie, signal, grace, kept=True)
+
     async def sweep(self, grace: float = STOP_GRACE) -> dict[str, Stopped]:
         """Stops what sessions have left behind whose control plane and guardian were killed both; by session. What is
         kept, and what a guardian still takes care of, stays."""
