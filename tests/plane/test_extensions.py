@@ -10,7 +10,7 @@ import setpoint as sp
 from setpoint.client.transport import Call
 from setpoint.objects.errors import APIError, Forbidden, MethodNotAllowed, NotFound
 from setpoint.server.context import Context
-from setpoint.server.exchange import Frame, Response, Sink
+from setpoint.server.exchange import Frame, Line, Response, Sink
 from setpoint.server.extension import Extension
 from setpoint.server.http.websocket import PROTOCOL
 from setpoint.server.resource import Resource as Served
@@ -30,6 +30,7 @@ class Chat:
     heard: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
 
     async def run(self, sink: Sink) -> None:
+        assert isinstance(sink, Line)
         assert sink.listen(self.heard.put_nowait)
         while message := await self.heard.get():
             sink.write(Frame(message * 2))

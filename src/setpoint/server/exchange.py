@@ -1,7 +1,7 @@
 """Requests and responses as the pipeline sees them, whatever carried them: a socket, or a call in the same process."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 
 class Peer(NamedTuple):
@@ -72,9 +72,14 @@ class Sink(Protocol):
     async def wait_closed(self) -> None:
         """Returns when the other side has gone, or the server is shutting down and the stream should end."""
 
+
+@runtime_checkable
+class Line(Sink, Protocol):
+    """A sink whose other side can be heard as well: where the client has offered a WebSocket."""
+
     def listen(self, hear: Callable[[bytes], None]) -> bool:
-        """Has what the other side says heard, message by message, where it can say anything: over a WebSocket. From
-        then on every frame is one message. False: it cannot."""
+        """Has what the other side says heard, message by message. From then on every frame is one message. False: it
+        cannot be heard, for there is no WebSocket."""
 
     def hold(self, held: bool) -> None:
         """Hears nothing more for now, or again: what the other side says waits on its way."""

@@ -5,7 +5,7 @@ Streams are handed over piece by piece; who does not take them is cut off when t
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
@@ -155,12 +155,6 @@ class _Pipe:
 
     async def wait_closed(self) -> None:
         await self._gone.wait()
-
-    def listen(self, hear: Callable[[bytes], None]) -> bool:
-        return False
-
-    def hold(self, held: bool) -> None:
-        """There is nothing to be heard."""
 
     # The client's side.
 

@@ -13,7 +13,7 @@ from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest, ServiceUnavailable
 from setpoint.objects.tree import Object
 from setpoint.server.context import Context
-from setpoint.server.exchange import Frame, Response, Sink
+from setpoint.server.exchange import Frame, Line, Response, Sink
 from setpoint.server.http.websocket import PROTOCOL, offered
 from setpoint.server.options import truth
 from setpoint.server.resource import Resource
@@ -67,7 +67,7 @@ class _Attached:
 
     async def run(self, sink: Sink) -> None:
         run = self._execution.run
-        if run is None:
+        if run is None or not isinstance(sink, Line):
             return
 
         def hear(message: bytes) -> None:
@@ -102,7 +102,7 @@ class _Attached:
             if not (sink.write(Frame(channel + piece)) and await sink.drain()):
                 return
 
-    async def _feed(self, sink: Sink) -> None:
+    async def _feed(self, sink: Line) -> None:
         """Passes on what it is told."""
         stdin = self._stdin
         while True:
