@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from pathlib import Path
@@ -47,6 +48,16 @@ def asleep(nap: str) -> list[int]:
             if now is not None and now.state not in "ZX":
                 found.append(now.pid)
     return found
+
+
+def wait_for_end(pid: int) -> None:
+    """Returns when a process is no more, whoever's child it is."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    select.select([descriptor], [], [])
+    os.close(descriptor)
 
 
 class Recorder:

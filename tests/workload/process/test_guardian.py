@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap, play
+from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap, play, wait_for_end
 
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.guardian import Removal
@@ -62,15 +62,6 @@ class Owner:
     def end_kept(self) -> None:
         for pid in asleep(self.kept_nap):
             os.kill(pid, signal.SIGKILL)
-
-
-def wait_for_end(pid: int) -> None:
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    select.select([descriptor], [], [])
-    os.close(descriptor)
 
 
 def test_whatever_moment_a_control_plane_is_killed_nothing_is_left_and_nothing_kept_is_lost(
