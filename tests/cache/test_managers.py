@@ -22,7 +22,9 @@ uids = st.integers(0, 9999).map(UID.format)
 keys = st.sampled_from(["f:data", "f:metadata", ".", "f:time", 'k:{"uid":"' + UID.format(1) + '"}']) | st.text(
     max_size=5
 )
-fields: st.SearchStrategy[Object] = st.recursive(st.just({}), lambda below: st.dictionaries(keys, below, max_size=3), max_leaves=6)
+fields: st.SearchStrategy[Object] = st.recursive(
+    st.just({}), lambda below: st.dictionaries(keys, below, max_size=3), max_leaves=6
+)
 entries = st.fixed_dictionaries(
     {"manager": st.text(max_size=8) | uids, "operation": st.sampled_from(["Apply", "Update"])},
     optional={"time": times | st.text(max_size=5), "fieldsV1": fields, "apiVersion": st.just("v1")},
