@@ -10,8 +10,13 @@ from pathlib import Path
 from setpoint.client.client import Client
 from setpoint.objects.ids import Ids
 from setpoint.server.extension import Extension
+from setpoint.workload.process.identity import Identity, identity_of
+from setpoint.workload.process.session import is_dead, new_session
 from setpoint.workload.subresources.endpoints import WorkloadEndpoints
 from setpoint.workload.workloads import Workloads, WorkloadSettings
+
+# Of the name of a directory; the rest names its owner.
+_PREFIX = "setpoint-"
 
 
 class WorkloadHost:
@@ -40,7 +45,7 @@ class WorkloadHost:
         """Returns when the kinds are known; the controllers begin when others have had their turn."""
         settings = self._given
         if settings is None:
-            self._own = Path(tempfile.mkdtemp(prefix="setpoint-"))
+            self._own = _own_directory(self._ids)
             settings = WorkloadSettings(self._own, records_path(os.environ))
         self._workloads = self._endpoints.workloads = Workloads(client, settings, self._ids)
         await self._workloads.prepare()
@@ -60,6 +65,17 @@ class WorkloadHost:
             await self._workloads.stop()
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)
+
+
+def _own_directory(ids: Ids) -> Path:
+    """Where files of a control plane lie that go with it; those of one that was killed go now."""
+    place = Path(tempfile.gettempdir())
+    for left in place.glob(f"{_PREFIX}*"):
+        if is_dead(left.name.removeprefix(_PREFIX)):
+            shutil.rmtree(left, ignore_errors=True)
+    own = place / f"{_PREFIX}{new_session(identity_of(os.getpid()) or Identity(os.getpid(), 0), ids)}"
+    own.mkdir(mode=0o700)
+    return own
 
 
 def records_path(environ: Mapping[str, str]) -> Path:
