@@ -1,5 +1,5 @@
-"""A real `setpoint serve --workloads` that is made to be killed, and what runs under it: processes that fork, daemonise,
-ignore signals or are suspended, and some that are to outlive it.
+"""A real `setpoint serve --workloads` that is made to be killed, and what runs under it: processes that fork, become
+daemons, ignore signals or are suspended, and some that are to outlive it.
 
 They are told apart from all others by how long they say they sleep, one number for those of the session and one for
 each that is kept.

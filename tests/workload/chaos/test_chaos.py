@@ -1,5 +1,5 @@
-"""A control plane that is killed at any moment leaves nothing running that should not be, loses nothing that should, and
-comes back to the same state."""
+"""A control plane that is killed at any moment leaves nothing running that should not be, loses nothing that should
+stay, and comes back to the same state."""
 
 import asyncio
 import os
