@@ -22,6 +22,7 @@ from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.executable import Executables
 from setpoint.workload.controllers.lookup import READS
+from setpoint.workload.controllers.replica_set import ReplicaSets
 from setpoint.workload.controllers.service import Services
 from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.kinds.definitions import install
@@ -79,7 +80,12 @@ class Workloads:
         )
         self.executables = Executables(self.world)
         self.services = Services(self.world)
-        self._controllers: list[Controller] = [self.executables.controller, self.services.controller]
+        self.replica_sets = ReplicaSets(self.world)
+        self._controllers: list[Controller] = [
+            self.executables.controller,
+            self.services.controller,
+            self.replica_sets.controller,
+        ]
 
     async def prepare(self) -> None:
         """Makes the kinds known: from then on clients may write objects, though nothing is done about them yet."""

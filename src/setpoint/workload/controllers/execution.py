@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from setpoint.schema.types import MicroTime
+from setpoint.workload.controllers.backoff import next_wait
 from setpoint.workload.controllers.running import Run
 from setpoint.workload.environment import Environment
 from setpoint.workload.kinds.executable import FINAL, ExecutableSpec, ExecutableState, ExecutableStatus
@@ -89,9 +90,7 @@ class Execution:
 
     def next_wait(self, backoff: RestartBackoff, lived: float) -> float:
         """Seconds until the next start: twice as long as the last time, unless that life was a good one."""
-        first, most = backoff.initial, backoff.max
-        again = self.wait is not None and lived < backoff.reset_after.total_seconds()
-        self.wait = min(self.wait * 2, most) if again and self.wait is not None else min(first, most)
+        self.wait = next_wait(self.wait, backoff, lived)
         return self.wait.total_seconds()
 
     def close_probing(self) -> None:
