@@ -37,11 +37,14 @@ class Kept(NamedTuple):
 
 
 class Records:
-    """The records, as one control plane reads and writes them. `holder` is its process."""
+    """The records, as one control plane reads and writes them. `holder` is its process, which may have several of them:
+    `session` tells these apart."""
 
-    def __init__(self, path: Path | None, holder: Identity) -> None:
-        self._holder = holder.text()
+    def __init__(self, path: Path | None, holder: Identity, session: str = "") -> None:
+        self._holder = f"{holder.text()}/{session}"
         self.problem = ""
+        # Whether others will find what is recorded.
+        self.lasting = True
         self._connection = self._opened(path)
         self.ports: MutableMapping[str, int] = _Ports(self)
 
@@ -51,6 +54,7 @@ class Records:
                 return _open(path)
             except (OSError, sqlite3.Error, _NewerError) as error:
                 self.problem = f"{path} cannot be used ({error}): what outlives this control plane is not recorded"
+        self.lasting = False
         return _prepared(sqlite3.connect(":memory:", isolation_level=None))
 
     def close(self) -> None:
@@ -93,7 +97,7 @@ class Records:
             self._connection.execute("BEGIN IMMEDIATE")
         try:
             for (holder,) in self.run("SELECT holder FROM leases WHERE kind = ? AND name = ?", kind, name):
-                identity = parse(holder)
+                identity = parse(holder.partition("/")[0])
                 if holder != self._holder and identity is not None and is_alive(identity):
                     return f"the control plane with pid {identity.pid}"
             self.run("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", kind, name, self._holder)

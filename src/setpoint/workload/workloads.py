@@ -61,7 +61,7 @@ class Workloads:
         ids = ids or SystemIds()
         clock = client.clock
         processes = Processes(clock, ids, settings.environ)
-        records = Records(settings.records, identity_of(os.getpid()) or Identity(os.getpid(), 0))
+        records = Records(settings.records, identity_of(os.getpid()) or Identity(os.getpid(), 0), processes.session)
         self.world = World(
             clock=clock,
             ids=ids,

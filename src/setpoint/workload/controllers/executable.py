@@ -277,11 +277,18 @@ class Executables:
                 return _HELD_SECONDS
             execution.run = run
             run.exited.add_done_callback(lambda _: self.wake(execution.name))
-            self._tell(execution, "Running", "Running", f"process {run.pid}" if run.pid else f"session {run.id}")
+            self._tell(execution, "Running", "Running", self._who_runs(spec, run))
             self._probe(obj, execution)
             return None
         first = problems[0]
         return self._failed(spec, execution, first.reason, "; ".join(map(str, problems)))
+
+    def _who_runs(self, spec: ExecutableSpec, run: Run) -> str:
+        records = self._world.records
+        who = f"process {run.pid}" if run.pid else f"session {run.id}"
+        if spec.effective_mode == "session" or records.lasting:
+            return who
+        return f"{who}; it ends with this control plane: {records.problem or 'there is no file to record it in'}"
 
     async def _run(self, kind: str, obj: Executable, execution: Execution, args: list[str]) -> Run | None:
         """Starts it in one way. None: it has to wait, and says so itself. Raises StartError."""
@@ -310,14 +317,16 @@ class Executables:
             raise StartError("InvalidSpec", str(error), "change spec.stopSignal") from None
         assert execution.environment is not None
         directory = world.path(spec.working_directory) if spec.working_directory else world.working_directory
+        # Nobody would find again what is not recorded: such a process ends with us.
+        keep = spec.effective_mode == "persistent" and world.records.lasting
         return Command(
             os.path.expanduser(spec.executable_path),
             args,
             execution.environment.values,
             str(directory),
-            world.processes.cookie(execution.uid, keep=spec.effective_mode == "persistent"),
+            world.processes.cookie(execution.uid, keep=keep),
             stdin=spec.stdin,
-            keep=spec.effective_mode == "persistent",
+            keep=keep,
             stop_signal=number,
             grace=spec.stop_timeout.total_seconds(),
         )
