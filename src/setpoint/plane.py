@@ -154,6 +154,7 @@ class ControlPlane:
                 self._authentication, {self.token: ADMIN}, self._clock, self._data
             )
             stack.callback(authentication.close)
+            own_pages = self._host.pages if self._host is not None else ()
             self._server = Server(
                 store,
                 clock=self._clock,
@@ -161,13 +162,13 @@ class ControlPlane:
                 authenticator=authentication.credentials,
                 issuer=authentication.issuer,
                 authorizer=self._authorizer,
-                admission=self._admission,
+                admission=(*self._admission, *(self._host.admission if self._host is not None else ())),
                 with_admission=self._with_admission,
                 without_admission=self._without_admission,
                 resolver=self._resolver,
                 conversions=self._conversions,
                 service_cidr=self._service_cidr,
-                plain=(*self._pages, *standard(metrics, aggregated_discovery=self._aggregated_discovery)),
+                plain=(*self._pages, *own_pages, *standard(metrics, aggregated_discovery=self._aggregated_discovery)),
                 extensions=(*self._extensions, *(self._host.extensions if self._host is not None else ())),
                 observer=metrics,
                 auditor=self._auditor,
@@ -215,6 +216,14 @@ class ControlPlane:
         if self._host is None:
             raise PlaneError("this control plane runs no workloads: use ControlPlane(workloads=True)")
         return self._host.workloads
+
+    async def ended(self) -> None:
+        """Returns when a client has asked at `/admin/execution` for the end, and the workloads are cleaned up; without
+        workloads, never. Raises what keeps them from being run."""
+        if self._host is None:
+            await asyncio.Event().wait()
+        else:
+            await self._host.ended()
 
     def start_system(self, names: bool | Collection[str] = True) -> None:
         """Starts system controllers, unless they run already. They begin when others have had their turn."""

@@ -19,6 +19,19 @@ def run(serve: Serve) -> int:
         return runner.run(_until_told(serve))
 
 
+async def until(stop: asyncio.Event, ended: Coroutine[Any, Any, None]) -> None:
+    """Returns when it is told to stop, or something has come to its end; raises what that raises."""
+    stopping, ending = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(ended)
+    try:
+        await asyncio.wait((stopping, ending), return_when=asyncio.FIRST_COMPLETED)
+        if ending.done():
+            ending.result()
+    finally:
+        for task in (stopping, ending):
+            task.cancel()
+        await asyncio.gather(stopping, ending, return_exceptions=True)
+
+
 async def _until_told(serve: Serve) -> int:
     stop = asyncio.Event()
     serving = asyncio.create_task(serve(stop))

@@ -37,9 +37,9 @@ class App:
 
     async def python(self, name: str, code: str = WAITS, **spec: Any) -> Object:
         """Creates an Executable that runs some Python."""
-        annotations = spec.pop("annotations", {})
+        metadata = {name: spec.pop(name) for name in ("annotations", "finalizers", "labels") if name in spec}
         spec = {"executablePath": PYTHON, "args": ["-c", code, *spec.pop("args", [])], **spec}
-        return await self.make("Executable", name, spec, annotations=annotations)
+        return await self.make("Executable", name, spec, **metadata)
 
     async def get(self, kind: str, name: str) -> Object:
         return await self.client.get(f"{GROUP}/{kind}", name)

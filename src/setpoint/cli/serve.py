@@ -106,7 +106,7 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             plane.start_system(config.controllers)
             # What is there now stays: the collector need not look at it again and again.
             gc.freeze()
-            await stop.wait()
+            await process.until(stop, plane.ended())
     except (PlaneError, StoreError, ValueError) as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:

@@ -9,9 +9,15 @@ from pathlib import Path
 
 from setpoint.client.client import Client
 from setpoint.objects.ids import Ids
+from setpoint.server.admission.operation import Plugin
 from setpoint.server.extension import Extension
+from setpoint.server.pipeline import Plain
+from setpoint.workload.admin.closing import ClosingPlugin
+from setpoint.workload.admin.execution import ExecutionPage
+from setpoint.workload.admin.perftrace import PerfTracePage
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.session import is_dead, new_session
+from setpoint.workload.shutdown import Shutdown
 from setpoint.workload.subresources.endpoints import WorkloadEndpoints
 from setpoint.workload.workloads import Workloads, WorkloadSettings
 
@@ -30,6 +36,17 @@ class WorkloadHost:
         self._endpoints = WorkloadEndpoints()
         self._starting: asyncio.Task[None] | None = None
         self._workloads: Workloads | None = None
+        self.shutdown = Shutdown()
+        self._perftrace = PerfTracePage(self._diagnostics)
+
+    @property
+    def pages(self) -> Sequence[Plain]:
+        """What clients of the control plane itself ask."""
+        return ExecutionPage(self.shutdown), self._perftrace
+
+    @property
+    def admission(self) -> Sequence[Plugin]:
+        return (ClosingPlugin(self.shutdown),)
 
     @property
     def extensions(self) -> Sequence[Extension]:
@@ -48,6 +65,7 @@ class WorkloadHost:
             self._own = _own_directory(self._ids)
             settings = WorkloadSettings(self._own, records_path(os.environ))
         self._workloads = self._endpoints.workloads = Workloads(client, settings, self._ids)
+        self.shutdown.begin(client, settings.environ)
         await self._workloads.prepare()
         self._starting = asyncio.ensure_future(self._workloads.start())
 
@@ -56,8 +74,16 @@ class WorkloadHost:
         if self._starting is not None:
             await asyncio.shield(self._starting)
 
+    async def ended(self) -> None:
+        """Returns when a client has asked for the end, and what runs is cleaned up. Raises what keeps the controllers
+        from working."""
+        await self.started()
+        await self.shutdown.ended()
+
     async def stop(self) -> None:
         """Ends everything that is not to be kept, and removes what only we have use for."""
+        await self.shutdown.close()
+        await self._perftrace.close()
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
@@ -65,6 +91,14 @@ class WorkloadHost:
             await self._workloads.stop()
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)
+
+    def _diagnostics(self) -> Path | None:
+        """Where files go that tell how we are."""
+        if self._workloads is None:
+            return None
+        world = self._workloads.world
+        given = world.environ.get("DCP_DIAGNOSTICS_LOG_FOLDER")
+        return Path(given) if given else world.directory
 
 
 def _own_directory(ids: Ids) -> Path:

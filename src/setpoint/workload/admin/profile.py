@@ -1,0 +1,95 @@
+"""Where this process spends its time: a thread looks at what all others do, a hundred times a second.
+
+The outcome is a file for https://www.speedscope.app. Looking costs little and needs nothing of what is looked at.
+"""
+
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from setpoint.objects.tree import Object
+
+INTERVAL_SECONDS = 0.01
+_MOST_FRAMES = 128
+
+
+class Profile:
+    """What the threads of this process were seen doing. With `cpu`, only while they had a processor."""
+
+    def __init__(self, *, cpu: bool) -> None:
+        self._cpu = cpu
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, name="setpoint-profile", daemon=True)
+        self._stacks: dict[str, Counter[tuple[str, ...]]] = {}
+        self._spent: dict[int, float] = {}
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the looking, and returns when it has."""
+        self._ended.set()
+        self._thread.join()
+
+    def write(self, path: Path, name: str) -> None:
+        """Writes what was seen. Raises OSError."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.encode(self.told(name)))
+
+    def told(self, name: str) -> Object:
+        """The same as speedscope reads it: a profile a thread, its stacks sorted so that the same lie together."""
+        frames: dict[str, int] = {}
+        profiles = []
+        for thread, stacks in sorted(self._stacks.items()):
+            samples = [[frames.setdefault(each, len(frames)) for each in stack] for stack in sorted(stacks)]
+            weights = [count * INTERVAL_SECONDS for _, count in sorted(stacks.items())]
+            profiles.append(
+                {
+                    "type": "sampled",
+                    "name": thread,
+                    "unit": "seconds",
+                    "startValue": 0,
+                    "endValue": sum(weights),
+                    "samples": samples,
+                    "weights": weights,
+                }
+            )
+        return {
+            "$schema": "https://www.speedscope.app/file-format-schema.json",
+            "name": name,
+            "exporter": "setpoint",
+            "shared": {"frames": [{"name": each} for each in frames]},
+            "profiles": profiles,
+        }
+
+    def _look_on(self) -> None:
+        own = threading.get_ident()
+        while not self._ended.wait(INTERVAL_SECONDS):
+            names = {each.ident: each.name for each in threading.enumerate()}
+            for ident, frame in sys._current_frames().items():
+                if ident != own and ident in names and not (self._cpu and self._is_idle(ident)):
+                    self._stacks.setdefault(names[ident], Counter())[_stack(frame)] += 1
+
+    def _is_idle(self, ident: int) -> bool:
+        """Whether a thread has had no processor since it was last looked at."""
+        try:
+            spent = time.clock_gettime(time.pthread_getcpuclockid(ident))
+        except (AttributeError, OSError):
+            return False  # where that cannot be known, everything counts
+        before, self._spent[ident] = self._spent.get(ident, 0.0), spent
+        return spent - before < INTERVAL_SECONDS / 10
+
+
+def _stack(frame: FrameType | None) -> tuple[str, ...]:
+    """The calls that are under way, the outermost first."""
+    found: list[str] = []
+    while frame is not None and len(found) < _MOST_FRAMES:
+        code = frame.f_code
+        found.append(f"{code.co_qualname} ({frame.f_globals.get('__name__', code.co_filename)})")
+        frame = frame.f_back
+    return tuple(reversed(found))

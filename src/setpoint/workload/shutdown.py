@@ -1,0 +1,230 @@
+"""The end of a control plane's workloads: no new ones, then everything deleted in its order, then the word to end.
+
+It moves as DCP's API server does: Running, CleaningResources, CleanupComplete, Stopping. Whoever asks twice waits for
+the same clean-up. What cannot be deleted in time is named and left to those who stop processes at the end, so that one
+stuck object never keeps the others from going.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import tree_of
+from setpoint.client.transport import TransportError
+from setpoint.client.watch import DELETED
+from setpoint.objects.clock import timeout
+from setpoint.objects.errors import APIError, Conflict, Invalid, NotFound
+from setpoint.objects.tree import Object
+from setpoint.schema.types import Resource
+from setpoint.workload.dependencies import shutdown_order
+from setpoint.workload.kinds.all import KINDS
+
+Status: TypeAlias = Literal["Running", "CleaningResources", "CleanupComplete", "Stopping"]
+CleanUp: TypeAlias = Literal["Full", "None"]
+
+TIMEOUT_VARIABLE = "DCP_SHUTDOWN_TIMEOUT_SECONDS"
+TIMEOUT_SECONDS = 120.0
+# What may be asked for, and where it leads.
+_TRANSITIONS: Mapping[tuple[Status, Status], Status] = {
+    ("Running", "Stopping"): "Stopping",
+    ("Running", "CleaningResources"): "CleaningResources",
+    ("CleaningResources", "Stopping"): "Stopping",
+    ("Stopping", "CleaningResources"): "Stopping",
+    ("CleanupComplete", "CleaningResources"): "CleanupComplete",
+    ("CleanupComplete", "Stopping"): "Stopping",
+}
+# So many deletions are under way at once.
+_AT_ONCE = 32
+_RETRY_SECONDS = 0.2
+
+_log = logging.getLogger(__name__)
+
+
+class Shutdown:
+    """How far the end of one control plane has come."""
+
+    def __init__(self) -> None:
+        self.status: Status = "Running"
+        self.clean_up: CleanUp = "Full"
+        self.progress: Progress | None = None
+        self._client: Client | None = None
+        self._seconds = TIMEOUT_SECONDS
+        self._cleaning: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+
+    @property
+    def refuses_new(self) -> bool:
+        """Whether objects may not be made any more."""
+        return self.status != "Running"
+
+    def begin(self, client: Client, environ: Mapping[str, str]) -> None:
+        """There are workloads from now on."""
+        self._client, self._seconds = client, timeout_seconds(environ)
+
+    def ask(self, status: Status, clean_up: CleanUp | None) -> bool | None:
+        """Moves on to a status; whether that changed anything, and None where it is that already. Raises Invalid."""
+        if self.refuses_new and clean_up == "Full" and self.clean_up != "Full":
+            raise Invalid(
+                "shutdownResourceCleanup: cannot become Full any more: "
+                f"it was settled as {self.clean_up} when the status became {self.status}"
+            )
+        if status == self.status:
+            return None
+        reached = _TRANSITIONS.get((self.status, status))
+        if reached is None:
+            allowed = sorted(to for at, to in _TRANSITIONS if at == self.status)
+            raise Invalid(f"status: {self.status} cannot become {status}; it may become {', '.join(allowed)}")
+        changed = reached != self.status
+        self.status, self.clean_up = reached, clean_up or self.clean_up
+        if changed:
+            _log.info("the control plane is %s now", reached)
+            if self._cleaning is None:
+                self._cleaning = asyncio.ensure_future(self._clean())
+            if reached == "Stopping":
+                self._stopping.set()
+        return changed
+
+    async def ended(self) -> None:
+        """Returns when somebody has asked for the end and, unless they do not want to wait for it, all is clean."""
+        await self._stopping.wait()
+        if self.clean_up == "Full" and self._cleaning is not None:
+            await asyncio.shield(self._cleaning)
+
+    async def close(self) -> None:
+        """Ends a clean-up that nobody waits for any more."""
+        if self._cleaning is not None:
+            self._cleaning.cancel()
+            await asyncio.gather(self._cleaning, return_exceptions=True)
+
+    async def _clean(self) -> None:
+        if self.clean_up == "Full" and self._client is not None:
+            cleaning = Cleaning(self._client, self._seconds)
+            self.progress = cleaning.progress
+            await cleaning.run()
+        if self.status == "CleaningResources":
+            self.status = "CleanupComplete"
+
+
+@dataclass
+class Progress:
+    """How far a clean-up has come: objects that there were, how many are gone, and which could not be deleted, each
+    with the reason."""
+
+    objects: int = 0
+    gone: int = 0
+    left: dict[str, str] = field(default_factory=dict)
+
+    def told(self) -> Object:
+        return {"objects": self.objects, "gone": self.gone, "left": [f"{key}: {why}" for key, why in self.left.items()]}
+
+
+class Cleaning:
+    """Deletes all workload objects, each before what it depends on."""
+
+    def __init__(self, client: Client, seconds: float) -> None:
+        self._client, self._clock = client, client.clock
+        self._deadline = self._clock.monotonic() + seconds
+        self._stuck: set[str] = set()
+        self.progress = Progress()
+
+    async def run(self) -> None:
+        """Returns when all are gone, or nothing more can be done in time."""
+        # What controllers were about to make when no more was allowed is found by looking again.
+        while self._left_seconds > 0 and (found := await self._listed()):
+            self.progress.objects += len(found)
+            for together in shutdown_order(found):
+                await self._delete_all(together)
+        for key, why in self.progress.left.items():
+            _log.warning("%s could not be deleted: %s", key, why)
+
+    @property
+    def _left_seconds(self) -> float:
+        return self._deadline - self._clock.monotonic()
+
+    async def _listed(self) -> list[Object]:
+        found: list[Object] = []
+        for kind in KINDS:
+            listed = await self._client.list(kind)
+            found += [{**tree_of(each), "kind": kind.__name__} for each in listed.items]
+        return [tree for tree in found if tree["metadata"]["uid"] not in self._stuck]
+
+    async def _delete_all(self, together: list[Object]) -> None:
+        """Deletes objects that do not depend on each other; those after them are to have some of the time as well."""
+        slots = asyncio.Semaphore(_AT_ONCE)
+        waiting = {tree["metadata"]["uid"]: tree for tree in together}
+
+        async def delete(tree: Object) -> None:
+            async with slots:
+                if why := await self._delete(tree):
+                    del waiting[tree["metadata"]["uid"]]
+                    self._give_up(tree, why)
+
+        try:
+            async with timeout(self._clock, max(self._left_seconds / 2, 0)):
+                await asyncio.gather(*map(delete, together))
+                kinds = [kind for kind in KINDS if any(tree["kind"] == kind.__name__ for tree in waiting.values())]
+                await asyncio.gather(*(self._await_gone(kind, waiting) for kind in kinds))
+        except TimeoutError:
+            for tree in waiting.values():
+                finalizers = ", ".join(tree["metadata"].get("finalizers") or ()) or "nobody"
+                self._give_up(tree, f"it did not go in time; {finalizers} had to let it go")
+
+    async def _delete(self, tree: Object) -> str:
+        """Has an object go; why that is not possible."""
+        metadata = tree["metadata"]
+        kind = next(kind for kind in KINDS if kind.__name__ == tree["kind"])
+        while True:
+            try:
+                await self._client.delete(kind, metadata["name"], uid=metadata["uid"])
+                return ""
+            except (NotFound, Conflict):
+                return ""  # it is gone, and another one may have its name
+            except APIError as error:
+                return str(error)
+            except TransportError:
+                await self._clock.sleep(_RETRY_SECONDS)
+
+    async def _await_gone(self, kind: type[Resource], waiting: dict[str, Object]) -> None:
+        """Returns when those of a kind are gone."""
+
+        def of_kind() -> list[str]:
+            return [uid for uid, tree in waiting.items() if tree["kind"] == kind.__name__]
+
+        while True:
+            try:
+                listed = await self._client.list(kind)
+                there = {each.metadata.uid for each in listed.items}
+                for uid in of_kind():
+                    if uid not in there:
+                        self._is_gone(waiting, uid)
+                if not of_kind():
+                    return
+                async with self._client.watch(kind, resource_version=listed.resource_version) as events:
+                    async for event in events:
+                        if event.type == DELETED:
+                            self._is_gone(waiting, event.object.metadata.uid or "")
+                            if not of_kind():
+                                return
+            except (APIError, TransportError):
+                await self._clock.sleep(_RETRY_SECONDS)
+
+    def _is_gone(self, waiting: dict[str, Object], uid: str) -> None:
+        if waiting.pop(uid, None) is not None:
+            self.progress.gone += 1
+
+    def _give_up(self, tree: Object, why: str) -> None:
+        metadata = tree["metadata"]
+        self._stuck.add(metadata["uid"])
+        self.progress.left[f"{tree['kind']} {metadata['name']}"] = why
+
+
+def timeout_seconds(environ: Mapping[str, str]) -> float:
+    """How long a clean-up may take."""
+    try:
+        found = float(environ.get(TIMEOUT_VARIABLE, ""))
+    except ValueError:
+        return TIMEOUT_SECONDS
+    return found if found > 0 else TIMEOUT_SECONDS
