@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,19 @@ def test_a_process_gets_exactly_its_environment_arguments_and_directory(tmp_path
         )
         await (await stage.start("sh", "-c", 'pwd; printf "%s|" "$0" "$@"', "", odd, directory=str(tmp_path))).wait()
         assert stage.out.data == os.fsencode(f"{tmp_path}\n||{odd}|").replace(b"||", b"|", 1)
+
+    play(test)
+
+
+def test_a_process_may_open_as_many_files_as_without_us() -> None:
+    async def test(stage: Stage) -> None:
+        own, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        ours = resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE)[0]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(ours + 7, hard), hard))
+        try:
+            assert (await stage.says("ulimit -n")).decode() == f"{ours}\n"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (own, hard))
 
     play(test)
 

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from setpoint.workload.process.identity import Identity, stat
+from setpoint.workload.process.limits import allowing
 from setpoint.workload.process.stopping import Stopping, pidfd
 from setpoint.workload.process.table import Table
 
@@ -60,8 +61,10 @@ class Root:
 class Guardian:
     """The loop: messages, children that end, trees that stop."""
 
-    def __init__(self, connection: socket.socket, session: str, *, kept: bool) -> None:
+    def __init__(self, connection: socket.socket, session: str, *, kept: bool, files: int = 0) -> None:
         self._connection, self._session, self._kept = connection, session, kept
+        # How many files what is started may open.
+        self._files = files
         self._roots: dict[int, Root] = {}
         self._children: dict[int, int] = {}  # pid -> id of the root
         self._watches: dict[int, int] = {}  # pidfd -> id of a root that is not our child
@@ -155,15 +158,16 @@ class Guardian:
         try:
             os.chdir(directory)
             where = "program"
-            pid = os.posix_spawn(
-                path,
-                arguments,
-                environment,
-                file_actions=_file_actions(streams, terminal),
-                setsid=True,
-                setsigmask=[],
-                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
-            )
+            with allowing(self._files):
+                pid = os.posix_spawn(
+                    path,
+                    arguments,
+                    environment,
+                    file_actions=_file_actions(streams, terminal),
+                    setsid=True,
+                    setsigmask=[],
+                    setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
+                )
         except (OSError, ValueError) as error:
             number = getattr(error, "errno", errno.EINVAL)
             self._send(id=message["id"], event="failed", errno=number, where=where)
@@ -297,10 +301,10 @@ def become_subreaper() -> None:
 
 
 def main() -> None:
-    descriptor, session, kept = sys.argv[1:]
+    descriptor, session, kept, files = sys.argv[1:]
     become_subreaper()
     connection = socket.socket(fileno=int(descriptor))
     connection.set_inheritable(False)  # or whatever we start would hold it open when we are gone
     connection.setblocking(True)
-    Guardian(connection, session, kept=kept == "kept").run()
+    Guardian(connection, session, kept=kept == "kept", files=int(files)).run()
     os._exit(0)  # there is nothing to tidy up in here, and somebody may wait

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.workload.process.guardian import MESSAGE_BYTES, Message
+from setpoint.workload.process.limits import inherited_files
 
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from setpoint.workload.process.guardian import main; main()"
@@ -46,7 +47,7 @@ class Link:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", "-c", _PROGRAM, _ROOT),
-                    *(str(theirs.fileno()), session, "kept" if kept else "session"),
+                    *(str(theirs.fileno()), session, "kept" if kept else "session", str(inherited_files())),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
