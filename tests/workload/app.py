@@ -92,6 +92,13 @@ class App:
         async with self.client.stream(Call("GET", path, query)) as stream:
             return b"".join([piece async for piece in stream]).decode()
 
+    async def first_line(self, name: str) -> str:
+        """The first line that a process writes, as soon as it is there."""
+        async with asyncio.timeout(10):
+            while not (text := await self.log(name)):
+                await asyncio.sleep(0.01)
+        return text.splitlines()[0]
+
 
 def condition_of(tree: Object | None, kind: str) -> Object:
     """A condition of an object; empty where it has none of that type."""

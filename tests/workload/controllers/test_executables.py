@@ -1,6 +1,5 @@
 """Executables, with real processes: starting, stopping, starting again, and what is told of it."""
 
-import asyncio
 import signal
 from pathlib import Path
 
@@ -32,16 +31,8 @@ async def test_a_process_runs_and_is_told_of(tmp_path: Path) -> None:
         assert status["executionID"] == str(status["pid"])
         assert Path(f"/proc/{status['pid']}").exists()
         assert {"name": "WHO", "value": "ada"} in status["effectiveEnv"]
-        assert await first_line(world, "web") == f"{tmp_path} ada"
+        assert await world.first_line("web") == f"{tmp_path} ada"
     await gone(status["pid"])
-
-
-async def first_line(world: App, name: str) -> str:
-    """The first line that a process writes, as soon as it is there."""
-    async with asyncio.timeout(10):
-        while not (text := await world.log(name)):
-            await asyncio.sleep(0.01)
-    return text.splitlines()[0]
 
 
 async def restarted(world: App, name: str, times: int) -> Object:
@@ -113,7 +104,7 @@ async def test_it_is_stopped_with_everything_that_it_started(tmp_path: Path) -> 
     async with app(tmp_path) as world:
         await world.python("web", STUBBORN, stopTimeout="100ms")
         found = await world.state("Executable", "web", "Running")
-        child = int(await first_line(world, "web"))
+        child = int(await world.first_line("web"))
         await world.patch("Executable", "web", spec={"stop": True})
         found = await world.state("Executable", "web", "Finished")
         assert found["status"]["exitCode"] == 128 + signal.SIGKILL
@@ -127,7 +118,7 @@ async def test_the_signal_that_asks_it_to_end_can_be_chosen(tmp_path: Path) -> N
     )
     async with app(tmp_path) as world:
         await world.python("web", f"{code}; signal.pause()", stopSignal="SIGINT")
-        await first_line(world, "web")
+        await world.first_line("web")
         await world.patch("Executable", "web", spec={"stop": True})
         assert (await world.state("Executable", "web", "Finished"))["status"]["exitCode"] == 7
 
@@ -249,7 +240,7 @@ async def test_what_survives_is_found_again(tmp_path: Path) -> None:
     async with app(tmp_path) as world:
         await world.python("db", persistent=True)
         pid = (await world.state("Executable", "db", "Running"))["status"]["pid"]
-        assert await first_line(world, "db") == "up"
+        assert await world.first_line("db") == "up"
     assert Path(f"/proc/{pid}").exists()
     async with app(tmp_path) as world:
         await world.python("db", persistent=True)

@@ -78,7 +78,9 @@ class Persistence:
         return running
 
     async def _started(self, execution: Execution, command: Command, key: LifecycleKey) -> Running:
-        directory = self._world.kept_directory / _OUTPUT
+        # What nobody will find again has its output where ours goes with us.
+        place = self._world.kept_directory if self._world.records.lasting else self._world.directory
+        directory = place / _OUTPUT
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         stdout, stderr = (directory / f"{execution.uid}.{end}" for end in ("out", "err"))
         record: Object = {
