@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
 
 T = TypeVar("T")
+# How many of its reasons a reconcile tells with its writes.
+_REASONS = 4
 
 
 class Context:
@@ -70,7 +72,8 @@ class Context:
     @cached_property
     def cause(self) -> Cause:
         """What every write of this reconcile says that it comes from."""
-        return Cause.reconcile(self._controller.name, self.request.key, self.run.id)
+        because = tuple(trigger.reason for trigger in self.why[:_REASONS])
+        return Cause.reconcile(self._controller.name, self.request.key, self.run.id, because)
 
     @cached_property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:

@@ -6,6 +6,7 @@ from setpoint.cache.informer import Change
 from setpoint.client.kinds import tree_of
 from setpoint.controller.difference import changed_paths
 from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.provenance import Reason
 
 
 class Request(NamedTuple):
@@ -73,6 +74,14 @@ class Trigger:
             else:
                 self._fields = changed_paths(tree_of(change.old.object), tree_of(change.new.object))
         return self._fields
+
+    @property
+    def reason(self) -> Reason:
+        """As the log keeps it beside what the reconcile writes."""
+        if self.kind is None:
+            return Reason(self.event, "", self.object or self.source)
+        kind = f"{self.kind.kind}.{self.kind.group}" if self.kind.group else self.kind.kind
+        return Reason(self.event, kind, self.object, self.resource_version)
 
     def _key(self) -> tuple[object, ...]:
         return self.event, self.source, self.kind, self.object, self.resource_version

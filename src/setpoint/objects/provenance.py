@@ -36,6 +36,32 @@ class Actor(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.msgpack.decode(data, type=cls)
 
 
+class Reason(msgspec.Struct, frozen=True, array_like=True):
+    """Why a reconcile ran: what happened to which object, at which revision. With the revision one finds the write that
+    it was, and so who made that, and why."""
+
+    # As triggers say it: created, updated, deleted, initial, timer, retry, requested, …
+    event: str
+    # `Kind.group`; empty for what is no object.
+    kind: str = ""
+    # `namespace/name`, or a bare name; for what is no object, who told of it.
+    object: str = ""
+    revision: str = ""
+
+    def to_text(self) -> str:
+        parts = (self.event, self.kind, self.revision, self.object)
+        return "/".join(quote(part, safe="/" if part is self.object else "") for part in parts)
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """The way back. Raises ValueError."""
+        parts = [unquote(part) for part in text.split("/", 3)]
+        if len(parts) < 4 or not parts[0] or not all(part.isprintable() for part in parts):
+            raise ValueError("a reason should read EVENT/KIND/REVISION/OBJECT")
+        event, kind, revision, object_ = parts
+        return cls(event, kind, object_, revision)
+
+
 class Cause(msgspec.Struct, frozen=True, array_like=True):
     """What a write came from: a request, or one reconcile of one object by one controller."""
 
@@ -43,33 +69,50 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
     # Both are empty for a request. `key` is what the controller reconciled: `namespace/name`, or a bare name.
     controller: str = ""
     key: str = ""
+    # Why that reconcile ran, as far as there is room to say.
+    because: tuple[Reason, ...] = ()
 
     @classmethod
     def request(cls, id: str) -> Self:  # noqa: A002 - the field's own name
         return cls(id)
 
     @classmethod
-    def reconcile(cls, controller: str, key: str, id: str) -> Self:  # noqa: A002 - the field's own name
-        return cls(id, controller, key)
+    def reconcile(
+        cls,
+        controller: str,
+        key: str,
+        id: str,  # noqa: A002 - the field's own name
+        because: tuple[Reason, ...] = (),
+    ) -> Self:
+        return cls(id, controller, key, because)
 
     def to_header(self) -> str:
-        """A reconcile as a header tells it: `controller/id/key`, what is not plain percent-encoded."""
-        if _is_plain(text := f"{self.controller}/{self.id}/{self.key}"):
-            return text
-        return f"{quote(self.controller, safe='')}/{quote(self.id, safe='')}/{quote(self.key)}"
+        """A reconcile as a header tells it: `controller/id/key?reason&reason`, what is not plain percent-encoded. There
+        are as many reasons as there is room for."""
+        if not _is_plain(text := f"{self.controller}/{self.id}/{self.key}"):
+            text = f"{quote(self.controller, safe='')}/{quote(self.id, safe='')}/{quote(self.key)}"
+        between = "?"
+        for reason in self.because:
+            more = f"{between}{reason.to_text()}"
+            if len(text) + len(more) > _MAX_HEADER_LENGTH:
+                break
+            text, between = text + more, "&"
+        return text
 
     @classmethod
     def from_header(cls, text: str) -> Self:
         """The way back. Raises ValueError for what no client of ours would send: it goes into the log."""
         if len(text) > _MAX_HEADER_LENGTH:
             raise ValueError(f"it is longer than {_MAX_HEADER_LENGTH} characters")
+        text, asked, reasons = text.partition("?")
         parts = [unquote(part) for part in text.split("/", 2)]
         if len(parts) < 3 or not all(parts):
             raise ValueError("it should read CONTROLLER/RECONCILE-ID/KEY")
         if not all(part.isprintable() for part in parts):
             raise ValueError("it has characters that cannot be shown")
         controller, id_, key = parts
-        return cls.reconcile(controller, key, id_)
+        because = tuple(Reason.from_text(each) for each in reasons.split("&")) if asked else ()
+        return cls.reconcile(controller, key, id_, because)
 
     @property
     def is_reconcile(self) -> bool:

@@ -18,7 +18,8 @@ and all the lives of its name are told. The answer is an `ObjectHistory`, newest
 `patch` is the JSON Patch that makes the revision out of the one before it: a new object is added whole, and so is one
 whose predecessor is no longer kept; a deleted one is removed. `managedFields` and `resourceVersion` take no part, for
 the actor and the revision say it better. A cause is the request's audit id, or the reconcile of a controller with its
-key. The whole object at a revision is at its own path, with `?at=REVISION`.
+key and, in `because`, the changes that it ran for. The whole object at a revision is at its own path, with
+`?at=REVISION`.
 """
 
 from collections.abc import Sequence
@@ -137,6 +138,11 @@ def _patch(tree: Object | None, before: Object | None) -> Json:
 
 
 def _item(entry: Entry, patch: Json) -> Object:
+    return {**told(entry), "patch": patch}
+
+
+def told(entry: Entry) -> Object:
+    """A line of the log without the object: which revision, when, who and why."""
     actor, cause = entry.actor, entry.cause
     item: Object = {"revision": str(entry.revision)}
     if entry.previous:
@@ -151,8 +157,11 @@ def _item(entry: Entry, patch: Json) -> Object:
         impersonator=actor.impersonator,
     )
     if cause is not None:
-        item["cause"] = _without_empty(id=cause.id, controller=cause.controller, key=cause.key)
-    item["patch"] = patch
+        because: list[Json] = [
+            _without_empty(event=each.event, kind=each.kind, object=each.object, revision=each.revision)
+            for each in cause.because
+        ]
+        item["cause"] = _without_empty(id=cause.id, controller=cause.controller, key=cause.key, because=because)
     return item
 
 

@@ -53,6 +53,7 @@ from setpoint.server.registry import Registry
 from setpoint.server.repeats import AtHand, Repeat
 from setpoint.server.requestinfo import RequestInfo, request_info
 from setpoint.server.resource import CREATE_ONLY, Resource
+from setpoint.server.revisions import is_revisions, revisions
 from setpoint.server.timeouts import Timeouts
 from setpoint.server.verbs.create import create
 from setpoint.server.verbs.delete import delete, delete_collection
@@ -310,6 +311,8 @@ class Server:
                 return await history(context)
             if is_ownership(info):
                 return await ownership(context)
+            if is_revisions(info):
+                return await revisions(context)
         found = _route(context.registry, info)
         if found is None:
             return _NO_PAGE
