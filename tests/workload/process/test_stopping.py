@@ -23,9 +23,11 @@ def test_nothing_is_left_of_a_tree_and_its_neighbour_lives(sort: str) -> None:
             await running.wait()
             await stage.processes.close()
         else:
-            stopped = await stage.processes.stop(running, grace=GRACE)
+            is_stubborn = sort.startswith("stubborn")
+            # Whoever goes when it is asked may take its time, on a busy machine.
+            stopped = await stage.processes.stop(running, grace=GRACE if is_stubborn else 20)
             assert not stopped.left
-            assert bool(stopped.killed) == sort.startswith("stubborn")
+            assert bool(stopped.killed) == is_stubborn
             if sort == "bare daemon":
                 await stage.processes.close()
         assert asleep(stage.nap) == []
