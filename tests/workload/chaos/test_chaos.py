@@ -13,6 +13,7 @@ from tests.workload.chaos.fleet import EXECUTABLE, Fleet, Served
 from setpoint.client.patches import merge
 
 
+@pytest.mark.timeout(3600)  # with --long
 async def test_a_control_plane_that_is_killed_again_and_again_keeps_what_is_to_stay_and_nothing_else(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
