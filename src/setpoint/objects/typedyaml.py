@@ -22,6 +22,24 @@ Path = tuple[str | int, ...]
 
 _MAX_BYTES = 1 << 20
 _MAX_SHOWN = 60
+_STRUCTS = (inspect.StructType, inspect.DictType)
+_LISTS = (inspect.ListType, inspect.VarTupleType)
+# What a tree of a form can be, where a field may be one of several.
+_FORMS: Mapping[type, tuple[type, ...]] = {
+    str: (inspect.StrType, inspect.LiteralType),
+    bool: (inspect.BoolType,),
+    int: (inspect.IntType, inspect.FloatType),
+    float: (inspect.FloatType,),
+    list: _LISTS,
+    dict: _STRUCTS,
+}
+_WORDS: Sequence[tuple[type | tuple[type, ...], str]] = (
+    (inspect.BoolType, "true or false"),
+    ((inspect.IntType, inspect.FloatType), "a number"),
+    (_LISTS, "a list"),
+    (_STRUCTS, "fields"),
+    (object, "a text"),
+)
 _BOUNDS = (("ge", "{} or more"), ("gt", "more than {}"), ("le", "{} or less"), ("lt", "less than {}"))
 
 
@@ -55,7 +73,14 @@ class Source(NamedTuple):
 
     def where(self, path: Path) -> str:
         """The line of a field, or of what is nearest to it."""
-        return f"{self.file}:{_line(self.text, path)}" if self.text.strip() else self.file
+        return f"{self.file}:{_mark(self.text, path).line + 1}" if self.text.strip() else self.file
+
+    def place(self, path: Path) -> str:
+        """The line and the column of a field, or of what is nearest to it."""
+        if not self.text.strip():
+            return self.file
+        mark = _mark(self.text, path)
+        return f"{self.file}:{mark.line + 1}:{mark.column + 1}"
 
 
 def read(text: str, file: str) -> Source:
@@ -115,8 +140,7 @@ class _Reader:
         if isinstance(kind, inspect.UnionType):
             if tree is None:
                 return None
-            [kind] = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
-            return self.value(tree, kind, path)
+            return self._either(tree, [each for each in kind.types if not isinstance(each, inspect.NoneType)], path)
         if isinstance(kind, inspect.StructType):
             return self._struct(tree, kind, path)
         if isinstance(kind, inspect.ListType | inspect.VarTupleType):
@@ -126,6 +150,17 @@ class _Reader:
         if isinstance(kind, inspect.LiteralType):
             return self._literal(tree, kind.values, path)
         return self._scalar(tree, kind, path)
+
+    def _either(self, tree: Json, kinds: Sequence[inspect.Type], path: Path) -> Any:
+        """One of several types: the one that a tree of this form can be."""
+        if len(kinds) == 1:
+            return self.value(tree, kinds[0], path)
+        bare = [kind.type if isinstance(kind, inspect.Metadata) else kind for kind in kinds]
+        for kind in bare:
+            if isinstance(kind, _FORMS[type(tree)]):
+                return self.value(tree, kind, path)
+        *some, last = (next(words for form, words in _WORDS if isinstance(kind, form)) for kind in bare)
+        return self._wrong(tree, f"{', '.join(some)} or {last}", path)
 
     def _struct(self, tree: Json, kind: inspect.StructType, path: Path) -> Any:
         if type(tree) is not dict:
@@ -214,23 +249,23 @@ def _syntax(text: str, file: str, message: str) -> Mistake:
     return Mistake(file, "", message)
 
 
-def _line(text: str, path: Path) -> int:
-    """The line of a field, counted from one; the line of what it would be in where it is not there."""
+def _mark(text: str, path: Path) -> yaml.Mark:
+    """Where a field is; where what it would be in is, if it is not there."""
     node: Any = yaml.compose(text, Loader=yaml.CSafeLoader)
-    line = node.start_mark.line
+    mark: yaml.Mark = node.start_mark
     for part in path:
         if isinstance(node, yaml.MappingNode) and isinstance(part, str):
             found = [pair for pair in node.value if pair[0].value == part]
             if not found:
                 break
             key, node = found[-1]
-            line = key.start_mark.line
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            mark = key.start_mark
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
-            line = node.start_mark.line
+            mark = node.start_mark
         else:
             break
-    return int(line) + 1
+    return mark
 
 
 def overlaid(tree: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
