@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,16 @@ from setpoint.client.kinds import Kind, tree_of
 from setpoint.controller.controller import Controller
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
+from setpoint.workload.controllers.container import Containers
+from setpoint.workload.controllers.container_network import ContainerNetworks
+from setpoint.workload.controllers.container_volume import ContainerVolumes
 from setpoint.workload.controllers.executable import Executables
 from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.controllers.replica_set import ReplicaSets
 from setpoint.workload.controllers.service import Services
+from setpoint.workload.controllers.task import Tasks
+from setpoint.workload.engine.choice import connect
+from setpoint.workload.engines import Connect, Engines
 from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
@@ -50,6 +57,9 @@ class WorkloadSettings:
     # Where paths that are not absolute begin.
     working_directory: Path = field(default_factory=Path.cwd)
     workload_id: str = ""
+    # Which container engine: docker, podman, or an address; or what finds one.
+    container_runtime: str = ""
+    connect: Connect | None = None
 
 
 class Workloads:
@@ -69,6 +79,11 @@ class Workloads:
             records=records,
             ports=Ports(records.ports),
             logs=LogStore(settings.directory / "logs", clock),
+            engines=Engines(
+                clock,
+                processes,
+                settings.connect or partial(connect, clock, settings.environ, settings.container_runtime),
+            ),
             directory=settings.directory,
             environ=settings.environ,
             working_directory=settings.working_directory,
@@ -81,10 +96,18 @@ class Workloads:
         self.executables = Executables(self.world)
         self.services = Services(self.world)
         self.replica_sets = ReplicaSets(self.world)
+        self.tasks = Tasks(self.world)
+        self.containers = Containers(self.world)
+        self.networks = ContainerNetworks(self.world)
+        self.volumes = ContainerVolumes(self.world)
         self._controllers: list[Controller] = [
             self.executables.controller,
             self.services.controller,
             self.replica_sets.controller,
+            self.tasks.controller,
+            self.containers.controller,
+            self.networks.controller,
+            self.volumes.controller,
         ]
 
     async def prepare(self) -> None:
@@ -110,6 +133,9 @@ class Workloads:
         """Ends everything that is not to be kept."""
         await asyncio.gather(*(controller.stop(0) for controller in self._controllers))
         self.executables.close()
+        await self.containers.close()
+        await self.networks.close()
+        await self.world.engines.close()
         await self.services.close()
         await self.world.processes.close()
         self.world.logs.close()

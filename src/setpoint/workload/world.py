@@ -13,6 +13,7 @@ from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.lookup import Find, Lookup
 from setpoint.workload.controllers.running import Runner, Terminals
+from setpoint.workload.engines import Engines
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
@@ -29,6 +30,7 @@ class World:
     records: Records
     ports: Ports
     logs: LogStore
+    engines: Engines
     # Where files of this control plane are: logs, sockets, certificates.
     directory: Path
     # What processes inherit, and where paths that are not absolute begin.

@@ -1,6 +1,6 @@
 """A container engine: what it is, and its images, containers, networks, volumes and events."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from setpoint.client.http.endpoint import Endpoint
 from setpoint.objects.clock import Clock
@@ -67,9 +67,9 @@ class Engine:
         there."""
         return "127.0.0.1" if self.endpoint.unix else self.endpoint.host
 
-    def events(self) -> AsyncIterator[Told]:
-        """What happens from now on, over all breaks; begins with a `Resync`."""
-        return Events(self._wire, self._clock).follow()
+    def events(self, broken: Callable[[str], None] | None = None) -> AsyncIterator[Told]:
+        """What happens from now on, over all breaks; begins with a `Resync`. `broken` is told of each break."""
+        return Events(self._wire, self._clock, broken).follow()
 
     async def close(self) -> None:
         """Lets go of its connections, and of what is under way on them."""

@@ -6,7 +6,7 @@ and none over its own restart, so every break is followed by one.
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from setpoint.objects.clock import Clock
@@ -45,9 +45,11 @@ Told: TypeAlias = Event | Resync
 class Events:
     """One follower of an engine's events."""
 
-    def __init__(self, wire: Wire, clock: Clock) -> None:
+    def __init__(self, wire: Wire, clock: Clock, broken: Callable[[str], None] | None = None) -> None:
         self._wire = wire
         self._clock = clock
+        # Told of each break when it comes, and why; the `Resync` comes when it is over.
+        self._broken = broken
         self._seen: OrderedDict[tuple[int, str, str, str, str], None] = OrderedDict()
         self._last = 0
 
@@ -70,6 +72,8 @@ class Events:
                 reason = "the engine ended its events"
             except EngineError as error:
                 reason = error.message
+            if self._broken is not None:
+                self._broken(reason)
             await self._clock.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 

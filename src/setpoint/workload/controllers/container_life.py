@@ -1,0 +1,227 @@
+"""The life of one Container as its controller knows it; the status of the object is what this amounts to.
+
+What the engine said last of the container is `seen`; it is `stale` when something has happened since. One thing is
+done to it at a time (`work`: a start or a stop), and its end is taken over by the next reconcile.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from setpoint.schema.types import MicroTime
+from setpoint.workload.controllers.container_output import Output
+from setpoint.workload.engine.results import Container as Seen
+from setpoint.workload.environment import Environment
+from setpoint.workload.kinds.container import DONE, ContainerSpec, ContainerState, ContainerStatus
+from setpoint.workload.kinds.health import HealthProbeResult, Outcome
+from setpoint.workload.kinds.parts import EnvVar, HealthStatus, RestartBackoff
+from setpoint.workload.probes.prober import Probing
+from setpoint.workload.probes.verdict import health_of
+
+# The name of what the health check of the image says, among the probes.
+RUNTIME = "__runtime"
+_OUTCOMES: dict[str, Outcome] = {"healthy": "Success", "unhealthy": "Failure"}
+
+
+@dataclass
+class ContainerLife:
+    """One Container and what runs for it."""
+
+    uid: str
+    name: str
+    output: Output
+    state: ContainerState = ""
+    # Why it is so, for the conditions.
+    reason: str = "Pending"
+    message: str = "it has not been looked at yet"
+    # The container in the engine, and what it was made with.
+    id: str = ""
+    container_name: str = ""
+    key: str = ""
+    # What the spec says of its end, and the name of one that somebody else may make.
+    is_session: bool = True
+    stop_seconds: int = 10
+    awaits: str = ""
+    seen: Seen | None = None
+    stale: bool = True
+    # What is being done, and whether that is a start.
+    work: "asyncio.Task[None] | None" = None
+    starting: bool = False
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    exit_code: int | None = None
+    restarts: int = 0
+    last_exit_code: int | None = None
+    due: float | None = None
+    due_at: datetime | None = None
+    wait: timedelta | None = None
+    began: float = 0.0
+    # Why it is stopped only to be started again; whether the next start waits, and makes everything anew.
+    restarting: str = ""
+    restart_waits: bool = False
+    rebuild: bool = False
+    # The last request for a restart that was obeyed.
+    obeyed: str = ""
+    environment: Environment | None = None
+    args: list[str] = field(default_factory=list)
+    probing: Probing | None = None
+    # Which of its lives the probes and the output are of.
+    probed: tuple[str, datetime | None] = ("", None)
+    checking: "asyncio.Task[None] | None" = None
+    # What the engine's health check says, and since when.
+    checked: str = ""
+    checked_at: datetime | None = None
+    progress: str = ""
+    files: tuple[str, str] = ("", "")
+    terminal: str = ""
+    networks: list[str] = field(default_factory=list)
+    # The Services that it may have an Endpoint for.
+    served: set[str] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in DONE
+
+    @property
+    def ends_with_us(self) -> bool:
+        return self.is_session and bool(self.id)
+
+    def becomes(self, state: ContainerState, reason: str, message: str) -> bool:
+        """Whether that is news."""
+        was = (self.state, self.reason, self.message)
+        self.state, self.reason, self.message = state, reason, message
+        return was != (state, reason, message)
+
+    def starts_anew(self) -> None:
+        """Another life begins; what is known of the last one stays only as its exit code."""
+        self.last_exit_code = self.exit_code
+        self.exit_code = self.started_at = self.finished_at = None
+        self.due, self.due_at, self.restarting, self.restart_waits = None, None, "", False
+        self.restarts += 1
+        self.state = "Starting"
+
+    def looks_like(self, seen: Seen, now: datetime) -> None:
+        """Takes over what the engine says of the container."""
+        self.seen, self.stale = seen, False
+        self.container_name = seen.name
+        self.started_at = seen.started_at or self.started_at
+        if seen.is_running:
+            self.exit_code = self.finished_at = None
+        elif seen.status in ("exited", "dead"):
+            self.exit_code = seen.exit_code
+            ended = seen.finished_at or now
+            # Podman tells of short lives that they ended before they began.
+            self.finished_at = max(ended, self.started_at) if self.started_at is not None else ended
+        if seen.health.status != self.checked:
+            self.checked, self.checked_at = seen.health.status, now
+
+    def next_wait(self, backoff: RestartBackoff, lived: float) -> float:
+        """Seconds until the next start: twice as long as the last time, unless that life was a good one."""
+        again = self.wait is not None and lived < backoff.reset_after.total_seconds()
+        self.wait = min(self.wait * 2, backoff.max) if again and self.wait is not None else backoff.initial
+        self.wait = min(self.wait, backoff.max)
+        return self.wait.total_seconds()
+
+    def close_probing(self) -> None:
+        if self.probing is not None:
+            self.probing.close()
+        if self.checking is not None:
+            self.checking.cancel()
+            self.checking = None
+
+    @property
+    def results(self) -> list[HealthProbeResult]:
+        """What the probes say, and the health check of the engine."""
+        found = self.probing.results if self.probing is not None else []
+        runtime = self._runtime()
+        return found if runtime is None else [*found, runtime]
+
+    def _runtime(self) -> HealthProbeResult | None:
+        seen, at = self.seen, self.checked_at
+        if seen is None or not seen.health.status or at is None:
+            return None
+        return HealthProbeResult(
+            outcome=_OUTCOMES.get(seen.health.status, "Unknown"),
+            timestamp=MicroTime.of(at),
+            probe_name=RUNTIME,
+            reason="" if seen.health.status == "healthy" else seen.health.output or seen.health.status,
+            failures=seen.health.failing_streak,
+        )
+
+    @property
+    def health(self) -> HealthStatus:
+        """How well it is, by DCP's rules."""
+        if self.state == "Running":
+            outcomes = [tally.outcome for tally in self.probing.tallies] if self.probing is not None else []
+            runtime = self._runtime()
+            return health_of(outcomes if runtime is None else [*outcomes, runtime.outcome])
+        if self.state in ("FailedToStart", "RuntimeUnhealthy") or (self.state == "Exited" and self.exit_code):
+            return "Unhealthy"
+        return "Caution"
+
+    def status(self) -> ContainerStatus:
+        """What the object says, but for its conditions."""
+        by_engine = self.seen.restart_count if self.seen is not None else 0
+        told = self.state in ("Running", "Paused", "Starting", "Building", "Stopping", "")
+        return ContainerStatus(
+            state=self.state,
+            container_id=self.id,
+            container_name=self.container_name,
+            startup_timestamp=_moment(self.started_at),
+            finish_timestamp=_moment(self.finished_at),
+            startup_std_out_file=self.files[0],
+            startup_std_err_file=self.files[1],
+            terminal_socket_path=self.terminal,
+            exit_code=self.exit_code,
+            message="" if told else self.message,
+            effective_env=[EnvVar(name=name, value=value) for name, value in sorted(self._shown().items())],
+            effective_args=self.args,
+            networks=self.networks,
+            health_status=self.health,
+            health_probe_results=self.results,
+            lifecycle_key=self.key,
+            restart_count=self.restarts + by_engine,
+            last_exit_code=self.last_exit_code,
+            next_restart_time=_moment(self.due_at),
+            pull_progress=self.progress,
+        )
+
+    def _shown(self) -> dict[str, str]:
+        return self.environment.shown if self.environment is not None else {}
+
+    def remember(self, status: ContainerStatus | None) -> None:
+        """Takes over what an earlier control plane reported of it."""
+        if status is None:
+            return
+        self.state = status.state
+        self.restarts, self.last_exit_code, self.exit_code = (
+            status.restart_count,
+            status.last_exit_code,
+            status.exit_code,
+        )
+        self.started_at, self.finished_at = status.startup_timestamp, status.finish_timestamp
+        self.args, self.container_name = list(status.effective_args), status.container_name
+        said = {each.type: each for each in status.conditions}
+        if "Started" in said:
+            self.reason, self.message = said["Started"].reason, said["Started"].message
+
+
+def should_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
+    """Whether it is us who start what has ended so again: with a backoff in the spec, else the engine does."""
+    if spec.restart_backoff is None:
+        return False
+    return spec.restart_policy in ("always", "unless-stopped") or (
+        spec.restart_policy == "on-failure" and exit_code != 0
+    )
+
+
+def ended(seen: Seen) -> tuple[str, str]:
+    """How a container ended: a reason, and the same in words."""
+    if seen.oom_killed:
+        return "OOMKilled", "it was killed because it used more memory than it may: raise spec.resources.memory"
+    said = f"it ended with exit code {seen.exit_code}" + (f": {seen.error}" if seen.error else "")
+    return ("Completed" if seen.exit_code == 0 else "Failed"), said
+
+
+def _moment(at: datetime | None) -> MicroTime | None:
+    return None if at is None else MicroTime.of(at)

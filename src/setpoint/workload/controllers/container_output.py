@@ -1,0 +1,87 @@
+"""Brings what a container prints into its log, while it runs and over breaks of the engine and restarts.
+
+The engine gives the whole output of a container again each time it is asked: what was taken is counted, and as many
+bytes are left out. (To ask for what came since a moment would lose or repeat some: not all engines know fractions of
+seconds.)
+"""
+
+import asyncio
+from datetime import datetime
+
+from setpoint.objects.clock import Clock, timeout
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError, NotFound
+from setpoint.workload.engine.results import Container
+from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
+from setpoint.workload.logs.store import LogStore
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
+# How long the end of the output may take to come after the end of the container.
+_SETTLE_SECONDS = 3.0
+
+
+class Output:
+    """The output of one Container object."""
+
+    def __init__(self, logs: LogStore, uid: str, clock: Clock) -> None:
+        self._logs, self._uid, self._clock = logs, uid, clock
+        self.limits: Limits = DEFAULT_LIMITS
+        self._task: asyncio.Task[None] | None = None
+        self._sinks: dict[str, Capture] = {}
+        # Of which container how many bytes were taken from each source, and in which of its lives.
+        self._of = ""
+        self._life: datetime | None = None
+        self._taken: dict[str, int] = {}
+
+    @property
+    def is_followed(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def follow(self, engine: Engine, container: Container) -> None:
+        """Has all taken that a container has printed and will print, unless that goes on already."""
+        if container.id != self._of:
+            self.close()
+            self._of, self._taken, self._life = container.id, {}, None
+        if self.is_followed:
+            return
+        if self._life != container.started_at or not self._sinks:
+            # Another life begins on a line of its own.
+            self._life = container.started_at
+            self._sinks = {
+                source: self._logs.capture(self._uid, source, self.limits) for source in ("stdout", "stderr")
+            }
+        self._task = asyncio.ensure_future(self._run(engine, container.id, container.tty))
+
+    async def settle(self) -> None:
+        """Returns when the output has ended, or does not."""
+        if self._task is not None:
+            try:
+                async with timeout(self._clock, _SETTLE_SECONDS):
+                    await asyncio.wait((self._task,))
+            except TimeoutError:
+                return
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _run(self, engine: Engine, container: str, tty: bool) -> None:
+        wait = _FIRST_WAIT
+        while True:
+            left = dict(self._taken)
+            try:
+                async for source, data in engine.containers.logs(container, follow=True, tty=tty):
+                    known = min(left.get(source, 0), len(data))
+                    if known:
+                        left[source] -= known
+                    if len(data) > known:
+                        self._taken[source] = self._taken.get(source, 0) + len(data) - known
+                        self._sinks[source].write(data[known:])
+                        wait = _FIRST_WAIT
+                return
+            except NotFound:
+                return
+            except EngineError:
+                await self._clock.sleep(wait)
+                wait = min(2 * wait, _LONGEST_WAIT)
