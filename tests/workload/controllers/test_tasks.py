@@ -50,7 +50,7 @@ async def ended(world: App, name: str = "job") -> Object:
 
 
 async def attempts(world: App) -> list[Object]:
-    return [tree for tree in (await world.client.list(f"{GROUP}/Executable")).items]
+    return list((await world.client.list(f"{GROUP}/Executable")).items)
 
 
 async def test_a_task_runs_once_to_its_end_and_keeps_its_log(tmp_path: Path) -> None:
