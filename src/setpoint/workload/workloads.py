@@ -22,6 +22,7 @@ from setpoint.controller.controller import Controller
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import Containers
+from setpoint.workload.controllers.container_exec import ContainerExecs
 from setpoint.workload.controllers.container_network import ContainerNetworks
 from setpoint.workload.controllers.container_volume import ContainerVolumes
 from setpoint.workload.controllers.executable import Executables
@@ -29,6 +30,7 @@ from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.controllers.replica_set import ReplicaSets
 from setpoint.workload.controllers.service import Services
 from setpoint.workload.controllers.task import Tasks
+from setpoint.workload.controllers.tunnel_proxy import TunnelProxies
 from setpoint.workload.engine.choice import connect
 from setpoint.workload.engines import Connect, Engines
 from setpoint.workload.kinds.all import KINDS
@@ -100,6 +102,8 @@ class Workloads:
         self.containers = Containers(self.world)
         self.networks = ContainerNetworks(self.world)
         self.volumes = ContainerVolumes(self.world)
+        self.execs = ContainerExecs(self.world)
+        self.tunnels = TunnelProxies(self.world)
         self._controllers: list[Controller] = [
             self.executables.controller,
             self.services.controller,
@@ -108,6 +112,8 @@ class Workloads:
             self.containers.controller,
             self.networks.controller,
             self.volumes.controller,
+            self.execs.controller,
+            self.tunnels.controller,
         ]
 
     async def prepare(self) -> None:
@@ -133,6 +139,8 @@ class Workloads:
         """Ends everything that is not to be kept."""
         await asyncio.gather(*(controller.stop(0) for controller in self._controllers))
         self.executables.close()
+        await self.execs.close()
+        await self.tunnels.close()
         await self.containers.close()
         await self.networks.close()
         await self.world.engines.close()
