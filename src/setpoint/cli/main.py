@@ -1,20 +1,60 @@
 """The command `setpoint`. Each subcommand lives in a module of its own, imported when it is used."""
 
 import importlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from setpoint import __version__
+from setpoint.cli.connecting import Server, server_options
 
-_COMMANDS = {
-    "crd": "setpoint.cli.crd:crd",
-    "envtest-assets": "setpoint.cli.envtest:envtest_assets",
-    "fsm": "setpoint.cli.fsm:fsm",
-    "models": "setpoint.cli.models:models",
-    "serve": "setpoint.cli.serve:serve",
-    "user": "setpoint.cli.user:user",
+
+class _Entry(NamedTuple):
+    """Where a command is, and what it does in a few words: help on all commands imports none of them."""
+
+    place: str
+    summary: str
+
+
+_SECTIONS: dict[str, dict[str, _Entry]] = {
+    "Run": {
+        "scale": _Entry("setpoint.cli.objects.scale:scale", "Set how many replicas there should be."),
+        "wait": _Entry("setpoint.cli.objects.wait:wait", "Wait until objects are as wanted."),
+        "exec": _Entry("setpoint.cli.workloads.talking:exec_", "Run a command inside a container."),
+        "attach": _Entry("setpoint.cli.workloads.talking:attach", "Talk with a process that runs."),
+    },
+    "See": {
+        "ps": _Entry("setpoint.cli.workloads.ps:ps", "Show what runs, and what it waits for."),
+        "logs": _Entry("setpoint.cli.workloads.logs:logs", "Show the output of workloads."),
+        "top": _Entry("setpoint.cli.workloads.top:top", "Show what workloads take of processor and memory."),
+        "url": _Entry("setpoint.cli.workloads.url:url", "Print the addresses of services."),
+        "open": _Entry("setpoint.cli.workloads.url:open_", "Open a service in the browser."),
+        "env": _Entry("setpoint.cli.workloads.env:env", "Show the environment of a workload, and where it is from."),
+    },
+    "Objects": {
+        "get": _Entry("setpoint.cli.objects.get:get", "Show objects."),
+        "describe": _Entry("setpoint.cli.objects.describe:describe", "Tell all that is known of objects."),
+        "apply": _Entry("setpoint.cli.objects.apply:apply", "Make objects as files say."),
+        "delete": _Entry("setpoint.cli.objects.delete:delete", "Delete objects."),
+        "edit": _Entry("setpoint.cli.objects.edit:edit", "Change objects in an editor."),
+        "explain": _Entry("setpoint.cli.objects.explain:explain", "Tell what the fields of a kind mean."),
+    },
+    "Controllers": {
+        "crd": _Entry("setpoint.cli.crd:crd", "Print the CustomResourceDefinition of each class."),
+        "models": _Entry("setpoint.cli.models:models", "Print the Python classes of CustomResourceDefinitions."),
+        "fsm": _Entry("setpoint.cli.fsm:fsm", "Print the states of a finite-state controller."),
+        "envtest-assets": _Entry("setpoint.cli.envtest:envtest_assets", "Write what the tests of Go operators start."),
+    },
+    "House": {
+        "serve": _Entry("setpoint.cli.serve:serve", "Serve the Kubernetes API."),
+        "user": _Entry("setpoint.cli.user:user", "Make a kubeconfig for a user."),
+        "kubeconfig": _Entry("setpoint.cli.house.kubeconfig:kubeconfig", "Print where the kubeconfig is."),
+        "sessions": _Entry("setpoint.cli.house.sessions:sessions", "Show which apps run on this machine."),
+        "doctor": _Entry("setpoint.cli.house.doctor:doctor", "Look for what on this machine is in the way."),
+        "completion": _Entry("setpoint.cli.house.completion:completion", "Print the completion for a shell."),
+        "version": _Entry("setpoint.cli.house.version:version", "Print the versions of this program and the server."),
+    },
 }
+_COMMANDS = {name: entry for section in _SECTIONS.values() for name, entry in section.items()}
 
 
 class _LazyGroup(click.Group):
@@ -26,18 +66,32 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module, _, name = _COMMANDS[cmd_name].partition(":")
+        module, _, name = _COMMANDS[cmd_name].place.partition(":")
         command: Any = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            import difflib
+
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=2)
+            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for section, entries in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
+
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-def main() -> None:
+@server_options
+@click.pass_context
+def main(ctx: click.Context, server: Server) -> None:
     """A Kubernetes-compatible control plane for one machine or many."""
-
-
-@main.command()
-def version() -> None:
-    """Print the version."""
-    click.echo(__version__)
+    ctx.obj = server

@@ -1,0 +1,156 @@
+"""The way from a command to a server: which one is meant, and a client of it.
+
+In this order: `--kubeconfig`, `--session`, `$KUBECONFIG`, the session that runs in this directory or above it, the
+server that `setpoint serve` started for this user. `~/.kube/config` is never taken unasked: it may be a cluster in
+production.
+"""
+
+import functools
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from setpoint.cli.failing import INTERRUPTED, NO_SERVER, NOT_FOUND, Failure, explained
+
+if TYPE_CHECKING:
+    from setpoint.cli.sessions import Session
+    from setpoint.client.client import Client
+
+T = TypeVar("T")
+FIELD_MANAGER = "setpoint"
+DEFAULT_NAMESPACE = "default"
+
+
+class Server(NamedTuple):
+    """Which server is meant, as the command line says it."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    session: str = ""
+
+    def over(self, other: "Server") -> "Server":
+        """This, and where it says nothing, the other."""
+        return Server(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class Found(NamedTuple):
+    """Where a server is. `by` says how it was found, for people."""
+
+    paths: tuple[Path, ...]
+    by: str
+    session: "Session | None" = None
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the options that say which server, as its argument `server`. They may stand before it too."""
+
+    @click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig of the server.")
+    @click.option("--context", metavar="NAME", default="", help="The context of the kubeconfig.")
+    @click.option("-n", "--namespace", metavar="NAME", default="", help="The namespace.")
+    @click.option("--session", metavar="APP", default="", help="A session by its app or id, wherever it runs.")
+    @functools.wraps(command)
+    def inner(*args: Any, kubeconfig: str, context: str, namespace: str, session: str, **rest: Any) -> Any:
+        given = Server(kubeconfig, context, namespace, session)
+        outer = click.get_current_context().find_object(Server)
+        return command(*args, server=given.over(outer) if outer is not None else given, **rest)
+
+    return inner
+
+
+def find(server: Server, environ: Mapping[str, str] = os.environ, directory: Path | None = None) -> Found:
+    """Where the server is that is meant. Raises Failure."""
+    from setpoint.cli.sessions import Sessions, state_directory
+
+    if server.kubeconfig:
+        return Found((Path(server.kubeconfig),), "--kubeconfig")
+    sessions = Sessions.of(environ)
+    if server.session:
+        return _of_session(_one(sessions.named(server.session), f"session {server.session}", sessions))
+    if listed := [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]:
+        if not any(path.exists() for path in listed):
+            raise Failure(f"KUBECONFIG names {' and '.join(map(str, listed))}, which is not there", NO_SERVER)
+        return Found(tuple(path for path in listed if path.exists()), "$KUBECONFIG")
+    if here := sessions.here(directory or Path.cwd()):
+        return _of_session(_one(here, "session of this directory", sessions))
+    served = state_directory(environ) / "kubeconfig"
+    if served.exists():
+        return Found((served,), str(served))
+    raise Failure(_nothing_runs(sessions), NO_SERVER)
+
+
+def _of_session(session: "Session") -> Found:
+    return Found((Path(session.kubeconfig),), f"session {session.id}", session)
+
+
+def _one(found: "list[Session]", what: str, sessions: Any) -> "Session":
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(session.id for session in found or sessions.alive())
+    if found:
+        raise Failure(f"there is more than one {what}: choose with --session: {names}", NOT_FOUND)
+    raise Failure(f"there is no {what}; " + (f"there are: {names}" if names else "nothing runs"), NOT_FOUND)
+
+
+def _nothing_runs(sessions: Any) -> str:
+    elsewhere = [f"{session.app} in {session.directory}" for session in sessions.alive()]
+    hint = f" Elsewhere there is {', '.join(elsewhere)}: choose it with --session." if elsewhere else ""
+    return (
+        f"nothing runs here.{hint} Start an app with `setpoint up`, a bare server with `setpoint serve`, or name a "
+        "server with --kubeconfig FILE (such as ~/.kube/config)"
+    )
+
+
+@asynccontextmanager
+async def connect(server: Server, *, quiet: bool = False) -> "AsyncIterator[Client]":
+    """A client of the server that is meant. What is written counts as written by the command line. Errors of the API
+    and of the way to it become failures. Namespaced kinds are looked for where the context says, or in `default`."""
+    from setpoint.client.client import Client
+    from setpoint.client.kubeconfig import load
+    from setpoint.client.options import Options
+    from setpoint.objects.clock import SystemClock
+
+    found = find(server)
+    clock = SystemClock()
+    with explained(found.by):
+        connection = load(found.paths).connection(server.context, os.environ, clock)
+        options = Options(
+            namespace=server.namespace or connection.namespace or DEFAULT_NAMESPACE,
+            field_manager=FIELD_MANAGER,
+            impersonate=connection.impersonate,
+        )
+        warn = _silent if quiet else _warn
+        client = Client(connection.transport(), clock=clock, options=options, on_warning=warn)
+        client.namespace = options.namespace
+        async with client:
+            yield client
+
+
+def _warn(text: str) -> None:
+    click.echo(f"Warning: {text}", err=True)
+
+
+def _silent(text: str) -> None:
+    return
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Runs a command to its end. Ctrl-C ends it quietly, with the code that shells give it."""
+    import asyncio  # most of what --help would have to wait for
+
+    try:
+        return asyncio.run(main)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    except BaseExceptionGroup as group:
+        # Several things were under way at once; the first failure is told.
+        raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

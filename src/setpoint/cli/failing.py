@@ -1,0 +1,71 @@
+"""How commands fail: one line that says what and what to do about it, and an exit code that scripts can go by."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+FAILED = 1
+USAGE = 2  # click's own
+NOT_FOUND = 3
+TIMED_OUT = 4
+NO_SERVER = 5
+NOT_ALLOWED = 6
+CONFLICT = 7
+INTERRUPTED = 130
+
+MEANINGS = {
+    0: "done",
+    FAILED: "refused by the server, or something went wrong",
+    USAGE: "the command line cannot be understood",
+    NOT_FOUND: "no such object, kind or session",
+    TIMED_OUT: "it did not happen in time",
+    NO_SERVER: "there is no server, or it does not answer",
+    NOT_ALLOWED: "the server does not know you, or does not let you",
+    CONFLICT: "somebody else changed it, or owns a field of it",
+    INTERRUPTED: "interrupted with Ctrl-C",
+}
+
+
+class Failure(click.ClickException):
+    """What a command could not do, with the exit code for it."""
+
+    def __init__(self, message: str, exit_code: int = FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@contextmanager
+def explained(where: str = "") -> Iterator[None]:
+    """Turns the errors of the client into failures. `where` says how the server was found."""
+    from setpoint.client.connecting import ConfigError
+    from setpoint.client.mapper import NoMatch
+    from setpoint.client.transport import NoAnswerInTime, TransportError
+    from setpoint.objects.errors import APIError
+
+    try:
+        yield
+    except APIError as error:
+        raise Failure(error.message, code_of(error)) from None
+    except NoMatch as error:
+        raise Failure(str(error), NOT_FOUND) from None
+    except ConfigError as error:
+        raise Failure(str(error), NO_SERVER) from None
+    except NoAnswerInTime as error:
+        raise Failure(str(error), TIMED_OUT) from None
+    except TransportError as error:
+        found = f" (found by {where})" if where else ""
+        raise Failure(f"{error}{found}. Is it still running? `setpoint doctor` looks into it", NO_SERVER) from None
+
+
+def code_of(error: Exception) -> int:
+    """The exit code for an error of the API."""
+    from setpoint.objects import errors
+
+    codes: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+        ((errors.NotFound,), NOT_FOUND),
+        ((errors.Timeout, errors.ServerTimeout), TIMED_OUT),
+        ((errors.Unauthorized, errors.Forbidden), NOT_ALLOWED),
+        ((errors.Conflict, errors.AlreadyExists), CONFLICT),
+    )
+    return next((code for kinds, code in codes if isinstance(error, kinds)), FAILED)

@@ -1,0 +1,1 @@
+"""Commands on objects of any kind, in the grammar of kubectl."""

@@ -1,0 +1,263 @@
+"""`setpoint get`: objects of any kinds, as a table or in any form, once or as they change."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from setpoint.cli.completing import kinds_and_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import USAGE, Failure
+from setpoint.cli.printing.output import Form, output_option, write_objects
+from setpoint.cli.printing.terminal import terminal
+
+if TYPE_CHECKING:
+    from setpoint.cli.naming import Selection
+    from setpoint.cli.objects.tables import Look
+    from setpoint.client.client import Client
+    from setpoint.objects.tree import Object
+
+
+@click.command()
+@click.argument("what", metavar="KIND [NAME...] | KIND/NAME...", nargs=-1, shell_complete=kinds_and_names)
+@click.option("-A", "--all-namespaces", is_flag=True, help="In all namespaces.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels: app=web,tier!=db.")
+@click.option("--field-selector", metavar="FIELDS", default="", help="Those with these fields: status.phase=Running.")
+@click.option("-w", "--watch", is_flag=True, help="Go on, and print what changes.")
+@click.option("--watch-only", is_flag=True, help="Print only what changes from now on.")
+@output_option()
+@click.option("--sort-by", metavar="PATH", default="", help="Sort by a field: .metadata.creationTimestamp.")
+@click.option("--show-labels", is_flag=True, help="Add a column with all labels.")
+@click.option("-L", "--label-columns", metavar="LABEL", multiple=True, help="Add a column with a label; repeatable.")
+@click.option("--no-headers", is_flag=True, help="Leave out the names of the columns.")
+@click.option("--show-managed-fields", is_flag=True, help="Show who owns which field, in JSON and YAML.")
+@click.option("--show-kind", is_flag=True, help="Put the kind before each name.")
+@click.option("--ignore-not-found", is_flag=True, help="Do not fail where an object is not there.")
+@click.option("--at", "revision", metavar="REVISION", type=int, help="As it was at this revision of the store.")
+@click.option("--raw", metavar="PATH", default="", help="Print what the server has at this path: /healthz.")
+@server_options
+def get(what: tuple[str, ...], raw: str, server: Server, **how: Any) -> None:
+    """Show objects.
+
+    \b
+      setpoint get executables
+      setpoint get exe/api task/migrate -o yaml
+      setpoint get all -A
+      setpoint get pods -l app=web -w
+      setpoint get exe -o custom-columns=NAME:.metadata.name,PID:.status.pid
+    """
+    run(_raw(server, raw) if raw else _get(server, what, how))
+
+
+async def _raw(server: Server, path: str) -> None:
+    async with connect(server) as client:
+        place, _, query = path.partition("?")
+        pairs = [tuple(each.split("=", 1)) if "=" in each else (each, "") for each in query.split("&") if each]
+        answer = await client.raw("GET", place, query=[(name, value) for name, value in pairs])
+        click.echo(answer.body.decode("utf-8", "replace"))
+
+
+async def _get(server: Server, what: tuple[str, ...], how: dict[str, Any]) -> None:
+    from setpoint.cli.naming import Kinds, select
+
+    form: Form = how["form"]
+    async with connect(server) as client:
+        selections = select(await Kinds.of(client), what)
+        if any(each.names for each in selections) and (how["selector"] or how["field_selector"]):
+            raise Failure("a name and a selector do not go together: leave out one of them", USAGE)
+        look = _look(client, selections, how)
+        if how["watch"] or how["watch_only"]:
+            if len(selections) != 1 or len(selections[0].names) > 1:
+                raise Failure("only one kind, or one object, can be watched at once", USAGE)
+            await _watch(client, selections[0], look, form, how)
+        elif form.is_table:
+            await _print_tables(client, selections, look, how["ignore_not_found"])
+        else:
+            await _print_objects(client, selections, look, form, how)
+
+
+def _look(client: "Client", selections: "list[Selection]", how: dict[str, Any]) -> "Look":
+    from setpoint.cli.objects.tables import Look
+    from setpoint.client.requests import query_of
+
+    revision = how["revision"]
+    query = query_of(
+        labelSelector=how["selector"],
+        fieldSelector=how["field_selector"],
+        at=str(revision) if revision is not None else "",
+    )
+    return Look(
+        namespace="" if how["all_namespaces"] else client.namespace,
+        query=tuple(query),
+        wide=how["form"].name == "wide",
+        show_namespace=how["all_namespaces"],
+        show_kind=how["show_kind"] or len(selections) > 1,
+        show_labels=how["show_labels"],
+        label_columns=how["label_columns"],
+        headers=not how["no_headers"],
+        sort=_sort_key(how["sort_by"]) if how["sort_by"] else None,
+    )
+
+
+def _sort_key(path: str) -> "Callable[[Object], Any]":
+    """Numbers sort as numbers, and what is not there comes first."""
+    from setpoint.schema.jsonpath import JSONPath, JSONPathError
+
+    try:
+        parsed = JSONPath(path.strip("{}"))
+    except JSONPathError as error:
+        raise Failure(f"--sort-by: {error}", USAGE) from None
+
+    def key(tree: "Object") -> tuple[int, Any]:
+        try:
+            value = parsed.first(tree)
+        except JSONPathError:
+            value = None
+        if value is None:
+            return 0, 0
+        return (1, value) if isinstance(value, int | float) else (2, str(value))
+
+    return key
+
+
+async def _print_tables(client: "Client", selections: "list[Selection]", look: "Look", ignore_missing: bool) -> None:
+    import asyncio
+
+    from setpoint.cli.objects.tables import read_table, rows_before, table_lines
+    from setpoint.objects.errors import APIError
+
+    reads = [(each, name) for each in selections for name in each.names or ("",)]
+    read = await asyncio.gather(
+        *(read_table(client, each.resource, look, name) for each, name in reads), return_exceptions=True
+    )
+    failures, empty, place = [], True, terminal()
+    for selection in selections:
+        tables = []
+        for (each, _), result in zip(reads, read, strict=True):
+            if each is not selection:
+                continue
+            if isinstance(result, APIError):
+                failures.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+            elif result.rows:
+                tables.append(result)
+        if tables:
+            lines = table_lines(selection, rows_before(tables[0], tables[1:]), look, place)
+            place.echo("\n".join(lines if empty or not look.headers else ["", *lines]))
+            empty = False
+    _tell_failures(failures, ignore_missing)
+    if empty and not failures:
+        where = f" in namespace {look.namespace}" if look.namespace and any_namespaced(selections) else ""
+        click.echo(f"No resources found{where}.", err=True)
+
+
+def any_namespaced(selections: "list[Selection]") -> bool:
+    return any(each.resource.namespaced for each in selections)
+
+
+def _tell_failures(failures: list[Any], ignore_missing: bool) -> None:
+    """All failures are told; the last one decides how the command ends."""
+    from setpoint.objects.errors import NotFound
+
+    told = [error for error in failures if not (ignore_missing and isinstance(error, NotFound))]
+    for error in told[:-1]:
+        click.echo(f"Error: {error.message}", err=True)
+    if told:
+        raise told[-1]
+
+
+async def read_objects(client: "Client", selections: "list[Selection]", look: "Look") -> "tuple[list[Object], list[Any]]":
+    """The objects of selections, whole, and the errors of those that cannot be read."""
+    import asyncio
+
+    from setpoint.objects.errors import APIError
+
+    where = client.with_options(namespace=look.namespace)
+    query = dict(look.query)
+    at = int(query["at"]) if "at" in query else None
+    reads: list[Any] = []
+    for each in selections:
+        if each.names:
+            reads += [where.get(each.ref, name, at=at) for name in each.names]
+        else:
+            labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
+            reads.append(where.list(each.ref, labels=labels or None, fields=fields or None, at=at))
+    found: list[Object] = []
+    failures = []
+    for result in await asyncio.gather(*reads, return_exceptions=True):
+        if isinstance(result, APIError):
+            failures.append(result)
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            found += [result] if isinstance(result, dict) else result.items
+    return (found if look.sort is None else sorted(found, key=look.sort)), failures
+
+
+async def _print_objects(
+    client: "Client", selections: "list[Selection]", look: "Look", form: Form, how: dict[str, Any]
+) -> None:
+    found, failures = await read_objects(client, selections, look)
+    is_one = len(selections) == 1 and len(selections[0].names) == 1
+    if found or not is_one:
+        write_objects(found, form, as_list=not is_one, managed_fields=how["show_managed_fields"])
+    _tell_failures(failures, how["ignore_not_found"])
+
+
+async def _watch(client: "Client", selection: "Selection", look: "Look", form: Form, how: dict[str, Any]) -> None:
+    """Prints what is there, and then each change, until it is interrupted."""
+    from setpoint.cli.objects.tables import same_columns, table_lines
+
+    if form.name == "custom-columns":
+        raise Failure("-o custom-columns cannot be watched: use json, yaml, name or jsonpath", USAGE)
+    name = selection.names[0] if selection.names else ""
+    listed = look._replace(query=(*look.query, ("fieldSelector", f"metadata.name={name}"))) if name else look
+    before = None
+    async for is_change, table, objects in _states(client, selection, listed, form):
+        if not is_change and how["watch_only"]:
+            continue
+        if form.is_table:
+            if not table.rows:
+                continue
+            place = terminal()
+            again = before is not None and same_columns(before, table)
+            lines = table_lines(selection, table, look._replace(headers=look.headers and not again), place)
+            place.echo("\n".join(lines))
+            before = table
+            continue
+        for each in objects:
+            if form.name == "yaml":
+                click.echo("---")
+            write_objects([each], form, as_list=False, managed_fields=how["show_managed_fields"])
+
+
+async def _states(
+    client: "Client", selection: "Selection", look: "Look", form: Form
+) -> "AsyncIterator[tuple[bool, Any, list[Object]]]":
+    """What is there, and each change of it: whether it is one, its table, its objects."""
+    from setpoint.cli.objects.tables import ACCEPT, read_table, table_of, table_query
+    from setpoint.client.requests import decode
+    from setpoint.client.transport import Call
+    from setpoint.client.watch import raw_events
+    from setpoint.objects.errors import Expired, Gone
+
+    # Objects travel inside of the rows, so that one way serves both.
+    whole = look if form.is_table else look._replace(sort=lambda tree: 0)
+    path = selection.resource.path(look.namespace)
+    while True:
+        first = await read_table(client, selection.resource, whole)
+        version = first.resource_version
+        yield False, first, [row["object"] for row in first.rows]
+        try:
+            while True:
+                query = [*table_query(whole), ("watch", "true"), ("resourceVersion", version)]
+                async with client.stream(Call("GET", path, query, {"accept": ACCEPT})) as stream:
+                    async for event in raw_events(stream):
+                        table = table_of(decode(event.object), client.clock.now())
+                        objects = [row["object"] for row in table.rows]
+                        version = objects[-1]["metadata"].get("resourceVersion", version) if objects else version
+                        yield True, table, objects
+        except (Expired, Gone):
+            continue  # the server keeps no more of what we missed: it is shown anew as it is
+

@@ -1,0 +1,138 @@
+"""Tables that the server makes of its objects: asked for, put together and printed."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from setpoint.cli.naming import Selection
+from setpoint.cli.printing.table import render
+from setpoint.cli.printing.terminal import Terminal
+from setpoint.client.client import Client
+from setpoint.client.discovery import APIResource
+from setpoint.client.requests import decode
+from setpoint.client.transport import Call
+from setpoint.objects.times import parse_time
+from setpoint.objects.tree import Object
+
+ACCEPT = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+_PAGE = "500"
+
+
+class Look(NamedTuple):
+    """Which objects of a resource, and how their table should look."""
+
+    namespace: str = ""
+    query: tuple[tuple[str, str], ...] = ()
+    wide: bool = False
+    show_namespace: bool = False
+    show_kind: bool = False
+    show_labels: bool = False
+    label_columns: tuple[str, ...] = ()
+    headers: bool = True
+    # What rows are sorted by, a function of their objects.
+    sort: Callable[[Object], Any] | None = None
+
+
+class Table(NamedTuple):
+    """Columns and rows as the server sent them."""
+
+    columns: list[Object]
+    rows: list[Object]
+    resource_version: str = ""
+
+
+def table_query(look: Look) -> list[tuple[str, str]]:
+    return [*look.query, *([("includeObject", "Object")] if look.sort is not None else [])]
+
+
+async def read_table(client: Client, resource: APIResource, look: Look, name: str = "") -> Table:
+    """The table of an object, or of all pages of a list."""
+    path = resource.path(quote(look.namespace), quote(name))
+    query = table_query(look)
+    if not name:
+        query.append(("limit", _PAGE))
+    found: Table | None = None
+    while True:
+        tree = decode((await client.send(Call("GET", path, query, {"accept": ACCEPT}))).body)
+        page = table_of(tree, client.clock.now())
+        found = page if found is None else found._replace(rows=found.rows + page.rows)
+        following = (tree.get("metadata") or {}).get("continue")
+        if name or not following:
+            return found
+        query = [*table_query(look), ("limit", _PAGE), ("continue", following)]
+
+
+def table_of(tree: Object, now: datetime) -> Table:
+    """A table; of a server that makes none, one with names and ages."""
+    metadata = tree.get("metadata") or {}
+    version = metadata.get("resourceVersion", "")
+    if tree.get("kind") == "Table":
+        return Table(tree.get("columnDefinitions") or [], tree.get("rows") or [], version)
+    items = tree["items"] if isinstance(tree.get("items"), list) else [tree]
+    rows = [
+        {"cells": [each["metadata"]["name"], age(each["metadata"].get("creationTimestamp"), now)], "object": each}
+        for each in items
+    ]
+    return Table([{"name": "Name"}, {"name": "Age"}], rows, version)
+
+
+def age(created: str | None, now: datetime) -> str:
+    """How long ago something was, in the unit that says enough: `90s`, `5m`, `3h`, `12d`."""
+    if not created:
+        return "<unknown>"
+    seconds = max(0, int((now - parse_time(created)).total_seconds()))
+    if seconds < 120:
+        return f"{seconds}s"
+    if seconds < 2 * 3600:
+        return f"{seconds // 60}m"
+    return f"{seconds // 3600}h" if seconds < 48 * 3600 else f"{seconds // 86400}d"
+
+
+def table_lines(selection: Selection, table: Table, look: Look, terminal: Terminal) -> list[str]:
+    """The lines of a table, as it is to look."""
+    shown = [index for index, column in enumerate(table.columns) if look.wide or not column.get("priority")]
+    headers = [str(table.columns[index]["name"]).upper() for index in shown]
+    rows_in_order = table.rows if look.sort is None else sorted(table.rows, key=lambda row: look.sort(row["object"]))  # type: ignore[misc]
+    rows = [[_text(row["cells"][index]) for index in shown] for row in rows_in_order]
+    metadata = [(row.get("object") or {}).get("metadata") or {} for row in rows_in_order]
+    if look.show_kind:
+        prefix = _prefix(selection.resource)
+        for row in rows:
+            row[0] = f"{prefix}/{row[0]}"
+    for label in look.label_columns:
+        headers.append(label.rpartition("/")[2].upper())
+        for row, each in zip(rows, metadata, strict=True):
+            row.append((each.get("labels") or {}).get(label, ""))
+    if look.show_labels:
+        headers.append("LABELS")
+        for row, each in zip(rows, metadata, strict=True):
+            row.append(",".join(f"{key}={value}" for key, value in (each.get("labels") or {}).items()) or "<none>")
+    if look.show_namespace and selection.resource.namespaced:
+        headers.insert(0, "NAMESPACE")
+        for row, each in zip(rows, metadata, strict=True):
+            row.insert(0, each.get("namespace", ""))
+    return render(headers, rows, terminal, with_headers=look.headers, fit=not look.wide)
+
+
+def _prefix(resource: APIResource) -> str:
+    kind, group = resource.gvk.kind.lower(), resource.gvk.group
+    return f"{kind}.{group}" if group else kind
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return str(cell)
+
+
+def same_columns(one: Table, two: Table) -> bool:
+    """Whether rows of one may stand under the headers of the other."""
+    return [column["name"] for column in one.columns] == [column["name"] for column in two.columns]
+
+
+def rows_before(table: Table, others: Sequence[Table]) -> Table:
+    """Several tables of one resource as one."""
+    return table._replace(rows=[row for each in (table, *others) for row in each.rows])

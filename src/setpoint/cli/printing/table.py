@@ -1,0 +1,83 @@
+"""Tables: columns as wide as what stands in them, and no wider than the terminal.
+
+Where a table is too wide for the terminal its widest columns give way, those that hold free text first; the first
+column, which is the name, never does. Output that goes elsewhere than to a terminal is never shortened.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from setpoint.cli.printing.terminal import Meaning, Terminal, harmless, meaning_of, shortened, width_of
+
+_GAP = "   "
+# A column is not made narrower than this.
+_NARROWEST = 8
+# Columns whose words are states, and so have a colour.
+_STATES = frozenset(
+    ("STATE", "STATUS", "HEALTH", "PHASE", "READY", "AVAILABLE", "ESTABLISHED", "RESULT", "SYNCED", "VERDICT")
+)
+
+
+class Cell(NamedTuple):
+    """A cell whose colour is not to be guessed from its word."""
+
+    text: str
+    meaning: Meaning = ""
+
+
+def render(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str | Cell]],
+    terminal: Terminal,
+    *,
+    with_headers: bool = True,
+    fit: bool = True,
+) -> list[str]:
+    """The lines of a table. `fit` says whether it may be shortened to the terminal."""
+    cells = [[_cell(header, value) for header, value in zip(headers, row, strict=True)] for row in rows]
+    if with_headers:
+        cells.insert(0, [Cell(header, "heading") for header in headers])
+    if not cells:
+        return []
+    widths = [max(width_of(row[index].text) for row in cells) for index in range(len(headers))]
+    if fit and terminal.width is not None:
+        widths = _fitted(widths, terminal.width)
+    return [_line(row, widths, terminal) for row in cells]
+
+
+def _cell(header: str, value: str | Cell) -> Cell:
+    if isinstance(value, Cell):
+        return value._replace(text=_one_line(value.text))
+    text = _one_line(value)
+    return Cell(text, state_meaning(text) if header in _STATES else "")
+
+
+def _one_line(text: str) -> str:
+    return harmless(text.replace("\n", " "))
+
+
+def state_meaning(text: str) -> Meaning:
+    """What a cell for a state means: a word, or `1/2`."""
+    have, slash, wanted = text.partition("/")
+    if slash and have.isdecimal() and wanted.isdecimal():
+        return "good" if have == wanted else "pending"
+    return meaning_of(text.partition(",")[0])
+
+
+def _fitted(widths: list[int], room: int) -> list[int]:
+    found = list(widths)
+    while sum(found) + len(_GAP) * (len(found) - 1) > room:
+        widest = max(range(1, len(found)), key=lambda index: found[index], default=None)
+        if widest is None or found[widest] <= _NARROWEST:
+            return found
+        found[widest] -= 1
+    return found
+
+
+def _line(row: Sequence[Cell], widths: Sequence[int], terminal: Terminal) -> str:
+    parts = []
+    for cell, width in zip(row, widths, strict=True):
+        text = shortened(cell.text, width)
+        padding = " " * (width - width_of(text))
+        parts.append(terminal.paint(text, cell.meaning) + padding)
+    return _GAP.join(parts).rstrip()

@@ -1,0 +1,105 @@
+"""The terminal: how wide it is, whether it has colours, and what each colour means.
+
+A colour never stands alone: it repeats what the text says. `NO_COLOR` turns colours off, `FORCE_COLOR` on; otherwise
+they are there where the output is a terminal.
+"""
+
+import os
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Mapping
+from typing import IO, Any, Literal, NamedTuple, TypeAlias
+
+import click
+
+Meaning: TypeAlias = Literal["good", "pending", "bad", "quiet", "heading", ""]
+
+_CODES: dict[Meaning, str] = {"good": "32", "pending": "33", "bad": "31", "quiet": "2", "heading": "1"}
+# Prefixes of lines that come from several objects, none of which is good or bad for it.
+_PREFIXES = ("36", "35", "34", "32;2", "33;2", "36;2", "35;2", "34;2")
+_RESET = "\x1b[0m"
+# What would move the cursor, or worse, when it came from an object.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
+_WORDS: dict[Meaning, frozenset[str]] = {
+    "good": frozenset(
+        "running ready healthy active available bound succeeded completed complete established true ok done".split()
+    ),
+    "pending": frozenset(
+        "pending starting stopping waiting progressing terminating creating building pulling paused caution "
+        "notready unknown removing restarting".split()
+    ),
+    "bad": frozenset(
+        "failed failedtostart error unhealthy crashloopbackoff lost evicted notfound false imagepullbackoff "
+        "errimagepull oomkilled stuck unreachable".split()
+    ),
+    "quiet": frozenset("finished terminated exited none removed".split()),
+}
+_MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in words}
+
+
+class Terminal(NamedTuple):
+    """Where output goes. `width` is None where lines may be as long as they are."""
+
+    width: int | None = None
+    colours: bool = False
+
+    def paint(self, text: str, meaning: Meaning) -> str:
+        """The text in the colour of what it means."""
+        return f"\x1b[{_CODES[meaning]}m{text}{_RESET}" if self.colours and meaning and text else text
+
+    def prefix(self, text: str, number: int) -> str:
+        """The name before a line, in a colour of its own."""
+        return f"\x1b[{_PREFIXES[number % len(_PREFIXES)]}m{text}{_RESET}" if self.colours else text
+
+    def echo(self, text: str = "", *, err: bool = False) -> None:
+        click.echo(text, err=err, color=self.colours)
+
+
+def terminal(stream: IO[Any] | None = None, environ: Mapping[str, str] = os.environ) -> Terminal:
+    """What the standard output (or another stream) is."""
+    stream = sys.stdout if stream is None else stream
+    is_terminal = stream.isatty()
+    colours = is_terminal and environ.get("TERM") != "dumb"
+    if environ.get("FORCE_COLOR"):
+        colours = True
+    if environ.get("NO_COLOR"):
+        colours = False
+    return Terminal(shutil.get_terminal_size().columns if is_terminal else None, colours)
+
+
+def meaning_of(word: str) -> Meaning:
+    """What the word for a state means: `Running` is good, `Pending` will pass, `Failed` is bad."""
+    return _MEANINGS.get(word.lower(), "")
+
+
+def harmless(text: str) -> str:
+    """A text of which nothing reaches the terminal as a command to it."""
+    return _CONTROL.sub(lambda found: f"^{chr(ord(found[0]) ^ 0x40)}" if ord(found[0]) < 0x80 else "?", text)
+
+
+def width_of(text: str) -> int:
+    """How many columns a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def shortened(text: str, width: int) -> str:
+    """The beginning of a text, with an ellipsis where something is missing."""
+    if width_of(text) <= width:
+        return text
+    kept, taken = [], 0
+    for char in text:
+        taken += _columns(char)
+        if taken > width - 1:
+            break
+        kept.append(char)
+    return "".join(kept).rstrip() + "…"

@@ -1,0 +1,120 @@
+"""Sessions: which apps run on this machine, in which directory, and how to reach each.
+
+Every session is a file of its own in the user's state directory, written at once and readable by its user alone. It
+names the process that serves it so that no other process with the same pid is ever taken for it; a session whose
+process is gone is dead, and whoever comes by may clear it away.
+"""
+
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from setpoint.workload.process.identity import identity_of, is_alive, parse
+
+_SUFFIX = ".json"
+
+
+class Session(msgspec.Struct, frozen=True, rename="camel"):
+    """One app that runs, or ran."""
+
+    app: str
+    # Where its file is; commands in this directory or below it mean this session.
+    directory: str
+    # The process that serves it, as `Identity.text` writes it.
+    process: str
+    kubeconfig: str
+    url: str
+    dashboard: str = ""
+    # RFC 3339.
+    started: str = ""
+
+    @property
+    def id(self) -> str:
+        """A name that no other session has: the app's, and four digits that stand for the directory."""
+        return f"{self.app}-{sha256(self.directory.encode()).hexdigest()[:4]}"
+
+    @property
+    def pid(self) -> int:
+        return int(self.process.partition(":")[0])
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process still runs."""
+        found = parse(self.process)
+        return found is not None and is_alive(found)
+
+
+def process_identity() -> str:
+    """This very process, for a session that it serves."""
+    found = identity_of(os.getpid())
+    return found.text() if found is not None else f"{os.getpid()}:0:"
+
+
+def state_directory(environ: Mapping[str, str]) -> Path:
+    """Where Setpoint keeps what it knows of this user's sessions."""
+    state = environ.get("XDG_STATE_HOME") or Path(environ.get("HOME") or Path.home()) / ".local" / "state"
+    return Path(state) / "setpoint"
+
+
+class Sessions:
+    """All sessions of a user, by the files in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "sessions"
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Self:
+        """Those of the user whose environment this is."""
+        return cls(state_directory(environ))
+
+    def add(self, session: Session) -> None:
+        """Records a session, in the place of an earlier one of the same app and directory. Raises OSError."""
+        from setpoint.server.http import files
+
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.write(self._path(session), msgspec.json.encode(session))
+
+    def remove(self, session: Session) -> None:
+        """Forgets a session, unless another one has taken its place since. Raises OSError."""
+        if self._read(self._path(session)) == session:
+            self._path(session).unlink(missing_ok=True)
+
+    def all(self) -> list[Session]:
+        """Every session that is recorded, dead ones too, the oldest first. A file that is none is passed over."""
+        try:
+            paths = [path for path in self._directory.iterdir() if path.suffix == _SUFFIX]
+        except OSError:
+            return []
+        found = [session for path in paths if (session := self._read(path)) is not None]
+        return sorted(found, key=lambda session: (session.started, session.id))
+
+    def alive(self) -> list[Session]:
+        return [session for session in self.all() if session.is_alive]
+
+    def dead(self) -> list[Session]:
+        return [session for session in self.all() if not session.is_alive]
+
+    def here(self, directory: Path, app: str = "") -> list[Session]:
+        """The running sessions of a directory: those of the nearest one at or above it that has any."""
+        running = [session for session in self.alive() if app in ("", session.app)]
+        for place in (directory.resolve(), *directory.resolve().parents):
+            if found := [session for session in running if Path(session.directory) == place]:
+                return found
+        return []
+
+    def named(self, name: str) -> list[Session]:
+        """The running sessions that a name means: an app's, or an id."""
+        return [session for session in self.alive() if name in (session.app, session.id)]
+
+    def _path(self, session: Session) -> Path:
+        return self._directory / f"{session.id}{_SUFFIX}"
+
+    def _read(self, path: Path) -> Session | None:
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Session)
+        except (OSError, msgspec.DecodeError):
+            return None

@@ -1,0 +1,1 @@
+"""Commands that look at what runs: processes, containers, services and tasks."""
