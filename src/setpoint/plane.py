@@ -217,6 +217,16 @@ class ControlPlane:
             raise PlaneError("this control plane runs no workloads: use ControlPlane(workloads=True)")
         return self._host.workloads
 
+    async def workloads_started(self) -> None:
+        """Returns when the controllers of workloads work. Raises what keeps them from it."""
+        if self._host is not None:
+            await self._host.started()
+
+    def end(self) -> None:
+        """Asks for the end of the workloads, as clients do at `/admin/execution`; `ended` tells when that has come."""
+        if self._host is not None:
+            self._host.shutdown.ask("Stopping", None)
+
     async def ended(self) -> None:
         """Returns when a client has asked at `/admin/execution` for the end, and the workloads are cleaned up; without
         workloads, never. Raises what keeps them from being run."""
@@ -371,6 +381,11 @@ class ControlPlane:
     async def listen_unix(self, path: Path | str) -> None:
         """Serves at a unix socket that only our own user may open; clients authenticate as elsewhere."""
         await self._edge().listen_unix(str(path))
+
+    @property
+    def authority(self) -> bytes | None:
+        """The certificate by which clients know it, PEM; None where it has no authority of its own."""
+        return self._identity.authority.pair.certificate if self._identity is not None else None
 
     def kubeconfig(self, user: str = "", groups: Sequence[str] = (), *, lifetime: timedelta | None = None) -> str:
         """The text of the administrator's kubeconfig, for the address it listens at.

@@ -20,15 +20,17 @@ def kubeconfig(
     certificate: bytes = b"",
     key: bytes = b"",
     user: str = "admin",
+    cluster: str = NAME,
+    context: str = NAME,
     mark: str = MARK,
 ) -> str:
     """The text of a kubeconfig with one cluster, one user and one context; the authority is that of the server, PEM.
     `mark` is its first line."""
     from setpoint.objects import yamltext  # a server that writes none need not wait for it
 
-    cluster: Object = {"server": server}
+    where: Object = {"server": server}
     if authority is not None:
-        cluster["certificate-authority-data"] = _base64(authority)
+        where["certificate-authority-data"] = _base64(authority)
     credentials: Object = {}
     if token:
         credentials["token"] = token
@@ -39,10 +41,10 @@ def kubeconfig(
         {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": NAME, "cluster": cluster}],
+            "clusters": [{"name": cluster, "cluster": where}],
             "users": [{"name": user, "user": credentials}],
-            "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": user}}],
-            "current-context": NAME,
+            "contexts": [{"name": context, "context": {"cluster": cluster, "user": user}}],
+            "current-context": context,
         }
     )
 

@@ -1,0 +1,68 @@
+"""A certificate that the client of an instance brings along: it must be for this machine, and valid now."""
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from setpoint.objects.clock import Clock
+
+if TYPE_CHECKING:
+    from setpoint.server.http.tls import Certificates
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Brought(NamedTuple):
+    """What it serves with, what clients trust, and as which host they know it."""
+
+    files: "Certificates"
+    authority: bytes
+    host: str
+
+
+def brought(certificate: str, key: str, authority: str, preferred: str, clock: Clock) -> Brought | None:
+    """The certificate that flags name, if they do; `preferred` is the address where it should serve. Raises what the
+    command line shows."""
+    from cryptography import x509
+
+    from setpoint.server.http.tls import Certificates
+
+    if not (certificate or key):
+        if authority:
+            raise click.ClickException("--tls-ca-file needs --tls-cert-file and --tls-key-file beside it")
+        return None
+    if not (certificate and key):
+        raise click.ClickException("--tls-cert-file and --tls-key-file belong together: give both")
+    try:
+        text = Path(certificate).read_bytes()
+        found = x509.load_pem_x509_certificates(text)[0]
+        trusted = Path(authority).read_bytes() if authority else text
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    except ValueError as error:
+        raise click.ClickException(f"{certificate} holds no certificate: {error}") from None
+    if not found.not_valid_before_utc <= clock.now() <= found.not_valid_after_utc:
+        raise click.ClickException(
+            f"{certificate} is valid from {found.not_valid_before_utc} to {found.not_valid_after_utc}: bring another"
+        )
+    names = _names(found)
+    host = next((each for each in (preferred, *_LOOPBACK) if each in names), None)
+    if host is None:
+        raise click.ClickException(
+            f"{certificate} is for {', '.join(sorted(names)) or 'nobody'}: it should be for {' or '.join(_LOOPBACK)}"
+        )
+    return Brought(Certificates(Path(certificate), Path(key)), trusted, host)
+
+
+def _names(certificate: object) -> set[str]:
+    from cryptography import x509
+
+    assert isinstance(certificate, x509.Certificate)
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    addresses = {str(ip_address(str(each))) for each in found.get_values_for_type(x509.IPAddress)}
+    return addresses | {name.lower() for name in found.get_values_for_type(x509.DNSName)}

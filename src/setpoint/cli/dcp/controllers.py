@@ -1,0 +1,90 @@
+"""`run-controllers`: the controllers alone, for a server that somebody else runs (`start-apiserver --server-only`).
+
+`start-apiserver` runs them itself. Logs of objects are where their controllers are, so that a server without them
+cannot show any.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from setpoint import process
+from setpoint.cli.dcp import variables
+from setpoint.cli.dcp.information import runtime_option
+from setpoint.cli.dcp.watching import monitor_options, monitored, wait_gone
+from setpoint.objects.clock import SystemClock
+
+
+@click.command()
+@click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig of the server.")
+@click.option("--workload-id", metavar="ID", default=None, help="What persistent things are recorded under.")
+@click.option(
+    "--notifications-socket", metavar="PATH", default="", help="Accepted; the server says all that is needed."
+)
+@runtime_option
+@monitor_options()
+@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
+@click.pass_context
+def run_controllers(context: click.Context, **flags: Any) -> None:
+    """Run what the objects of a server say."""
+    from setpoint.cli.dcp import diagnostics
+
+    diagnostics.set_up(flags["verbosity"] or (context.obj or {}).get("verbosity", ""), os.environ)
+    path = variables.kubeconfig_path(flags["kubeconfig"], os.environ)
+    if not path.exists():
+        raise click.ClickException(f"there is no kubeconfig {path}: start the server first, or name it: --kubeconfig")
+    sys.exit(process.run(lambda stop: _run(path, flags, stop)))
+
+
+async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
+    from setpoint.client.connecting import ConfigError
+    from setpoint.client.transport import TransportError
+    from setpoint.objects.errors import APIError
+    from setpoint.workload.hosting import records_path
+    from setpoint.workload.workloads import Workloads, WorkloadSettings
+
+    watched = monitored(flags)
+    with variables.session(os.environ) as session:
+        try:
+            client = _client(path)
+        except ConfigError as error:
+            raise click.ClickException(str(error)) from error
+        settings = WorkloadSettings(
+            directory=session.folder,
+            records=records_path(os.environ),
+            environ=variables.inherited(),
+            workload_id=variables.workload_id(flags["workload_id"], os.environ),
+            container_runtime=flags["container_runtime"] or "",
+        )
+        async with client:
+            workloads = Workloads(client, settings)
+            try:
+                await workloads.prepare()
+                await workloads.start()
+                gone = wait_gone(watched, flags["monitor_interval"], SystemClock()) if watched else _never()
+                await process.until(stop, gone)
+            except (APIError, TransportError) as error:
+                raise click.ClickException(f"the server of {path} cannot be used: {error}") from error
+            finally:
+                await workloads.stop()
+
+
+def _client(path: Path) -> Any:
+    """A client of the server; where both sides know the token already, with that."""
+    from setpoint.client.client import Client
+    from setpoint.client.credentials import bearer
+    from setpoint.client.kubeconfig import from_files
+
+    token = os.environ.get(variables.TOKEN)
+    if not token:
+        return Client.from_kubeconfig(path)
+    connection = from_files(path, context="", environ=os.environ)
+    return Client(connection._replace(credentials=bearer(token)).transport())
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()

@@ -1,0 +1,121 @@
+"""What an instance says about itself: on standard error, to the socket of its client, and into files for later.
+
+The lines are DCP's: time, level, who and what, with tabs between; in files one JSON object each, so that the files of
+one session can be merged by time (`session-log`).
+"""
+
+import logging
+import os
+import socket
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+LOG_SOCKET = "DCP_LOG_SOCKET"
+LEVEL = "DCP_DIAGNOSTICS_LOG_LEVEL"
+FOLDER = "DCP_DIAGNOSTICS_LOG_FOLDER"
+SESSION_ID = "DCP_LOG_SESSION_ID"
+SUFFIX = "DCP_LOG_FILE_NAME_SUFFIX"
+CONTEXT = "DCP_LOGGING_CONTEXT"
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR}
+_SOCKET_SECONDS = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+def set_up(verbosity: str, environ: Mapping[str, str]) -> None:
+    """Has what is logged written where flags and variables say. Raises what the command line shows."""
+    level = _level(verbosity, "--verbosity") if verbosity else logging.WARNING
+    handlers: list[logging.Handler] = []
+    if path := environ.get(LOG_SOCKET):
+        with suppress(OSError):  # nobody listens: what is said goes to standard error
+            handlers.append(_SocketHandler(path))
+            # Whoever listens chooses from everything that a user may want to read.
+            level = min(level, logging.INFO)
+    if not handlers:
+        handlers.append(logging.StreamHandler())
+    handlers[0].setFormatter(_LineFormatter())
+    handlers[0].setLevel(level)
+    if wanted := environ.get(LEVEL):
+        deeper = _level(wanted, LEVEL)
+        handlers.append(_file_handler(environ, deeper))
+        level = min(level, deeper)
+    logging.basicConfig(level=level, handlers=handlers, force=True)
+    if context := environ.get(CONTEXT):
+        _log.debug("%s", context)
+
+
+def folder(environ: Mapping[str, str]) -> Path:
+    """Where the files are."""
+    return Path(environ.get(FOLDER) or Path(tempfile.gettempdir()) / "dcp" / "logs")
+
+
+def _level(text: str, where: str) -> int:
+    """Words, or a number: the larger, the more is said."""
+    if text.lower() in _LEVELS:
+        return _LEVELS[text.lower()]
+    if text.isdigit():
+        return logging.INFO if text == "0" else logging.DEBUG
+    raise click.ClickException(f"{where}: {text!r} is no level: use debug, info, error or a number")
+
+
+def _file_handler(environ: Mapping[str, str], level: int) -> logging.Handler:
+    where = folder(environ)
+    where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    session = environ.get(SESSION_ID) or f"{os.getpid()}"
+    suffix = environ.get(SUFFIX) or f"{os.getpid()}"
+    handler = logging.FileHandler(where / f"{session}-dcp-{suffix}.log", encoding="utf-8")
+    handler.setLevel(level)
+    handler.setFormatter(_JSONFormatter())
+    return handler
+
+
+def _told(record: logging.LogRecord) -> tuple[str, str, str, str]:
+    """Time, level, who, what."""
+    time = datetime.fromtimestamp(record.created).astimezone()
+    stamp = f"{time:%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}{time:%z}"
+    level = {"WARNING": "warning", "CRITICAL": "error"}.get(record.levelname, record.levelname.lower())
+    text = record.getMessage()
+    if record.exc_info:
+        text = f"{text}\n{logging.Formatter().formatException(record.exc_info)}"
+    return stamp, level, record.name, text
+
+
+class _LineFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        stamp, level, name, text = _told(record)
+        return "\t".join((stamp, level, name, text.replace("\n", "\\n")))
+
+
+class _JSONFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        stamp, level, name, text = _told(record)
+        told = {"level": level, "ts": stamp, "logger": name, "msg": text, "pid": record.process}
+        return msgspec.json.encode(told).decode()
+
+
+class _SocketHandler(logging.Handler):
+    """Writes lines to a unix socket; when nobody reads any more, they are lost rather than waited for."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.settimeout(_SOCKET_SECONDS)
+            self._socket.connect(path)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):
+            self._socket.sendall(self.format(record).encode() + b"\n")
+
+    def close(self) -> None:
+        self._socket.close()
+        super().close()

@@ -1,0 +1,33 @@
+"""`setpoint-dcp` and `setpoint dcp`: the commands of DCP that its clients call. Each is imported when it is used."""
+
+from typing import Any
+
+import click
+
+from setpoint.cli.lazy import LazyGroup
+
+_COMMANDS = {
+    "cleanup": "setpoint.cli.dcp.cleaning:cleanup",
+    "fork-process": "setpoint.cli.dcp.processes:fork_process",
+    "info": "setpoint.cli.dcp.information:info",
+    "monitor-process": "setpoint.cli.dcp.processes:monitor_process",
+    "run-controllers": "setpoint.cli.dcp.controllers:run_controllers",
+    "session-log": "setpoint.cli.dcp.session_log:session_log",
+    "start-apiserver": "setpoint.cli.dcp.start:start_apiserver",
+    "stop-process-tree": "setpoint.cli.dcp.processes:stop_process_tree",
+    "version": "setpoint.cli.dcp.information:version",
+}
+
+
+@click.group(cls=LazyGroup, commands_at=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
+@click.pass_context
+def dcp(context: click.Context, verbosity: str) -> None:
+    """What clients of Microsoft's Developer Control Plane call."""
+    found: dict[str, Any] = context.ensure_object(dict)
+    found["verbosity"] = verbosity
+
+
+def main() -> None:
+    """The program `setpoint-dcp`."""
+    dcp(prog_name="setpoint-dcp")

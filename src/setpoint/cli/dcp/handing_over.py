@@ -1,0 +1,47 @@
+"""The kubeconfig by which an instance hands itself over to its client: that it is there says that all is served.
+
+It is never written over, as somebody else may live by it, and goes when the instance does.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import click
+
+from setpoint.server.http import files
+from setpoint.server.kubeconfig import kubeconfig
+
+CLUSTER, USER, CONTEXT = "apiserver_cluster", "apiserver_user", "apiserver"
+# What stands for a token that both sides know already.
+PLACEHOLDER = "<placeholder>"
+_MARK = "# Written by Setpoint for its client. It goes when the control plane does.\n"
+
+
+def check_free(path: Path) -> None:
+    """Raises what the command line shows if a kubeconfig is there already."""
+    if path.is_dir():
+        raise click.ClickException(f"{path} is a directory: name the file to be written with --kubeconfig")
+    with suppress(FileNotFoundError):
+        if path.stat().st_size > 0:
+            raise click.ClickException(
+                f"{path} exists already: an instance may live by it. Remove it, or choose another with --kubeconfig"
+            )
+
+
+@contextmanager
+def handed_over(path: Path, url: str, authority: bytes | None, token: str) -> Iterator[None]:
+    """The kubeconfig is there: whole, at once, and for our own user alone."""
+    text = kubeconfig(url, authority=authority, token=token, user=USER, cluster=CLUSTER, context=CONTEXT, mark=_MARK)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_free(path)
+    files.write(path, text.encode())
+    written = os.stat(path).st_ino
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            # Whoever has put another one in its place keeps it.
+            if path.stat().st_ino == written:
+                path.unlink()

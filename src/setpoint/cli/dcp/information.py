@@ -1,0 +1,89 @@
+"""`info` and `version`: what DCP's clients ask before they start anything, as JSON."""
+
+import asyncio
+import os
+import platform
+from typing import Any
+
+import click
+
+from setpoint import __version__
+
+# The DCP whose behaviour this is: its clients refuse to work with one that is too old.
+DCP_VERSION = "0.25.13"
+_HOSTS = {"docker": "host.docker.internal", "podman": "host.containers.internal"}
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_SECONDS, _DIAGNOSTIC_SECONDS = 10.0, 90.0
+
+
+def _version() -> dict[str, Any]:
+    return {"version": DCP_VERSION, "setpointVersion": __version__}
+
+
+def runtime_option(command: Any) -> Any:
+    """The flag that chooses a container engine."""
+    return click.option(
+        "--container-runtime",
+        type=click.Choice(["docker", "podman"]),
+        default=None,
+        help="The container engine to use; without it, the first that is found.",
+    )(command)
+
+
+@click.command()
+def version() -> None:
+    """Print the version, as JSON."""
+    _print(_version())
+
+
+@click.command()
+@runtime_option
+@click.option("--diagnostics", is_flag=True, help="Say more.")
+@click.option("-t", "--timeout", metavar="DURATION", default="", help="How long to wait for the engine: 10s.")
+def info(container_runtime: str | None, diagnostics: bool, timeout: str) -> None:
+    """Print what there is to run things with, as JSON."""
+    from setpoint.objects.duration import SECOND, parse
+
+    try:
+        seconds = parse(timeout) / SECOND if timeout else 0.0
+    except ValueError as error:
+        raise click.ClickException(f"--timeout: {error}") from None
+    seconds = seconds or (_DIAGNOSTIC_SECONDS if diagnostics else _SECONDS)
+    found: dict[str, Any] = {
+        **_version(),
+        "containers": asyncio.run(_containers(container_runtime or "", seconds, diagnostics)),
+    }
+    if diagnostics:
+        found["os"] = platform.system().lower()
+        found["architecture"] = _ARCHITECTURES.get(platform.machine(), platform.machine())
+    _print(found)
+
+
+async def _containers(preference: str, seconds: float, diagnostics: bool) -> dict[str, Any]:
+    from setpoint.objects.clock import SystemClock
+    from setpoint.workload.engine.choice import Unavailable, connect
+
+    engine = await connect(SystemClock(), os.environ, preference, seconds=seconds)
+    if isinstance(engine, Unavailable):
+        name = preference or "docker"
+        installed = engine.reason != "NotInstalled"
+        return {
+            "runtime": name if installed or preference else "",
+            "hostName": _HOSTS[name] if installed else "",
+            "installed": installed,
+            "running": False,
+            "error": f"{engine.message}: {engine.remedy}",
+        }
+    try:
+        name, number = engine.version.name, engine.version.version
+    finally:
+        await engine.close()
+    told: dict[str, Any] = {"runtime": name, "hostName": _HOSTS[name], "installed": True, "running": True}
+    # There is no client but ourselves: we speak the engine's own protocol.
+    return {**told, "clientVersion": __version__, "serverVersion": number} if diagnostics else told
+
+
+def _print(found: dict[str, Any]) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.encode(found).decode())

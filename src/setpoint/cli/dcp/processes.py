@@ -1,0 +1,122 @@
+"""`stop-process-tree`, `monitor-process` and `fork-process`: single processes, for clients that have some of their own.
+
+Workloads have a guardian instead, and need none of these.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from setpoint.cli.dcp.watching import monitor_options, process_of, wait_gone
+from setpoint.objects.clock import SystemClock
+
+if TYPE_CHECKING:
+    from setpoint.workload.process.identity import Identity
+
+_POLL_SECONDS = 0.05
+
+
+@click.command()
+@click.option("--pid", type=int, required=True, help="The process whose tree is to end.")
+@click.option("--process-start-time", metavar="TIME", default="", help="When it started: RFC 3339.")
+@click.option("--skip-descendants", is_flag=True, help="Only the process itself.")
+def stop_process_tree(pid: int, process_start_time: str, skip_descendants: bool) -> None:
+    """Ask a process and its descendants to end, and kill what does not."""
+    found = process_of(pid, process_start_time, "--process-start-time")
+    if found is None:
+        raise click.ClickException(f"there is no process {pid} that started then")
+    asyncio.run(_stop(found, alone=skip_descendants))
+
+
+@click.command()
+@monitor_options(required=True)
+@click.option("-p", "--child", type=int, required=True, metavar="PID", help="The process that ends with the other.")
+@click.option("--child-identity-time", metavar="TIME", default="", help="When it started: RFC 3339.")
+@click.option("-r", "--resource-id", metavar="ID", default="", help="For the log: what the process belongs to.")
+def monitor_process(child: int, child_identity_time: str, **flags: Any) -> None:
+    """End a process when another one ends."""
+    watched = process_of(flags["monitor"], flags["monitor_identity_time"], "--monitor-identity-time")
+    found = process_of(child, child_identity_time, "--child-identity-time")
+    if found is not None:
+        asyncio.run(_monitor(watched, found, flags["monitor_interval"]))
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@monitor_options()
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def fork_process(command: Sequence[str], **flags: Any) -> None:
+    """Start a process that is nobody's child, and print its pid.
+
+    With --monitor it waits for it, and ends as it does; unless the process that is watched ends first.
+    """
+    watched = None
+    if flags["monitor"] is not None:
+        watched = process_of(flags["monitor"], flags["monitor_identity_time"], "--monitor-identity-time")
+        if watched is None:
+            return  # whoever wanted it is gone
+    try:
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+    except OSError as error:
+        raise click.ClickException(f"{command[0]}: {error.strerror}") from None
+    click.echo(started.pid)
+    if watched is None:
+        started.returncode = 0  # nobody waits for it
+        return
+    sys.exit(asyncio.run(_outlive(started, watched, flags["monitor_interval"])))
+
+
+async def _stop(identity: "Identity", *, alone: bool = False) -> None:
+    from setpoint.objects.ids import SystemIds
+    from setpoint.workload.process.command import STOP_GRACE
+    from setpoint.workload.process.identity import is_alive
+    from setpoint.workload.process.processes import Processes
+
+    clock = SystemClock()
+    if not alone:
+        processes = Processes(clock, SystemIds())
+        try:
+            stopped = await processes.stop(identity)
+        finally:
+            await processes.close()
+        if stopped.left:
+            raise click.ClickException(f"these could not be stopped: {', '.join(stopped.left)}")
+        return
+    for number, seconds in ((signal.SIGTERM, STOP_GRACE), (signal.SIGKILL, STOP_GRACE)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(identity.pid, number)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await wait_gone(identity, _POLL_SECONDS, clock)
+        if not is_alive(identity):
+            return
+    raise click.ClickException(f"process {identity.pid} could not be stopped")
+
+
+async def _monitor(watched: "Identity | None", child: "Identity", interval: float) -> None:
+    clock = SystemClock()
+    ended = asyncio.ensure_future(wait_gone(child, interval, clock))
+    if watched is not None:
+        gone = asyncio.ensure_future(wait_gone(watched, interval, clock))
+        await asyncio.wait((ended, gone), return_when=asyncio.FIRST_COMPLETED)
+        gone.cancel()
+    if not ended.done():
+        await _stop(child)
+    ended.cancel()
+    await asyncio.gather(ended, return_exceptions=True)
+
+
+async def _outlive(started: "subprocess.Popen[bytes]", watched: "Identity", interval: float) -> int:
+    waiting = asyncio.get_running_loop().run_in_executor(None, started.wait)
+    gone = asyncio.ensure_future(wait_gone(watched, interval, SystemClock()))
+    await asyncio.wait((waiting, gone), return_when=asyncio.FIRST_COMPLETED)
+    if waiting.done():
+        gone.cancel()
+        return waiting.result()
+    os._exit(0)  # the process goes on, and the thread that waits for it has nothing to wait for

@@ -1,0 +1,204 @@
+"""`start-apiserver`: an instance, from its kubeconfig to its last process. All of it is in one process.
+
+The kubeconfig appears when clients can be served and controllers work; if either cannot be, the command says why and
+ends. It ends when it is told to, by a signal or at `/admin/execution`, or when the process ends that it watches: then
+everything is cleaned up first.
+"""
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from setpoint import process
+from setpoint.cli.dcp import variables
+from setpoint.cli.dcp.handing_over import PLACEHOLDER, check_free, handed_over
+from setpoint.cli.dcp.information import runtime_option
+from setpoint.cli.dcp.watching import monitor_options, monitored, wait_gone
+from setpoint.objects.clock import SystemClock
+
+if TYPE_CHECKING:
+    from setpoint.plane import ControlPlane
+    from setpoint.workload.process.identity import Identity
+    from setpoint.workload.workloads import WorkloadSettings
+
+_LOOK_SECONDS = 0.02
+
+_log = logging.getLogger(__name__)
+
+
+class Wanted(NamedTuple):
+    """What an instance is to be."""
+
+    kubeconfig: Path
+    port: int
+    certificate: str
+    key: str
+    authority: str
+    root: Path
+    server_only: bool
+    workload_id: str
+    runtime: str
+    watched: "Identity | None"
+    interval: float
+
+
+@click.command()
+@click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig to be written; it must not exist.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; 0 picks a free one.")
+@click.option("--tls-cert-file", metavar="FILE", default="", help="A certificate to serve with, PEM.")
+@click.option("--tls-key-file", metavar="FILE", default="", help="Its key, PEM.")
+@click.option("--tls-ca-file", metavar="FILE", default="", help="The authority that signed it, PEM.")
+@click.option("--tls-cert-thumbprint", metavar="TEXT", default="", help="Only on Windows: use files instead.")
+@click.option("-r", "--root-dir", metavar="DIRECTORY", default="", help="Where relative paths begin.")
+@click.option("--detach", is_flag=True, help="Run on in the background; returns when it serves.")
+@click.option("--server-only", is_flag=True, help="Serve the kinds, and leave their objects to `run-controllers`.")
+@click.option("--workload-id", metavar="ID", default=None, help="What persistent things are recorded under.")
+@runtime_option
+@monitor_options()
+@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
+@click.pass_context
+def start_apiserver(context: click.Context, **flags: Any) -> None:
+    """Serve DCP's API, and run what its objects say."""
+    if flags["tls_cert_thumbprint"]:
+        raise click.ClickException("there is no store of certificates here: use --tls-cert-file and --tls-key-file")
+    wanted = _wanted(flags)
+    check_free(wanted.kubeconfig)
+    if flags["detach"]:
+        _detach(context, wanted.kubeconfig)
+        return
+    from setpoint.cli.dcp import diagnostics
+
+    diagnostics.set_up(flags["verbosity"] or (context.obj or {}).get("verbosity", ""), os.environ)
+    sys.exit(process.run(lambda stop: _run(wanted, stop)))
+
+
+def _wanted(flags: Mapping[str, Any]) -> Wanted:
+    return Wanted(
+        kubeconfig=variables.kubeconfig_path(flags["kubeconfig"], os.environ).absolute(),
+        port=flags["port"],
+        certificate=flags["tls_cert_file"],
+        key=flags["tls_key_file"],
+        authority=flags["tls_ca_file"],
+        root=Path(flags["root_dir"] or Path.cwd()).absolute(),
+        server_only=flags["server_only"],
+        workload_id=variables.workload_id(flags["workload_id"], os.environ),
+        runtime=flags["container_runtime"] or "",
+        watched=monitored(flags),
+        interval=flags["monitor_interval"],
+    )
+
+
+async def _run(wanted: Wanted, stop: asyncio.Event) -> None:
+    from setpoint.cli.dcp.certificate import brought
+    from setpoint.plane import ControlPlane, PlaneError
+
+    clock = SystemClock()
+    host = variables.host(os.environ)
+    given = brought(wanted.certificate, wanted.key, wanted.authority, host, clock)
+    with ExitStack() as stack:
+        session = stack.enter_context(variables.session(os.environ))
+        settings = False if wanted.server_only else _settings(wanted, session.folder)
+        token = os.environ.get(variables.TOKEN, "")
+        try:
+            async with ControlPlane("memory", token=token, workloads=settings) as plane:
+                address = given.host if given is not None else host
+                url = await _listen(plane, address, wanted.port, given.files if given is not None else True)
+                if wanted.server_only:
+                    await _install(plane)
+                await plane.workloads_started()
+                authority = given.authority if given is not None else plane.authority
+                stack.enter_context(
+                    handed_over(wanted.kubeconfig, url, authority, PLACEHOLDER if token else plane.token)
+                )
+                _log.info("serves at %s; the kubeconfig is %s", url, wanted.kubeconfig)
+                await _until_told(plane, wanted, stop)
+        except PlaneError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def _settings(wanted: Wanted, folder: Path) -> "WorkloadSettings":
+    from setpoint.workload.hosting import records_path
+    from setpoint.workload.workloads import WorkloadSettings
+
+    return WorkloadSettings(
+        directory=folder,
+        records=records_path(os.environ),
+        environ=variables.inherited(),
+        working_directory=wanted.root,
+        workload_id=wanted.workload_id,
+        container_runtime=wanted.runtime,
+    )
+
+
+async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:
+    try:
+        url = await plane.listen(host, port, tls=tls)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise click.ClickException(f"cannot listen at {host}:{port}: {why}") from error
+    # As its certificate calls it.
+    return url if ":" in host else f"https://{host}:{url.rpartition(':')[2]}"
+
+
+async def _install(plane: "ControlPlane") -> None:
+    from setpoint.workload.kinds.definitions import install
+
+    async with plane.client() as client:
+        await install(client)
+
+
+async def _until_told(plane: "ControlPlane", wanted: Wanted, stop: asyncio.Event) -> None:
+    """Returns when it is to end, and all is cleaned up."""
+    ended = asyncio.ensure_future(plane.ended())
+    told = [asyncio.ensure_future(stop.wait())]
+    if wanted.watched is not None:
+        told.append(asyncio.ensure_future(wait_gone(wanted.watched, wanted.interval, SystemClock())))
+    try:
+        await asyncio.wait((ended, *told), return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            if not stop.is_set() and wanted.watched is not None:
+                _log.info("process %d is gone: everything ends with it", wanted.watched.pid)
+            if not wanted.server_only:
+                plane.end()
+                await ended
+        if ended.done():
+            ended.result()
+    finally:
+        for task in (ended, *told):
+            task.cancel()
+        await asyncio.gather(ended, *told, return_exceptions=True)
+
+
+def _detach(context: click.Context, kubeconfig: Path) -> None:
+    """Starts the same once more, for itself, and waits until it serves or fails."""
+    command = [sys.executable, "-m", "setpoint.cli.dcp", "start-apiserver"]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.name == "detach" or value in (None, "", False):
+            continue
+        command.append(max(parameter.opts, key=len))
+        command += [] if value is True else [str(value)]
+    # Nobody reads what it says later, and so it goes where it is no trouble to anybody.
+    with tempfile.TemporaryFile() as said:
+        started = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+        )
+        while not kubeconfig.exists():
+            try:
+                started.wait(_LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+            said.seek(0)
+            text = said.read().decode(errors="replace").strip().removeprefix("Error: ")
+            raise click.ClickException(text or f"it ended with exit code {started.returncode}")
+    # It is on its own from now on: nothing is to be waited for, and nothing to be complained of.
+    started.returncode = 0

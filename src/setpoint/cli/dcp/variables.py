@@ -1,0 +1,71 @@
+"""The environment variables that DCP's clients set, and what follows from them and from flags."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+SESSION_FOLDER = "DCP_SESSION_FOLDER"
+TOKEN = "DCP_SECURE_TOKEN"
+WORKLOAD_ID = "DCP_WORKLOAD_ID"
+IP_VERSION = "DCP_IP_VERSION_PREFERENCE"
+PRESERVE_LOGS = "DCP_PRESERVE_EXECUTABLE_LOGS"
+MOST_WORKLOAD_ID_BYTES = 1024
+_IPV6 = ("ipv6", "v6", "6")
+_FALSE = ("", "0", "false", "no")
+
+
+class Session(NamedTuple):
+    """Where one instance has its files. `own`: it made the folder, and removes it at its end."""
+
+    folder: Path
+    own: bool
+    keeps_logs: bool
+
+
+@contextmanager
+def session(environ: Mapping[str, str]) -> Iterator[Session]:
+    """The folder of an instance, with nothing left in it that only the instance has use for."""
+    import shutil
+    import tempfile
+
+    keeps = environ.get(PRESERVE_LOGS, "").lower() not in _FALSE
+    given = environ.get(SESSION_FOLDER)
+    if given:
+        Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = Session(Path(given or tempfile.mkdtemp(prefix="setpoint-dcp-")), not given, keeps)
+    try:
+        yield found
+    finally:
+        if not keeps:
+            shutil.rmtree(found.folder if found.own else found.folder / "logs", ignore_errors=True)
+
+
+def kubeconfig_path(flag: str, environ: Mapping[str, str]) -> Path:
+    """Where the kubeconfig is handed over."""
+    if flag.strip():
+        return Path(flag.strip())
+    folder = environ.get(SESSION_FOLDER)
+    return (Path(folder) if folder else Path.home() / ".dcp") / "kubeconfig"
+
+
+def workload_id(flag: str | None, environ: Mapping[str, str]) -> str:
+    """What persistent things are recorded under. Raises what the command line shows."""
+    found = (environ.get(WORKLOAD_ID, "") if flag is None else flag).strip()
+    if len(found.encode()) > MOST_WORKLOAD_ID_BYTES:
+        where = WORKLOAD_ID if flag is None else "--workload-id"
+        raise click.ClickException(f"{where} is longer than {MOST_WORKLOAD_ID_BYTES} bytes: choose a shorter one")
+    return found
+
+
+def host(environ: Mapping[str, str]) -> str:
+    """Where to listen. Proxies and firewalls of users know 127.0.0.1 better than ::1."""
+    return "::1" if environ.get(IP_VERSION, "").lower() in _IPV6 else "127.0.0.1"
+
+
+def inherited(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What workloads may inherit: everything but the key to the control plane."""
+    return {name: value for name, value in environ.items() if name != TOKEN}

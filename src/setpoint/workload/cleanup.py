@@ -1,0 +1,109 @@
+"""Removes what one workload left behind on purpose: its persistent processes, containers and networks, by the records.
+
+What a control plane takes care of at this moment is not touched: that is a failure which says who has it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from setpoint.objects.tree import Object
+from setpoint.workload.controllers.persistence import Persistence
+from setpoint.workload.engine.choice import Unavailable
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError
+from setpoint.workload.records import Kept
+from setpoint.workload.world import World
+
+_AT_ONCE = 8
+# Networks are empty only when their containers are gone.
+_ORDER: tuple[tuple[str, ...], ...] = (("Container", "Executable"), ("ContainerNetwork",))
+_PLURALS = {"Container": "containers", "Executable": "executables", "ContainerNetwork": "networks"}
+_RESOURCES = {"Container": "containers", "Executable": "executables", "ContainerNetwork": "containernetworks"}
+
+
+class CleanUpError(Exception):
+    """Something is left; says why."""
+
+
+@dataclass
+class Report:
+    """What was removed, and what was not."""
+
+    workload_id: str
+    stopped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PLURALS.values(), 0))
+    failures: list[Object] = field(default_factory=list)
+
+    def told(self) -> Object:
+        """The same as DCP prints it."""
+        told: Object = {"workloadId": self.workload_id, "stopped": self.stopped}
+        return {**told, "failures": self.failures} if self.failures else told
+
+
+class CleanUp:
+    """Works through the records of a workload. `connect` finds the container engine, should one be needed."""
+
+    def __init__(self, world: World, connect: Callable[[], Awaitable[Engine | Unavailable]]) -> None:
+        self._world, self._connect = world, connect
+        self._engine: asyncio.Future[Engine | Unavailable] | None = None
+
+    async def run(self, workload: str) -> Report:
+        report = Report(workload)
+        kept = self._world.records.all_kept(workload)
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(each: Kept) -> None:
+            async with slots:
+                try:
+                    await self._remove(each)
+                except (CleanUpError, EngineError, OSError) as error:
+                    report.failures.append(
+                        {
+                            "kind": _RESOURCES[each.kind],
+                            "resourceKey": each.name,
+                            "resourceId": _id(each),
+                            "error": str(error),
+                        }
+                    )
+                else:
+                    report.stopped[_PLURALS[each.kind]] += 1
+
+        try:
+            for kinds in _ORDER:
+                await asyncio.gather(*(one(each) for each in kept if each.kind in kinds))
+        finally:
+            if self._engine is not None and isinstance(engine := await self._engine, Engine):
+                await engine.close()
+        report.failures.sort(key=lambda each: (each["kind"], each["resourceKey"]))
+        return report
+
+    async def _remove(self, kept: Kept) -> None:
+        records = self._world.records
+        if holder := records.take(kept.kind, kept.name):
+            raise CleanUpError(f"{holder} takes care of it: end that one first")
+        try:
+            if kept.kind == "Executable":
+                await Persistence(self._world).clean_up(kept.name)
+                return
+            engine = await self._connected()
+            if kept.kind == "Container":
+                if await engine.containers.find(kept.record["id"]) is not None:
+                    await engine.containers.stop(kept.record["id"])
+                    await engine.containers.remove(kept.record["id"])
+            elif await engine.networks.find(kept.record["id"]) is not None:
+                await engine.networks.remove(kept.record["id"])
+            records.drop(kept.kind, kept.name)
+        finally:
+            records.give_back(kept.kind, kept.name)
+
+    async def _connected(self) -> Engine:
+        if self._engine is None:
+            self._engine = asyncio.ensure_future(self._connect())
+        found = await asyncio.shield(self._engine)
+        if isinstance(found, Unavailable):
+            raise CleanUpError(f"{found.message}: {found.remedy}")
+        return found
+
+
+def _id(kept: Kept) -> str:
+    return str(kept.record.get("id") or kept.record.get("identity", "").partition(":")[0])
