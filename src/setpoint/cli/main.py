@@ -1,11 +1,11 @@
 """The command `setpoint`. Each subcommand lives in a module of its own, imported when it is used."""
 
-import importlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from setpoint.cli.connecting import Server, server_options
+from setpoint.cli.lazy import LazyGroup
 
 
 class _Entry(NamedTuple):
@@ -49,27 +49,17 @@ _SECTIONS: dict[str, dict[str, _Entry]] = {
         "user": _Entry("setpoint.cli.user:user", "Make a kubeconfig for a user."),
         "kubeconfig": _Entry("setpoint.cli.house.kubeconfig:kubeconfig", "Print where the kubeconfig is."),
         "sessions": _Entry("setpoint.cli.house.sessions:sessions", "Show which apps run on this machine."),
+        "dcp": _Entry("setpoint.cli.dcp.group:dcp", "What clients of Microsoft's DCP call."),
         "doctor": _Entry("setpoint.cli.house.doctor:doctor", "Look for what on this machine is in the way."),
         "completion": _Entry("setpoint.cli.house.completion:completion", "Print the completion for a shell."),
         "version": _Entry("setpoint.cli.house.version:version", "Print the versions of this program and the server."),
     },
 }
-_COMMANDS = {name: entry for section in _SECTIONS.values() for name, entry in section.items()}
+_COMMANDS = {name: entry.place for section in _SECTIONS.values() for name, entry in section.items()}
 
 
-class _LazyGroup(click.Group):
-    """A group that knows the names of its commands and imports one when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *_COMMANDS})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return super().get_command(ctx, cmd_name)
-        module, _, name = _COMMANDS[cmd_name].place.partition(":")
-        command: Any = getattr(importlib.import_module(module), name)
-        assert isinstance(command, click.Command)
-        return command
+class _Sections(LazyGroup):
+    """All commands, section by section."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -89,7 +79,7 @@ class _LazyGroup(click.Group):
                 formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Sections, commands_at=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @server_options
 @click.pass_context
 def main(ctx: click.Context, server: Server) -> None:

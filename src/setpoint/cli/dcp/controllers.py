@@ -28,12 +28,11 @@ from setpoint.objects.clock import SystemClock
 @runtime_option
 @monitor_options()
 @click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
-@click.pass_context
-def run_controllers(context: click.Context, **flags: Any) -> None:
+def run_controllers(**flags: Any) -> None:
     """Run what the objects of a server say."""
     from setpoint.cli.dcp import diagnostics
 
-    diagnostics.set_up(flags["verbosity"] or (context.obj or {}).get("verbosity", ""), os.environ)
+    diagnostics.set_up(flags["verbosity"], os.environ)
     path = variables.kubeconfig_path(flags["kubeconfig"], os.environ)
     if not path.exists():
         raise click.ClickException(f"there is no kubeconfig {path}: start the server first, or name it: --kubeconfig")

@@ -16,6 +16,8 @@ from pathlib import Path
 import click
 import msgspec
 
+# Where the group of commands leaves what was said before the command.
+VERBOSITY = "setpoint.cli.dcp.verbosity"
 LOG_SOCKET = "DCP_LOG_SOCKET"
 LEVEL = "DCP_DIAGNOSTICS_LOG_LEVEL"
 FOLDER = "DCP_DIAGNOSTICS_LOG_FOLDER"
@@ -30,6 +32,7 @@ _log = logging.getLogger(__name__)
 
 def set_up(verbosity: str, environ: Mapping[str, str]) -> None:
     """Has what is logged written where flags and variables say. Raises what the command line shows."""
+    verbosity = verbosity or click.get_current_context().meta.get(VERBOSITY, "")
     level = _level(verbosity, "--verbosity") if verbosity else logging.WARNING
     handlers: list[logging.Handler] = []
     if path := environ.get(LOG_SOCKET):

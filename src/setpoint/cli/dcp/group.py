@@ -1,9 +1,8 @@
 """`setpoint-dcp` and `setpoint dcp`: the commands of DCP that its clients call. Each is imported when it is used."""
 
-from typing import Any
-
 import click
 
+from setpoint.cli.dcp.diagnostics import VERBOSITY
 from setpoint.cli.lazy import LazyGroup
 
 _COMMANDS = {
@@ -24,8 +23,7 @@ _COMMANDS = {
 @click.pass_context
 def dcp(context: click.Context, verbosity: str) -> None:
     """What clients of Microsoft's Developer Control Plane call."""
-    found: dict[str, Any] = context.ensure_object(dict)
-    found["verbosity"] = verbosity
+    context.meta[VERBOSITY] = verbosity
 
 
 def main() -> None:

@@ -65,19 +65,18 @@ class Wanted(NamedTuple):
 @runtime_option
 @monitor_options()
 @click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
-@click.pass_context
-def start_apiserver(context: click.Context, **flags: Any) -> None:
+def start_apiserver(**flags: Any) -> None:
     """Serve DCP's API, and run what its objects say."""
     if flags["tls_cert_thumbprint"]:
         raise click.ClickException("there is no store of certificates here: use --tls-cert-file and --tls-key-file")
     wanted = _wanted(flags)
     check_free(wanted.kubeconfig)
     if flags["detach"]:
-        _detach(context, wanted.kubeconfig)
+        _detach(click.get_current_context(), wanted.kubeconfig)
         return
     from setpoint.cli.dcp import diagnostics
 
-    diagnostics.set_up(flags["verbosity"] or (context.obj or {}).get("verbosity", ""), os.environ)
+    diagnostics.set_up(flags["verbosity"], os.environ)
     sys.exit(process.run(lambda stop: _run(wanted, stop)))
 
 
@@ -159,7 +158,7 @@ async def _install(plane: "ControlPlane") -> None:
 async def _until_told(plane: "ControlPlane", wanted: Wanted, stop: asyncio.Event) -> None:
     """Returns when it is to end, and all is cleaned up."""
     ended = asyncio.ensure_future(plane.ended())
-    told = [asyncio.ensure_future(stop.wait())]
+    told: list[asyncio.Future[Any]] = [asyncio.ensure_future(stop.wait())]
     if wanted.watched is not None:
         told.append(asyncio.ensure_future(wait_gone(wanted.watched, wanted.interval, SystemClock())))
     try:
