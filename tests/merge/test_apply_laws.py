@@ -129,6 +129,19 @@ def test_who_creates_an_object_owns_all_it_sets_as_does_who_asks_to_forget_all_o
 
 
 @laws
+@given(specs, st.sampled_from(("me", "kubectl")), st.booleans())
+def test_what_is_not_there_is_applied_to_as_an_object_of_which_nothing_is_known(
+    spec: Object, manager: str, annotated: bool
+) -> None:
+    config = thing(spec)
+    if annotated:
+        annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+        config = {**config, "metadata": {**config["metadata"], "annotations": annotations}}
+    nothing = {"apiVersion": config["apiVersion"], "kind": config["kind"]}
+    assert exactly(FIELDS.apply(None, config, manager)) == exactly(FIELDS.apply(nothing, config, manager))
+
+
+@laws
 @given(specs, specs)
 def test_applying_twice_is_applying_once(before: Object, spec: Object) -> None:
     live = FIELDS.apply(None, thing({**before, "text": "tracked"}), "other")

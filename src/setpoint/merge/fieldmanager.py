@@ -100,10 +100,16 @@ class FieldManager:
         except Mismatch:
             return new
         fields = self._updater.without_reset(fieldset.union(modified, added), self._version)
+        return self._first_entry(new, manager, UPDATE, fields)
+
+    def _first_entry(self, new: Object, manager: str, operation: str, fields: FieldSet) -> Object:
+        """A new object with the entry of who wrote it."""
         if not fields:
             return new
-        managed = Managed(fields, self._version, applied=False, time=self._now())
-        return _with_entries(new, [managedfields.entry_of(self._identify(manager, UPDATE), managed)])
+        entry = managedfields.new_entry(
+            manager or "unknown", operation, self._version, self._now(), fields, self._subresource
+        )
+        return _with_entries(new, [entry])
 
     def unchanged(self, live: Object | None, new: Object) -> Object:
         """The new object with the entries of the live one, for where nobody can tell what a write changed."""
@@ -117,10 +123,12 @@ class FieldManager:
         """
         self._check(config)
         fields = self._fields_of(config)
-        before = _without_entries(live) if live is not None else {"apiVersion": self._version, "kind": self._gvk.kind}
+        if live is None:
+            return self._applied_first(config, fields, manager)
+        before = _without_entries(live)
         try:
-            managers = managedfields.decode(_entries(live) if live is not None else None)
-            if not managers and live is not None:
+            managers = managedfields.decode(_entries(live))
+            if not managers:
                 managers = self._update(self._nothing, before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
             new, managers = self._apply(before, config, fields, managers, manager, force)
         except Conflicts as conflicts:
@@ -139,6 +147,14 @@ class FieldManager:
         if manager == "kubectl":
             new = last_applied.refreshed(new, config)
         return _with_entries(new, managedfields.encode(managers))
+
+    def _applied_first(self, config: Object, fields: FieldSet, manager: str) -> Object:
+        """The same where there is no object yet: the configuration is the object, and its manager owns what it sets."""
+        new = config.copy()
+        if manager == "kubectl":
+            new = last_applied.refreshed(new, config)
+        owned = fieldset.difference(self._updater.without_reset(fields, self._version), _STRIPPED)
+        return self._first_entry(_without_entries(new), manager, APPLY, owned)
 
     def _update(self, live: Object, new: Object, managers: Managers, me: Identifier) -> Managers:
         """The managers after an update. Who only confirms what is there gains nothing."""

@@ -171,17 +171,23 @@ def entry_of(identifier: Identifier, managed: Managed) -> Object:
     """The entry of one manager."""
     if managed.entry is not None and managed.entry.get("time") == managed.time:
         return managed.entry
-    found: Object = {}
-    if identifier.manager:
-        found["manager"] = identifier.manager
-    found["operation"] = APPLY if managed.applied else identifier.operation
-    found["apiVersion"] = managed.api_version
-    if managed.time is not None:
-        found["time"] = managed.time
-    found["fieldsType"] = "FieldsV1"
-    found["fieldsV1"] = managed.fields
-    if identifier.subresource:
-        found["subresource"] = identifier.subresource
+    manager, operation, _, subresource = identifier
+    if managed.applied:
+        operation = APPLY
+    return new_entry(manager, operation, managed.api_version, managed.time, managed.fields, subresource)
+
+
+def new_entry(
+    manager: str, operation: str, api_version: str, time: str | None, fields: FieldSet, subresource: str = ""
+) -> Object:
+    """The entry of a manager that owns these fields."""
+    found: Object = {"operation": operation, "apiVersion": api_version, "fieldsType": "FieldsV1", "fieldsV1": fields}
+    if manager:
+        found["manager"] = manager
+    if time is not None:
+        found["time"] = time
+    if subresource:
+        found["subresource"] = subresource
     return found
 
 

@@ -8,6 +8,8 @@ It answers as the real server does. Where that departs from the RFC: a list that
 object loses the nulls of the objects in it, where the RFC would keep them.
 """
 
+from operator import is_
+
 from setpoint.merge.equality import identical
 from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest
@@ -54,12 +56,13 @@ def _merge(target: Object, patch: Object) -> Object:
 def _without_nulls(value: Json) -> Json:
     """The value without the null fields of the objects in it; the value itself where there are none."""
     if type(value) is dict:
-        kept = {key: _without_nulls(item) for key, item in value.items() if item is not None}
-        unchanged = len(kept) == len(value) and all(kept[key] is item for key, item in value.items())
-        return value if unchanged else kept
+        kept = {
+            key: item if type(item) is str else _without_nulls(item) for key, item in value.items() if item is not None
+        }
+        return value if len(kept) == len(value) and all(map(is_, kept.values(), value.values())) else kept
     if type(value) is list:
         items = [_without_nulls(item) for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        return value if all(map(is_, items, value)) else items
     return value
 
 

@@ -4,6 +4,7 @@ They take metadata that `objectmeta.coerce` has shaped. An object without fault 
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -31,6 +32,8 @@ FOREGROUND = "foregroundDeletion"
 # Finalizers that need no domain: the two of garbage collection, and that of namespaces.
 STANDARD_FINALIZERS = frozenset({ORPHAN, FOREGROUND, "kubernetes"})
 
+# No longer kind and apiVersion of an owner are kept in mind.
+_REMEMBERED = 512
 _IMMUTABLE = "field is immutable"
 _EVENT = GroupVersionKind("", "v1", "Event")
 
@@ -196,7 +199,10 @@ def validate_owner_references(references: list[Object], path: str) -> list[Field
     errors: list[FieldError] = []
     controller = ""
     for at, reference in enumerate(references):
-        errors += _validate_owner_reference(reference, index(path, at))
+        kind, version = reference.get("kind", ""), reference.get("apiVersion", "")
+        fits = len(kind) + len(version) <= _REMEMBERED and _may_own(version, kind)
+        if not fits or not reference.get("name") or not reference.get("uid"):
+            errors += _validate_owner_reference(reference, index(path, at))
         if reference.get("controller"):
             name = f"{reference.get('kind', '')}/{reference.get('name', '')}"
             if controller:
@@ -206,6 +212,16 @@ def validate_owner_references(references: list[Object], path: str) -> list[Field
             else:
                 controller = name
     return errors
+
+
+@lru_cache(maxsize=1024)
+def _may_own(api_version: str, kind: str) -> bool:
+    """Whether an apiVersion and a kind are as those of owners are."""
+    try:
+        version = GroupVersion.parse(api_version)
+    except ValueError:
+        return False
+    return bool(kind and version.version) and version.with_kind(kind) != _EVENT
 
 
 def _validate_owner_reference(reference: Object, path: str) -> list[FieldError]:

@@ -55,8 +55,8 @@ class Reason(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def from_text(cls, text: str) -> Self:
         """The way back. Raises ValueError."""
-        parts = [unquote(part) for part in text.split("/", 3)]
-        if len(parts) < 4 or not parts[0] or not all(part.isprintable() for part in parts):
+        parts = _parts(text, 4)
+        if len(parts) < 4 or not parts[0] or not "".join(parts).isprintable():
             raise ValueError("a reason should read EVENT/KIND/REVISION/OBJECT")
         event, kind, revision, object_ = parts
         return cls(event, kind, object_, revision)
@@ -105,14 +105,14 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
         if len(text) > _MAX_HEADER_LENGTH:
             raise ValueError(f"it is longer than {_MAX_HEADER_LENGTH} characters")
         text, asked, reasons = text.partition("?")
-        parts = [unquote(part) for part in text.split("/", 2)]
+        parts = _parts(text, 3)
         if len(parts) < 3 or not all(parts):
             raise ValueError("it should read CONTROLLER/RECONCILE-ID/KEY")
-        if not all(part.isprintable() for part in parts):
+        if not "".join(parts).isprintable():
             raise ValueError("it has characters that cannot be shown")
         controller, id_, key = parts
         because = tuple(Reason.from_text(each) for each in reasons.split("&")) if asked else ()
-        return cls.reconcile(controller, key, id_, because)
+        return cls(id_, controller, key, because)
 
     @property
     def is_reconcile(self) -> bool:
@@ -124,3 +124,9 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def decode(cls, data: bytes) -> Self:
         return msgspec.msgpack.decode(data, type=cls)
+
+
+def _parts(text: str, number: int) -> list[str]:
+    """The parts between slashes, at most so many; few have something encoded in them."""
+    parts = text.split("/", number - 1)
+    return list(map(unquote, parts)) if "%" in text else parts

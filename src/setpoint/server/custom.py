@@ -96,7 +96,7 @@ class CustomStrategy(Strategy):
         self._scale: Scale | None = subresources.scale if subresources else None
         self._fields = version.selectable_fields
 
-    @property
+    @cached_property
     def status_fields(self) -> Sequence[str]:  # type: ignore[override]
         return ("status",) if self._has_status else ()
 

@@ -1,7 +1,9 @@
 """The options of a write, from the query: who writes, whether it is only tried, how strictly fields are checked."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import parse_qs
 
 from setpoint.merge.managedfields import manager_name
 from setpoint.objects.errors import Invalid
@@ -13,6 +15,8 @@ from setpoint.server.context import Context
 
 IGNORE, WARN, STRICT = "Ignore", "Warn", "Strict"
 _VALIDATIONS = ("", IGNORE, STRICT, WARN)
+# What is longer is read anew each time: what is remembered stays small.
+_REMEMBERED = 512
 
 
 class WriteOptions(NamedTuple):
@@ -40,10 +44,16 @@ class WriteOptions(NamedTuple):
 
 def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteOptions:
     """Reads the options of a write; `kind` is what errors call them. Raises Invalid."""
-    if not context.request.query and not apply:
-        return WriteOptions(manager_of(context))
-    query = context.query
-    manager, validation = context.parameter("fieldManager"), context.parameter("fieldValidation")
+    query, agent = context.request.query, context.request.headers.get("user-agent", "")
+    read = _read if len(query) + len(agent) <= _REMEMBERED else _read.__wrapped__
+    return read(query, agent, kind, apply)
+
+
+@lru_cache(maxsize=256)
+def _read(text: str, agent: str, kind: str, apply: bool) -> WriteOptions:
+    """What a query asks of a write. A client says mostly the same in all its writes."""
+    query = parse_qs(text, keep_blank_values=True)
+    manager, validation, forced = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation", "force"))
     dry_run, force = query.get("dryRun", ()), "force" in query
     errors: list[FieldError] = []
     if apply and not manager:
@@ -58,10 +68,11 @@ def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteO
     if errors:
         raise Invalid.of(GroupKind("meta.k8s.io", kind), "", errors)
     return WriteOptions(
-        manager or manager_of(context),
+        # Who does not name a field manager is known by what its user agent says before the version.
+        manager_name(manager, agent) or "unknown",
         bool(dry_run),
         validation or WARN,
-        force and truth(context.parameter("force")),
+        force and truth(forced),
         manager,
         validation,
     )
@@ -77,8 +88,3 @@ def validate_dry_run(values: Sequence[str]) -> list[FieldError]:
 def truth(text: str) -> bool:
     """A flag of the query: present is true, unless it says otherwise."""
     return text not in ("false", "0")
-
-
-def manager_of(context: Context) -> str:
-    """The field manager of a client that does not name one: what its user agent says before the version."""
-    return manager_name("", context.request.headers.get("user-agent", "")) or "unknown"

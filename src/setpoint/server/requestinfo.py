@@ -8,6 +8,8 @@ from setpoint.objects.gvk import GroupResource, GroupVersion
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _PREFIXES = {"api": 3, "apis": 4}  # with how many segments at least a path names a resource
+# How many slashes the path of a subresource has below an object in a namespace, by what it begins with.
+_BELOW = {"/api/": 7, "/apis": 8}
 _NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
 # A longer path is read anew each time: what is remembered stays small.
 _REMEMBERED = 256
@@ -41,16 +43,22 @@ class RequestInfo(NamedTuple):
 def request_info(method: str, path: str, watch: str | None = None) -> RequestInfo:
     """Reads a percent-encoded path; `watch` is the query parameter of that name, None if it is absent.
 
-    Most requests are for a collection, or for something in one: those paths are few, and remembered.
+    Most requests are for a collection, or for something in one or below that: what such paths have in common is
+    remembered.
     """
     if len(path) > _REMEMBERED:
         return _read(method, path, watch)
-    above, _, name = path.rpartition("/")
-    collection = _collection(method, above)
-    if collection is None or not name or "%" in name:
+    above, _, last = path.rpartition("/")
+    if path.count("/") == _BELOW.get(path[:5]):
+        above, _, name = above.rpartition("/")
+        found = _subresource(method, above, last)
+    else:
+        name = last
+        found = _collection(method, above)
+    if found is None or not name or "%" in name:
         return _remembered(method, path, watch)
-    verb, _, _, group, version, namespace, resource, _, _, _ = collection
-    return _new(RequestInfo, (verb, path, True, group, version, namespace, resource, name, "", ()))
+    verb, _, _, group, version, namespace, resource, _, subresource, _ = found
+    return _new(RequestInfo, (verb, path, True, group, version, namespace, resource, name, subresource, ()))
 
 
 @lru_cache(maxsize=1024)
@@ -60,6 +68,13 @@ def _collection(method: str, path: str) -> RequestInfo | None:
     found = _read(method, f"{path}/name", None)
     is_last = found.name == "name" and not found.subresource and not found.rest
     return found if is_last and found.resource != "namespaces" else None
+
+
+@lru_cache(maxsize=1024)
+def _subresource(method: str, path: str, subresource: str) -> RequestInfo | None:
+    """The same of a request for what lies below an object of a collection."""
+    found = _read(method, f"{path}/name/{subresource}", None)
+    return found if found.name == "name" and found.subresource == subresource and not found.rest else None
 
 
 def _read(method: str, path: str, watch: str | None) -> RequestInfo:

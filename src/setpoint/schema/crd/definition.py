@@ -218,7 +218,10 @@ class CustomResourceDefinition(_Part):
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type."""
-        return next((found for found in self.status.conditions or () if found.type == kind), None)
+        for found in self.status.conditions or ():  # a loop, for every new instance asks
+            if found.type == kind:
+                return found
+        return None
 
     def is_true(self, kind: str) -> bool:
         """Whether the condition of that type is True."""

@@ -10,6 +10,7 @@ from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.resource import Resource
 
 _SELECTING = frozenset(("list", "watch"))
+_MAY_CREATE = frozenset(("update", "patch"))
 
 
 def asked(context: Context) -> RequestInfo:
@@ -28,8 +29,8 @@ def asked(context: Context) -> RequestInfo:
 async def authorize_creation(context: Context, resource: GroupResource) -> None:
     """Refuses a PUT, or an apply, that would make the object it names, to who may not create it."""
     info = context.info
-    if info.verb in ("update", "patch") and info.group_resource == resource:
-        await _authorize(context, info._replace(verb="create"))
+    if info.verb in _MAY_CREATE and info.resource == resource.resource and info.group == resource.group:
+        await _authorize(context, RequestInfo("create", *info[1:]))
 
 
 async def authorize_reading(context: Context, resource: Resource, namespace: str, name: str) -> None:
