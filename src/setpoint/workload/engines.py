@@ -69,10 +69,19 @@ class Engines:
         return {**made, NAMESPACE: _pid_namespace()}
 
     async def close(self) -> None:
+        """Lets go of the engine. What is left of this session in it is the guardian's business."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         if self._engine is not None:
+            ours: dict[str, str | None] = {labels.SESSION: self._processes.session}
+            with suppress(EngineError):
+                left = [
+                    *await self._engine.containers.list(labels=ours),
+                    *await self._engine.networks.list(labels=ours),
+                ]
+                if not left:
+                    self._processes.unguard(_KEY)
             await self._engine.close()
 
     async def _run(self) -> None:

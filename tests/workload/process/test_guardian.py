@@ -208,7 +208,8 @@ class Engine(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 asked.append(f"GET {self.path}")
-                body = b'[{"Id": "labelled"}]' if "containers" in self.path else b"[]"
+                there = "containers" in self.path and not any("labelled" in each for each in asked)
+                body = b'[{"Id": "labelled"}]' if there else b"[]"
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -242,9 +243,8 @@ def test_containers_and_networks_go_with_the_control_plane_unless_they_are_taken
         engine.server_close()
         serving.join()
         deleted = [line.removeprefix("DELETE ") for line in engine.asked if line.startswith("DELETE")]
-        assert deleted == [
-            *(f"/containers/{name}?force=true&v=true" for name in ("c1", "gone", "c2", "labelled")),
-            "/networks/n1",
-        ]
+        names = ("c1", "c2", "gone", "labelled")
+        assert sorted(deleted[:-1]) == [f"/containers/{name}?force=true&v=true" for name in names]
+        assert deleted[-1] == "/networks/n1", "it can go when nobody is in it"
 
     play(test)

@@ -6,12 +6,16 @@ The guardian does this when nobody else can any more, so it tries everything, wa
 import http.client
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from threading import Thread
+from time import sleep
 from urllib.parse import quote
 
 from setpoint.workload.process.guardian import Removal
 
 SECONDS = 20.0
+# How often, and after how long, it is looked again for what bears a label.
+ROUNDS, ROUND_SECONDS = 5, 1.0
 
 
 class _Engine(http.client.HTTPConnection):
@@ -29,27 +33,54 @@ def remove(what: Removal) -> list[str]:
     """Removes it all, containers first; returns what went wrong."""
     wrong: list[str] = []
     containers, networks = list(what.containers), list(what.networks)
+    for number in range(ROUNDS):
+        if what.labels:
+            containers += _labelled(what, "/containers/json?all=true&", wrong)
+            networks += _labelled(what, "/networks?", wrong)
+        if number and not containers and not networks:
+            break
+        _remove(what, containers, networks, wrong)
+        if not what.labels:
+            break
+        # What the engine was asked to make may come yet, though nobody waits for it any more.
+        sleep(ROUND_SECONDS)
+        containers, networks = [], []
+    return wrong
+
+
+def _labelled(what: Removal, path: str, wrong: list[str]) -> list[str]:
+    """The ids of all that bear one of the labels."""
+    found: dict[str, None] = {}
     for label in what.labels:
-        for found, path, key in ((containers, "/containers/json?all=true&", "Id"), (networks, "/networks?", "Id")):
-            filters = quote(json.dumps({"label": [label]}))
-            try:
-                found += _ids(_ask(what.socket, "GET", f"{path}filters={filters}"), key)
-            except (OSError, ValueError, http.client.HTTPException) as error:
-                wrong.append(f"{path}{label}: {error}")
-    for path in (
-        *(f"/containers/{quote(name)}?force=true&v=true" for name in dict.fromkeys(containers)),
-        *(f"/networks/{quote(name)}" for name in dict.fromkeys(networks)),
-    ):
+        filters = quote(json.dumps({"label": [label]}))
+        try:
+            found |= dict.fromkeys(_ids(_ask(what.socket, "GET", f"{path}filters={filters}")))
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            wrong.append(f"{path}{label}: {error}")
+    return list(found)
+
+
+def _remove(what: Removal, containers: Sequence[str], networks: Sequence[str], wrong: list[str]) -> None:
+    """Removes containers, all at once as each may take its time to end, and then networks."""
+
+    def delete(path: str) -> None:
         try:
             _ask(what.socket, "DELETE", path)
         except (OSError, http.client.HTTPException) as error:
             wrong.append(f"{path}: {error}")
-    return wrong
+
+    threads = [Thread(target=delete, args=(f"/containers/{quote(name)}?force=true&v=true",)) for name in containers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in networks:
+        delete(f"/networks/{quote(name)}")
 
 
-def _ids(body: bytes, key: str) -> Iterator[str]:
+def _ids(body: bytes) -> Iterator[str]:
     for item in json.loads(body or b"[]"):
-        yield item[key]
+        yield item["Id"]
 
 
 def _ask(path: str, method: str, target: str) -> bytes:
