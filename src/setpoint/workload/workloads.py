@@ -19,6 +19,7 @@ from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, tree_of
 from setpoint.controller.controller import Controller
+from setpoint.controller.recorder import Events
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import Containers
@@ -41,9 +42,12 @@ from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Records
+from setpoint.workload.telling import RECORDER
 from setpoint.workload.world import World
 
 _BY_SERVICE = "service"
+# How long the last events may take to be written.
+_FLUSH_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -95,6 +99,8 @@ class Workloads:
             endpoints=self._endpoints,
             objects=self._objects,
         )
+        self._events = Events(client, ids=ids)
+        self._telling: asyncio.Task[None] | None = None
         self.executables = Executables(self.world)
         self.services = Services(self.world)
         self.replica_sets = ReplicaSets(self.world)
@@ -126,12 +132,15 @@ class Workloads:
             _log.warning("%s", self.world.records.problem)
         for session, stopped in (await self.world.processes.sweep()).items():
             _log.warning("stopped %d processes that session %s left behind", stopped.asked, session)
+        recorder = self.world.telling.recorder = self._events.recorder(RECORDER, legacy=True)
         informers = [self._cache.acquire(kind) for kind in READS]
         for informer in informers:
             await informer.wait_synced()
         self._cache.informer(Endpoint).add_index(_BY_SERVICE, lambda endpoint: [endpoint.spec.service_name])
         for controller in self._controllers:
+            controller.recorder = recorder
             await controller.start(self._cache)
+        self._telling = asyncio.ensure_future(self._events.run())
         for controller in self._controllers:
             controller.work()
 
@@ -146,6 +155,10 @@ class Workloads:
         await self.world.engines.close()
         await self.services.close()
         await self.world.processes.close()
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+            await self._events.flush(_FLUSH_SECONDS)
         self.world.logs.close()
         self.world.records.close()
         await self._cache.close()

@@ -18,6 +18,7 @@ from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Records
+from setpoint.workload.telling import Telling
 
 
 @dataclass
@@ -45,9 +46,14 @@ class World:
     endpoints: Callable[[str], list[Object]] = lambda service: []
     # All workload objects.
     objects: Callable[[], list[Object]] = list
+    # What becomes of objects, for people.
+    telling: Telling = field(init=False)
     # Who else runs things, where there is somebody.
     ide: Runner | None = None
     terminals: Terminals | None = None
+
+    def __post_init__(self) -> None:
+        self.telling = Telling(self.logs)
 
     def path(self, text: str) -> Path:
         """A path that somebody wrote."""

@@ -64,6 +64,7 @@ class Containers:
             reads=READS,
             watches=(self._channel,),
             concurrency=16,
+            condition_events=(),  # told where they happen, with more to say
         )
         world.engines.subscribe(self._hear)
 
@@ -448,11 +449,14 @@ class Containers:
         else:
             failed = [f"{e.probe_name}: {e.reason or e.outcome}" for e in life.results if e.outcome != "Success"]
             message = "; ".join(failed) or "its probes have not answered yet"
-            ctx.status.condition("Ready", False, "ProbeFailed" if health == "Unhealthy" else "Probing", message)
+            unwell = health == "Unhealthy"
+            news = ctx.status.condition("Ready", False, "ProbeFailed" if unwell else "Probing", message)
+            if news and unwell:
+                self._world.telling.event(KIND, life, "Unhealthy", message, is_bad=True)
 
     def _tell(self, life: ContainerLife, state: ContainerState, reason: str, message: str) -> None:
         if life.becomes(state, reason, message):
-            self._note(life, f"{state or 'Pending'} ({reason}): {message}")
+            self._world.telling.tell(KIND, life, state, reason, message, again=life.restarts > 0)
 
     def _note(self, life: ContainerLife, text: str) -> None:
         _log.debug("container %s: %s", life.name, text)

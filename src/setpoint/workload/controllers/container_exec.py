@@ -102,6 +102,7 @@ class ContainerExecs:
             reads=READS,
             watches=(self._channel,),
             concurrency=16,
+            condition_events=(),  # told where they happen, with more to say
         )
         world.engines.subscribe(self._hear)
 
@@ -306,7 +307,7 @@ class ContainerExecs:
 
     def _tell(self, run: _Run, state: ExecutableState, reason: str, message: str) -> None:
         if run.becomes(state, reason, message):
-            self._world.logs.note(run.uid, f"{state or 'Pending'} ({reason}): {message}")
+            self._world.telling.tell("ContainerExec", run, state, reason, message)
 
 
 def _pid_inside(pid: int) -> int | None:

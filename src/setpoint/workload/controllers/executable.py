@@ -37,6 +37,7 @@ from setpoint.workload.templates import NotYet
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/executable-reconciler"
+KIND = "Executable"
 STDOUT, STDERR = "stdout", "stderr"
 # How long what is being stopped is not looked at, unless it says that it has ended.
 _STOPPING_SECONDS = 60.0
@@ -64,6 +65,7 @@ class Executables:
             reads=READS,
             watches=(self._channel,),
             concurrency=32,
+            condition_events=(),  # told where they happen, with more to say
         )
 
     def find(self, uid: str) -> Execution | None:
@@ -419,11 +421,13 @@ class Executables:
         else:
             failed = [f"{each.probe_name}: {each.reason or each.outcome}" for each in _unwell(execution)]
             message = "; ".join(failed) or "its probes have not answered yet"
-            ctx.status.condition("Ready", False, "ProbeFailed" if failed else "Probing", message)
+            news = ctx.status.condition("Ready", False, "ProbeFailed" if failed else "Probing", message)
+            if news and failed:
+                self._world.telling.event(KIND, execution, "Unhealthy", message, is_bad=True)
 
     def _tell(self, execution: Execution, state: Any, reason: str, message: str) -> None:
         if execution.becomes(state, reason, message):
-            self._note(execution, f"{state or 'Pending'} ({reason}): {message}")
+            self._world.telling.tell(KIND, execution, state, reason, message, again=execution.restarts > 0)
 
     def _note(self, execution: Execution, text: str) -> None:
         _log.debug("executable %s: %s", execution.name, text)
