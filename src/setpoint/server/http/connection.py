@@ -109,8 +109,8 @@ class Connection(asyncio.Protocol):
         self._body: bytes | bytearray = b""
         self._expecting = False
         self._untold = 0
-        # The heads of the last requests without and with a body that may come again, and how many requests the parser
-        # found in what it was fed.
+        # The head of the last request without a body that may come again, what is known of those with one, and how many
+        # requests the parser found in what it was fed.
         self._head = Head()
         self._envelope = Envelope()
         self._completed = 0
@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
             if not (head.reads and self._answer_read(*found)):
                 self._take_request(*found, head.headers, b"", True, True)
             return
-        if first and (sent := self._envelope.repeated(data)) is not None and len(sent.body) <= self._limits.body_bytes:
+        if first and (sent := self._envelope.read(data)) is not None and len(sent.body) <= self._limits.body_bytes:
             self._take_request(*sent, True, True)
             return
         self._untold += len(data)
@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
                 limit = self._limits.head_bytes
                 self._refuse(BadRequest(f"the request line and headers are larger than {limit} bytes"))
             elif first and self._completed == 1 and not self._reading and self._repeatable:
-                (self._envelope if "content-length" in self._headers else head).learn(data, self._headers)
+                head.learn(data, self._headers)
 
     def eof_received(self) -> bool:
         """The client sends no more. What it has asked for is still answered, but for a stream: nobody watches with half
@@ -267,7 +267,7 @@ class Connection(asyncio.Protocol):
         parser, headers = self._parser, self._headers
         keep_alive, modern = parser.should_keep_alive(), parser.get_http_version() == "1.1"
         self._completed += 1
-        self._repeatable = keep_alive and modern and may_repeat(headers)
+        self._repeatable = keep_alive and modern and may_repeat(headers) and "content-length" not in headers
         name = parser.get_method()
         method = METHODS.get(name) or name.decode("ascii")
         self._take_request(method, self._url.decode("latin-1"), headers, bytes(self._body), keep_alive, modern)
