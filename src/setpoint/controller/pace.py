@@ -3,7 +3,8 @@
 A reconcile that writes, and is brought back by what it wrote, and writes again, runs for ever: a hot loop. When a
 request was reconciled many times within some seconds, each time wrote something, and its spec was the same, the field
 that kept changing is named, and the request has to wait before each further reconcile, longer each time, until it has
-been quiet for a while.
+been quiet for a while. What something outside asked for (a channel, a stream, a timer) is no circle, however often: a
+process that ends and is started again has its own pace.
 """
 
 from collections import Counter
@@ -17,6 +18,8 @@ from setpoint.objects.clock import Clock
 HOT_RUNS, HOT_SECONDS = 10, 10.0
 # How long a hot request waits first, at most, and after how long without writing it is forgiven.
 FIRST_SECONDS, LIMIT_SECONDS, QUIET_SECONDS = 1.0, 60.0, 120.0
+# Reasons to reconcile that no write of ours can have caused.
+_OUTSIDE = frozenset({"requested", "timer"})
 # So many that wrote once are not worth looking through.
 _FEW = 1000
 
@@ -72,15 +75,16 @@ class Pace:
 
     def ran(self, run: Run, generation: int) -> HotLoop | None:
         """A reconcile has ended. Returns the hot loop that it turns out to be in, when it is noticed."""
+        in_circle = run.wrote and not any(trigger.event in _OUTSIDE for trigger in run.why)
         if not self._min_interval:
-            if not run.wrote:
+            if not in_circle:
                 self._calm(run.request)
                 return None
             if run.request not in self._recent and not self._wrote_before(run, generation):
                 return None
         recent = self._recent.setdefault(run.request, _Recent())
         recent.not_before = run.started + self._min_interval
-        if not run.wrote:
+        if not in_circle:
             return None
         if recent.generation != generation:
             recent.generation, recent.hot = generation, None

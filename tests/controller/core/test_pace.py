@@ -12,7 +12,7 @@ from setpoint.controller import pace
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.pace import HOT_RUNS, Pace
-from setpoint.controller.request import Request
+from setpoint.controller.request import Request, Trigger
 from setpoint.controller.run import Run, Write
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.gvk import GroupVersionKind
@@ -21,8 +21,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 WRITE = Write("patch", GroupVersionKind("", "v1", "ConfigMap"), "default/a")
 
 
-def ended(clock: ManualClock, *writes: Write) -> Run:
-    return Run("id", "c", named("a"), (), 0, 0, 0, 0.0, clock.now(), clock.monotonic(), writes=list(writes))
+def ended(clock: ManualClock, *writes: Write, why: tuple[Trigger, ...] = ()) -> Run:
+    return Run("id", "c", named("a"), why, 0, 0, 0, 0.0, clock.now(), clock.monotonic(), writes=list(writes))
 
 
 def test_a_controller_that_is_brought_back_by_its_own_writes_is_told_which_field_and_slowed_down(
@@ -71,6 +71,18 @@ def test_many_reconciles_that_write_nothing_are_no_loop() -> None:
     skipped = WRITE._replace(skipped=True)
     for _ in range(100):
         assert found.ran(ended(clock, skipped), 1) is None
+    assert not found.hot_loops()
+
+
+@pytest.mark.parametrize("event", ["requested", "timer"])
+@pytest.mark.parametrize("min_interval", [0.0, 0.001])
+def test_what_something_outside_asks_for_is_no_loop_however_often(event: str, min_interval: float) -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, min_interval)
+    for _ in range(100):
+        # Its own write brings it back in between, as everybody's does.
+        assert found.ran(ended(clock, WRITE, why=(Trigger(event, "processes"),)), 1) is None
+        assert found.ran(ended(clock, why=(Trigger("updated"),)), 1) is None
     assert not found.hot_loops()
 
 
