@@ -5,6 +5,7 @@ Parsing is Go's, with its leniency (a fraction is read and dropped) and its erro
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from setpoint.objects.gotext import quote_ascii
 
@@ -41,7 +42,13 @@ def format_time(moment: datetime) -> str:
     """A `Time`: `2026-01-31T12:00:00Z`."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
-    return f"{moment.isoformat('T', 'seconds')[:19]}Z"
+    return _second(moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
+
+
+@lru_cache(maxsize=64)
+def _second(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
+    """One second as text: what happens in it is written down many times."""
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
 
 
 def format_micro_time(moment: datetime) -> str:
