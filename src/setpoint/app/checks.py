@@ -1,0 +1,238 @@
+"""What is wrong with an app although every field has its type: found before anything starts, all of it at once.
+
+References are checked when they are followed (`values`), what is on the disk by `disk`.
+"""
+
+import signal
+from collections.abc import Callable, Iterator
+
+from setpoint.app import forms
+from setpoint.app.checks_of_parts import probe_faults, span_fault
+from setpoint.app.commands import command, words
+from setpoint.app.faults import Fault
+from setpoint.app.model import AppFile, Service, Task, Workload
+from setpoint.app.ports import all_ports, asks_for, object_name
+from setpoint.objects import quantity
+from setpoint.objects.names import dns1123_label
+from setpoint.objects.typedyaml import Path, choices
+from setpoint.workload.schedule import ScheduleError, parse_schedule, parse_zone
+
+_CONTAINERS_ONLY = (
+    "entrypoint", "volumes", "networks", "resources", "user", "pull", "privileged", "cap_add", "cap_drop", "tmpfs",
+    "extra_hosts", "devices", "labels",
+)  # fmt: skip
+_PROCESSES_ONLY = {"stdin": False, "replicas": None, "inherit_env": True}
+
+
+def check(app: AppFile) -> list[Fault]:
+    """The faults of an app without profiles left to choose."""
+    found = list(_app_faults(app))
+    for section, name, workload in _workloads(app):
+        found += _workload_faults(app, (section, name), name, workload)
+    for name, service in app.services.items():
+        found += _service_faults(("services", name), service)
+    for name, task in app.tasks.items():
+        found += _task_faults(("tasks", name), task)
+    # What depends on the forms of ports and waits can only be looked at once those are right.
+    if not found:
+        found += _port_faults(app)
+        found += _wait_faults(app)
+    return found
+
+
+def _workloads(app: AppFile) -> Iterator[tuple[str, str, Workload]]:
+    for name, service in app.services.items():
+        yield "services", name, service
+    for name, task in app.tasks.items():
+        yield "tasks", name, task
+
+
+def _app_faults(app: AppFile) -> Iterator[Fault]:
+    for message in dns1123_label(app.app):
+        yield ("app",), f"{app.app!r} is no name: {message}"
+    for name, secret in app.secrets.items():
+        if bool(secret.environment) == bool(secret.file):
+            yield ("secrets", name), "a secret comes from environment or file; write one of the two"
+    for section, names in (("volumes", app.volumes), ("networks", app.networks)):
+        for name in names:
+            for message in dns1123_label(name):
+                yield (section, name), f"{name!r} is no name: {message}"
+    for name in app.tasks.keys() & app.services.keys():
+        yield ("tasks", name), f"there is a service {name}, too; give one of them another name"
+    yield from _env_faults((), app)
+
+
+def _env_faults(path: Path, part: AppFile | Workload) -> Iterator[Fault]:
+    for name in part.env:
+        if not name or "=" in name or "\0" in name:
+            yield (*path, "env", name), f"{name!r} is no name of a variable; leave out = and NUL"
+
+
+def _workload_faults(app: AppFile, path: Path, name: str, workload: Workload) -> Iterator[Fault]:
+    for message in dns1123_label(name):
+        yield path, f"{name!r} is no name: {message}"
+    container = forms.is_container(workload)
+    if workload.run and container:
+        other = "image" if workload.image else "build"
+        yield (*path, "run"), f"run is a process and {other} a container; what the container should run goes into args"
+    elif not workload.run and not container:
+        yield path, "there is nothing to run: write run for a process, image or build for a container"
+    yield from _wrong_kind(path, workload, container)
+    yield from _env_faults(path, workload)
+    yield from _attempt((*path, "run"), lambda: command(workload.run))
+    yield from _attempt((*path, "args"), lambda: words(workload.args))
+    yield from _attempt((*path, "entrypoint"), lambda: words(workload.entrypoint))
+    for index, volume in enumerate(workload.volumes):
+        yield from _volume_faults((*path, "volumes", index), volume)
+    if workload.stop is not None:
+        yield from span_fault((*path, "stop", "grace"), workload.stop.grace)
+        given = workload.stop.signal
+        if given and forms.signal(given) not in signal.Signals.__members__:
+            known = [each.name.removeprefix("SIG") for each in signal.Signals]
+            yield (*path, "stop", "signal"), f"{given!r} is no signal{choices(given.removeprefix('SIG'), known)}"
+    if workload.stdin and workload.terminal:
+        yield (*path, "stdin"), "a terminal brings its own input; leave stdin out"
+    yield from _quantity_faults(path, workload)
+    if app.networks:
+        for index, network in enumerate(workload.networks):
+            if network not in app.networks and network != "default":
+                yield (*path, "networks", index), f"there is no network {network}{choices(network, [*app.networks])}"
+
+
+def _wrong_kind(path: Path, workload: Workload, container: bool) -> Iterator[Fault]:
+    if container:
+        for field, usual in _PROCESSES_ONLY.items():
+            if getattr(workload, field, usual) != usual:
+                yield (*path, field), f"{field} is for processes (run), not for containers; leave it out"
+        return
+    for field in _CONTAINERS_ONLY:
+        if getattr(workload, field):
+            yield (*path, field), f"{field} is for containers (image, build), not for processes; leave it out"
+
+
+def _attempt(path: Path, work: Callable[[], object]) -> Iterator[Fault]:
+    try:
+        work()
+    except ValueError as error:
+        message = str(error)
+        yield path, f"{message}; close the quote" if message.startswith("No ") else message
+
+
+def _volume_faults(path: Path, volume: object) -> Iterator[Fault]:
+    try:
+        source = forms.mount(volume).source  # type: ignore[arg-type]
+    except ValueError as error:
+        yield path, str(error)
+        return
+    if source and not forms.is_path(source) and "${" not in source:
+        for message in dns1123_label(source):
+            hint = f"; write ./{source} for a directory" if "/" in source else ""
+            yield path, f"{source!r} is no name of a volume: {message}{hint}"
+
+
+def _quantity_faults(path: Path, workload: Workload) -> Iterator[Fault]:
+    for field in ("cpus", "memory"):
+        given = getattr(workload.resources, field, "")
+        if given != "":
+            yield from _attempt((*path, "resources", field), lambda given=given: quantity.Quantity.parse(str(given)))  # type: ignore[misc]
+
+
+def _service_faults(path: Path, service: Service) -> Iterator[Fault]:
+    for name, port in service.ports.items():
+        for message in dns1123_label(name):
+            yield (*path, "ports", name), f"{name!r} is no name: {message}"
+        yield from _attempt((*path, "ports", name), lambda port=port: forms.port(port))  # type: ignore[misc]
+    for name in ("ready", "alive", "started"):
+        given = getattr(service, name)
+        if given is not None:
+            yield from probe_faults((*path, name), given, service)
+    yield from _restart_faults((*path, "restart"), service)
+    watch = forms.watch(service.watch)
+    if watch is not None:
+        yield from span_fault((*path, "watch", "debounce"), watch.debounce)
+        if watch.do == "rebuild" and not service.build:
+            yield (*path, "watch", "do"), "there is nothing to build anew: rebuild is for services with build"
+    if service.keep and service.terminal:
+        yield (*path, "terminal"), "what outlives the session cannot keep a terminal; leave out keep or terminal"
+    if service.keep and service.replicas is not None:
+        yield (*path, "keep"), "replicas cannot be kept; leave out keep or replicas"
+
+
+def _restart_faults(path: Path, service: Service) -> Iterator[Fault]:
+    try:
+        restart = forms.restart(service.restart)
+    except ValueError as error:
+        yield path, str(error)
+        return
+    if restart.on == "unless-stopped" and not forms.is_container(service):
+        yield path, "unless-stopped is for containers; write always"
+    for part in forms.backoff(restart.backoff):
+        yield from span_fault((*path, "backoff"), part)
+    yield from span_fault((*path, "reset"), restart.reset)
+
+
+def _task_faults(path: Path, task: Task) -> Iterator[Fault]:
+    if task.schedule:
+        try:
+            parse_schedule(task.schedule)
+        except ScheduleError as error:
+            yield (*path, "schedule"), str(error)
+    if task.time_zone:
+        try:
+            parse_zone(task.time_zone)
+        except ScheduleError as error:
+            yield (*path, "time_zone"), str(error)
+        if not task.schedule:
+            yield (*path, "time_zone"), "a time zone is for tasks with a schedule"
+    yield from span_fault((*path, "timeout"), task.timeout)
+
+
+def _port_faults(app: AppFile) -> Iterator[Fault]:
+    held: dict[tuple[int, str], str] = {}
+    named: dict[str, str] = {}
+    for name, ports in all_ports(app).items():
+        service = app.services[name]
+        for port in ports.values():
+            path = ("services", name, "ports", port.name)
+            here = f"{name}.{port.name}"
+            other = named.setdefault(object_name(name, port.name), here)
+            if other != here:
+                yield path, f"together with its service it is called as {other} is; give it another name"
+            number = port.host or (None if port.proxied else port.listens)
+            if number is not None:
+                other = held.setdefault((number, port.protocol), here)
+                if other != here:
+                    yield path, f"port {number} is that of {other}, too; choose another, or auto"
+            if port.container and port.listens is None:
+                yield path, "which port the container listens on must be said: write its number"
+            if not port.container and port.proxied and not asks_for(app, service, port.name) and not port.listens:
+                told = f"nothing tells the program its port: write ${{port.{port.name}}} in run or env"
+                yield path, f"{told}, or the number it listens on"
+            if service.replicas is not None and port.listens:
+                told = (
+                    f"all replicas would listen on {port.listens}: write auto, and ${{port.{port.name}}} in run or env"
+                )
+                yield path, told
+
+
+def _wait_faults(app: AppFile) -> Iterator[Fault]:
+    known = [*app.services, *app.tasks]
+    for section, name, workload in _workloads(app):
+        path = (section, name, "after")
+        try:
+            waits = forms.waits(workload, app)
+        except ValueError as error:
+            yield path, str(error)
+            continue
+        for wait in waits:
+            place = (*path, wait.name) if isinstance(workload.after, dict) else path
+            task = app.tasks.get(wait.name)
+            if wait.name == name:
+                yield place, f"{name} would wait for itself, for ever; take it out"
+            elif wait.name not in known:
+                others = [each for each in known if each != name]
+                yield place, f"there is no service or task {wait.name}{choices(wait.name, others) if others else ''}"
+            elif task is not None and wait.condition == "Ready":
+                yield place, f"{wait.name} is a task: write done, finished or started"
+            elif task is not None and task.auto is False:
+                yield place, f"{wait.name} does not run with the app (auto: false), so that {name} would wait for ever"

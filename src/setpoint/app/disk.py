@@ -1,0 +1,55 @@
+"""What an app needs of this machine and is not there: directories, programs, files. Asked before anything starts."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from setpoint.app import forms
+from setpoint.app.commands import command
+from setpoint.app.faults import Fault
+from setpoint.app.model import AppFile, Workload
+from setpoint.app.references import Reference
+from setpoint.objects.typedyaml import Path as FieldPath
+
+
+def missing(app: AppFile, directory: Path, environ: Mapping[str, str]) -> list[Fault]:
+    """What the app names and this machine does not have."""
+    found: list[Fault] = []
+    for section in ("services", "tasks"):
+        for name, workload in getattr(app, section).items():
+            found += _of_workload((section, name), workload, directory, environ)
+    for index, value in enumerate(app.controllers):
+        module = forms.controller(value).module
+        if module.endswith(".py") and not (directory / module).is_file():
+            found.append((("controllers", index), f"there is no file {module}, seen from {directory}"))
+    return found
+
+
+def _of_workload(path: FieldPath, workload: Workload, directory: Path, environ: Mapping[str, str]) -> Iterator[Fault]:
+    for file in forms.many(workload.env_file):
+        if "${" not in file and not (directory / file).is_file():
+            yield (*path, "env_file"), f"there is no file {file}, seen from {directory}"
+    build = forms.build(workload.build)
+    if build is not None and "${" not in build.context and not (directory / build.context).is_dir():
+        yield (*path, "build"), f"there is no directory {build.context}, seen from {directory}"
+    if workload.run and "${" not in workload.dir:
+        place = directory / Path(workload.dir).expanduser()
+        if place.is_dir():
+            yield from _program((*path, "run"), workload, place, environ)
+        else:
+            yield (*path, "dir"), f"there is no directory {workload.dir}, seen from {directory}"
+
+
+def _program(path: FieldPath, workload: Workload, place: Path, environ: Mapping[str, str]) -> Iterator[Fault]:
+    words = command(workload.run).words
+    if not words or any(isinstance(part, Reference) for part in words[0]) or "PATH" in workload.env:
+        return
+    program = "".join(map(str, words[0]))
+    if "/" not in program:
+        if shutil.which(program, path=environ.get("PATH", os.defpath)) is None:
+            yield path, f"there is no program {program} in PATH; install it, or write its path, such as ./{program}"
+    elif not (place / program).is_file():
+        yield path, f"there is no file {program}, seen from {place}"
+    elif not os.access(place / program, os.X_OK):
+        yield path, f"{program} may not be executed; chmod +x {program}"

@@ -1,0 +1,198 @@
+"""The short forms of an app file in their long form, so that whatever reads a model reads one form."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from setpoint.app.model import (
+    AppFile,
+    Build,
+    Controller,
+    Mount,
+    Port,
+    Probe,
+    Restart,
+    Service,
+    Task,
+    Terminal,
+    Watch,
+    Workload,
+)
+
+Condition: TypeAlias = Literal["Started", "Ready", "Finished", "Succeeded"]
+CONDITIONS: dict[str, Condition] = {
+    "started": "Started",
+    "ready": "Ready",
+    "done": "Succeeded",
+    "finished": "Finished",
+}
+RESTARTS = {"no": "never", "never": "never", "on-failure": "failure", "failure": "failure", "always": "always"}
+RESTARTS["unless-stopped"] = "unless-stopped"
+# Ports whose number says what is spoken there.
+_SCHEMES = {
+    443: "https", 8443: "https", 80: "http", 3000: "http", 5000: "http", 8000: "http", 8080: "http", 9000: "http",
+    5432: "postgres", 3306: "mysql", 6379: "redis", 27017: "mongodb", 5672: "amqp", 4222: "nats", 1433: "sqlserver",
+    9092: "kafka", 11211: "memcached",
+}  # fmt: skip
+_PAIR = re.compile(r"(\d{1,5}):(\d{1,5})(?:/(tcp|udp))?")
+_ONE = re.compile(r"(\d{1,5})(?:/(tcp|udp))?")
+
+
+class Wait(NamedTuple):
+    """What another must have come to; `log` is a line that it must have written."""
+
+    name: str
+    condition: Condition
+    log: str = ""
+
+
+def many(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One or several as several."""
+    return (value,) if isinstance(value, str) and value else tuple(value or ())
+
+
+def is_container(workload: Workload) -> bool:
+    return bool(workload.image or workload.build)
+
+
+def port(value: int | str | Port) -> Port:
+    """Raises ValueError."""
+    if isinstance(value, Port):
+        return value
+    if isinstance(value, int):
+        return Port(port=value)
+    if value == "auto":
+        return Port()
+    protocol: Any
+    if pair := _PAIR.fullmatch(value):
+        host, inner, protocol = pair.groups("tcp")
+        return Port(host=_number(host), port=_number(inner), protocol=protocol)
+    if one := _ONE.fullmatch(value):
+        inner, protocol = one.groups("tcp")
+        return Port(port=_number(inner), protocol=protocol)
+    raise ValueError(f"{value!r} is no port; write auto, a number, or HOST:PORT such as 8080:80")
+
+
+def _number(text: str) -> int:
+    if 1 <= int(text) <= 65535:
+        return int(text)
+    raise ValueError(f"{text} is no port: they go from 1 to 65535")
+
+
+def scheme(name: str, given: Port, *, container: bool) -> str:
+    """What the URLs of a port begin with."""
+    if given.scheme or name in ("http", "https"):
+        return given.scheme or name
+    if container:
+        return _SCHEMES.get(given.port or 0, "tcp" if given.protocol == "tcp" else "udp")
+    return "http" if given.protocol == "tcp" else "udp"
+
+
+def probe(value: str | Probe) -> Probe:
+    """Raises ValueError."""
+    if isinstance(value, Probe):
+        return value
+    word, colon, rest = value.partition(":")
+    if value.startswith(("/", "http://", "https://")):
+        return Probe(http=value)
+    if value in ("tcp", "grpc"):
+        return Probe(tcp=True) if value == "tcp" else Probe(grpc=True)
+    if colon and word in ("log", "exec") and rest.strip():
+        return Probe(log=_unquoted(rest)) if word == "log" else Probe(exec=rest.strip())
+    raise ValueError(f"{value!r} is no probe; write a path such as /healthz, tcp, grpc, log:REGEX or exec:COMMAND")
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def waits(workload: Workload, app: AppFile) -> list[Wait]:
+    """What a service or task comes after. Raises ValueError."""
+    if isinstance(workload.after, dict):
+        return [_wait(name, how) for name, how in workload.after.items()]
+    return [Wait(name, "Succeeded" if name in app.tasks else "Ready") for name in many(workload.after)]
+
+
+def _wait(name: str, how: str) -> Wait:
+    if how.startswith("log:"):
+        if _unquoted(how[4:]):
+            return Wait(name, "Ready", _unquoted(how[4:]))
+    elif how in CONDITIONS:
+        return Wait(name, CONDITIONS[how])
+    raise ValueError(f"{how!r} is nothing to wait for; write {', '.join(CONDITIONS)} or log:REGEX")
+
+
+def restart(value: bool | str | Restart) -> Restart:
+    """Raises ValueError."""
+    if isinstance(value, Restart):
+        return value
+    if isinstance(value, bool):
+        return Restart(on="always" if value else "never")
+    if value not in RESTARTS:
+        raise ValueError(f"{value!r} is not allowed; write no, on-failure, always or unless-stopped")
+    on: Any = RESTARTS[value]
+    return Restart(on=on)
+
+
+def backoff(text: str) -> tuple[str, str]:
+    """The first and the longest wait."""
+    first, _, longest = text.partition("..")
+    return first.strip(), longest.strip()
+
+
+def watch(value: str | Sequence[str] | Watch | None) -> Watch | None:
+    return value if value is None or isinstance(value, Watch) else Watch(paths=many(value))
+
+
+def build(value: str | Build) -> Build | None:
+    return value if isinstance(value, Build) else Build(context=value) if value else None
+
+
+def terminal(value: bool | Terminal) -> Terminal | None:
+    return value if isinstance(value, Terminal) else Terminal() if value else None
+
+
+def controller(value: str | Controller) -> Controller:
+    return value if isinstance(value, Controller) else Controller(module=value)
+
+
+def mount(value: str | Mount) -> Mount:
+    """Raises ValueError."""
+    if isinstance(value, Mount):
+        return value
+    parts = value.split(":")
+    options = parts.pop().split(",") if len(parts) > 1 and not parts[-1].startswith("/") else []
+    if not 1 <= len(parts) <= 2 or not parts[-1].startswith("/") or set(options) - {"ro", "rw"}:
+        raise ValueError(f"{value!r} is no volume; write NAME:/path or ./directory:/path, with :ro to only read")
+    return Mount(source=parts[0] if len(parts) == 2 else "", target=parts[-1], read_only="ro" in options)
+
+
+def is_path(source: str) -> bool:
+    """Whether the source of a mount is a path of this machine, and not the name of a volume."""
+    return source.startswith((".", "/", "~"))
+
+
+def signal(text: str) -> str:
+    """A signal by its whole name."""
+    return text if text.startswith("SIG") else f"SIG{text}"
+
+
+def automatic(app: AppFile) -> set[str]:
+    """The tasks that run with the app: by their schedule or choice, and those that something comes after which does.
+    Raises ValueError as `waits` does."""
+    running: list[Workload] = [*app.services.values()]
+    found = {name for name, task in app.tasks.items() if (bool(task.schedule) if task.auto is None else task.auto)}
+    running += (app.tasks[name] for name in found)
+    while running:
+        for wait in waits(running.pop(), app):
+            task = app.tasks.get(wait.name)
+            if task is not None and task.auto is None and wait.name not in found:
+                found.add(wait.name)
+                running.append(task)
+    return found
+
+
+def everything(app: AppFile) -> list[tuple[str, Service | Task]]:
+    """Services and tasks, by name."""
+    return [*app.services.items(), *app.tasks.items()]

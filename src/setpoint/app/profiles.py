@@ -1,0 +1,86 @@
+"""Profiles: variants of an app in which services and tasks are off, on, or different."""
+
+from collections.abc import Collection, Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from setpoint.app.model import AppFile, Choice, Service, Task, Workload
+from setpoint.objects import typedyaml
+from setpoint.objects.tree import Object
+from setpoint.objects.typedyaml import Mistake, Mistakes, choices
+
+W = TypeVar("W", Service, Task)
+
+
+def selected(app: AppFile, chosen: Collection[str] = ()) -> AppFile:
+    """The app with some profiles chosen: none of it is left to choose. Raises Mistakes."""
+    known = names(app)
+    wrong = [Mistake("", "profiles", f"there is no profile {name}{choices(name, known)}") for name in chosen
+             if name not in known]  # fmt: skip
+    if wrong:
+        raise Mistakes(wrong)
+    services = _selected(app, app.services, Service, chosen)
+    tasks = _selected(app, app.tasks, Task, chosen)
+    gone = {*app.services, *app.tasks} - {*services, *tasks}
+    return msgspec.structs.replace(
+        app,
+        services={name: _without(each, gone) for name, each in services.items()},
+        tasks={name: _without(each, gone) for name, each in tasks.items()},
+        profiles={},
+    )
+
+
+def names(app: AppFile) -> list[str]:
+    """The profiles that the app has."""
+    listed = (name for each in (*app.services.values(), *app.tasks.values()) for name in each.profiles)
+    return list(dict.fromkeys([*app.profiles, *listed]))
+
+
+def overlaid(workload: Workload, fields: Object) -> Object:
+    """What a workload says, as a tree, with other values for some fields."""
+    return _merged(tree_of(workload), fields)
+
+
+def tree_of(part: msgspec.Struct) -> Object:
+    """A part of the file as the tree of its YAML."""
+    found: Object = msgspec.json.decode(msgspec.json.encode(part))
+    return found
+
+
+def _selected(app: AppFile, all_of_them: dict[str, W], kind: type[W], chosen: Collection[str]) -> dict[str, W]:
+    found: dict[str, W] = {}
+    for name, each in all_of_them.items():
+        there = not each.profiles or not {*each.profiles}.isdisjoint(chosen)
+        made = each
+        for choice in _choices(app, name, chosen):
+            if isinstance(choice, bool):
+                there = choice
+            else:
+                made = typedyaml.convert(overlaid(made, choice), kind, lambda path: "")
+        if there:
+            found[name] = msgspec.structs.replace(made, profiles=())
+    return found
+
+
+def _choices(app: AppFile, name: str, chosen: Collection[str]) -> Iterable[Choice]:
+    return (app.profiles[each][name] for each in chosen if name in app.profiles.get(each, {}))
+
+
+def _without(workload: W, gone: Collection[str]) -> W:
+    """Nothing waits for what is not there."""
+    after: Any = workload.after
+    if isinstance(after, dict):
+        after = {name: how for name, how in after.items() if name not in gone}
+    elif isinstance(after, str):
+        after = () if after in gone else after
+    else:
+        after = tuple(name for name in after if name not in gone)
+    return msgspec.structs.replace(workload, after=after)
+
+
+def _merged(tree: Any, change: Any) -> Any:
+    if not isinstance(tree, dict) or not isinstance(change, dict):
+        return change
+    kept = {name: value for name, value in tree.items() if change.get(name, value) is not None}
+    return {**kept, **{name: _merged(tree.get(name), value) for name, value in change.items() if value is not None}}

@@ -1,0 +1,230 @@
+"""An app becomes objects: Services, Executables, Containers, Tasks and what they need. A pure function.
+
+The names follow from those in the file, and the labels say which app, which session and which part of it an object is:
+so a changed file gives a list that can be compared with the one before (`changes`). Objects stand in the order in which
+they should be applied.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from setpoint.app import forms
+from setpoint.app.checks import check
+from setpoint.app.faults import Fault, Where, nowhere, refuse
+from setpoint.app.model import AppFile, Network, Service, Task, Volume
+from setpoint.app.ports import Ports, ServedPort, all_ports
+from setpoint.app.specs import Specs, said, volume_name
+from setpoint.app.surroundings import Surroundings
+from setpoint.app.values import User, Values
+from setpoint.objects.tree import Object, copy
+from setpoint.workload.dependencies import deadlocks
+from setpoint.workload.kinds.parts import GROUP, OWN_GROUP, VERSION
+
+APP_LABEL = "setpoint.dev/app"
+SESSION_LABEL = "setpoint.dev/session"
+# The service or task that an object is of.
+PART_LABEL = "setpoint.dev/part"
+_OVERLAPS = {"allow": "Allow", "forbid": "Forbid", "replace": "Replace"}
+
+
+def render(app: AppFile, around: Surroundings, where: Where = nowhere) -> list[Object]:
+    """The objects of an app without profiles left to choose. Raises Mistakes."""
+    refuse(check(app), where)
+    rendering = _Rendering(app, around)
+    objects = rendering.everything()
+    refuse(rendering.faults, where)
+    refuse(_circles(app, objects), where)
+    return objects
+
+
+def _circles(app: AppFile, objects: list[Object]) -> Iterable[Fault]:
+    for found in deadlocks([tree for tree in objects if tree["apiVersion"].startswith((GROUP, OWN_GROUP))]):
+        names = [name for _, name in found.keys if name in app.services or name in app.tasks]
+        first = names[0] if names else ""
+        section = "services" if first in app.services else "tasks"
+        yield (section, first, "after"), f"it would wait for ever: {found.message}"
+
+
+class _Rendering:
+    """One app being rendered."""
+
+    def __init__(self, app: AppFile, around: Surroundings) -> None:
+        self._app, self._around = app, around
+        self.faults: list[Fault] = []
+        self._ports: Ports = all_ports(app)
+        self._values = Values(app, around, self._ports, self.faults)
+        self._specs = Specs(app, around, self._values, self.faults)
+        self._automatic = forms.automatic(app)
+        self._users = [
+            *(User("tasks", name, task) for name, task in app.tasks.items()),
+            *(User("services", name, service) for name, service in app.services.items()),
+        ]
+
+    def everything(self) -> list[Object]:
+        workloads = [self._workload(user) for user in self._users]
+        return [
+            *self._secrets(),
+            *(self._labelled(tree) for tree in self._around.crds),
+            *self._volumes(),
+            *self._networks(),
+            *(self._service(name, port) for name, ports in self._ports.items() for port in ports.values()),
+            *self._tunnels(),
+            *workloads,
+            *(self._labelled(tree) for tree in self._around.objects),
+        ]
+
+    def _object(self, kind: str, name: str, spec: Object, part: str = "", api: str = f"{GROUP}/{VERSION}") -> Object:
+        metadata = {"name": name, "labels": self._labels(part)}
+        return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
+
+    def _labels(self, part: str = "") -> dict[str, str]:
+        return said({APP_LABEL: self._app.app, SESSION_LABEL: self._around.session, PART_LABEL: part})
+
+    def _labelled(self, tree: Object) -> Object:
+        made: Object = copy(tree)
+        metadata = made.setdefault("metadata", {})
+        metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels()}
+        return made
+
+    def _secrets(self) -> Iterable[Object]:
+        if data := self._values.secret_data():
+            metadata = {"name": self._app.app, "namespace": "default", "labels": self._labels()}
+            yield {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+
+    def _volumes(self) -> Iterable[Object]:
+        for name in self._used_volumes():
+            volume = self._app.volumes.get(name) or Volume()
+            spec: Object = {"name": volume_name(self._app, name), "persistent": volume.keep}
+            spec |= said({"driver": volume.driver, "options": volume.driver_opts})
+            yield self._object("ContainerVolume", name, spec)
+
+    def _used_volumes(self) -> list[str]:
+        return sorted({name for user in self._users for name in self._volumes_of(user)})
+
+    @staticmethod
+    def _volumes_of(user: User) -> list[str]:
+        sources = (forms.mount(each).source for each in user.workload.volumes)
+        return [source for source in sources if source and not forms.is_path(source)]
+
+    def _networks(self) -> Iterable[Object]:
+        containers = [user for user in self._users if user.container]
+        for name in sorted({network for user in containers for network in user.networks}):
+            network = self._app.networks.get(name) or Network()
+            kept = any(
+                isinstance(user.workload, Service) and user.workload.keep and name in user.networks
+                for user in containers
+            )
+            needs_name = kept or network.external
+            engine_name = network.name or (f"{self._app.app}-{name}" if needs_name and not network.external else "")
+            spec = {
+                "networkName": engine_name or (name if network.external else ""),
+                "mode": "existing" if network.external else None,
+                "persistent": kept and not network.external,
+                "driver": network.driver,
+                "subnet": network.subnet,
+                "internal": network.internal,
+                "ipv6": network.ipv6,
+            }
+            yield self._object("ContainerNetwork", name, said(spec))
+
+    def _service(self, name: str, port: ServedPort) -> Object:
+        spec: Object = {"protocol": port.protocol}
+        if port.proxied:
+            spec |= said({"port": port.host, "address": port.address})
+        else:
+            spec |= said({"addressAllocationMode": "Proxyless", "port": port.host or port.listens})
+        return self._object("Service", port.service, spec, name)
+
+    def _tunnels(self) -> Iterable[Object]:
+        """The proxies by which containers reach processes, one for each network."""
+        by_network: dict[str, list[Object]] = {}
+        for (network, service), client in sorted(self._values.tunnels.items()):
+            yield self._object("Service", client, {"protocol": "TCP", "addressAllocationMode": "Proxyless"})
+            tunnel = {"name": service, "serverServiceName": service, "clientServiceName": client}
+            by_network.setdefault(network, []).append(tunnel)
+        for network, tunnels in by_network.items():
+            name = f"{self._app.app}-{network}"
+            spec = {"containerNetworkName": network, "aliases": [name], "tunnels": tunnels}
+            yield self._object("ContainerNetworkTunnelProxy", name, spec)
+
+    def _workload(self, user: User) -> Object:
+        ports = self._ports.get(user.name, {})
+        lines = self._lines(user.name)
+        spec = self._specs.container(user, ports, lines) if user.container else self._specs.process(user, ports, lines)
+        depends = self._depends(user)
+        if isinstance(user.workload, Task):
+            return self._task(user, user.workload, spec, depends)
+        service = self._app.services[user.name]
+        if depends:
+            spec["dependsOn"] = depends
+        if watch := self._watch(user.name):
+            spec["watch"] = watch
+        if user.container or service.replicas is None:
+            return self._object("Container" if user.container else "Executable", user.name, spec, user.name)
+        template = {"labels": self._labels(user.name), "spec": spec}
+        replicated = {"replicas": service.replicas, "updateStrategy": "RollingUpdate", "template": template}
+        return self._object("ExecutableReplicaSet", user.name, replicated, user.name)
+
+    def _task(self, user: User, task: Task, inner: Object, depends: list[Object]) -> Object:
+        kind = "container" if user.container else "executable"
+        spec: Object = {"template": {"labels": self._labels(user.name), kind: inner}}
+        spec |= said(
+            {
+                "dependsOn": depends,
+                "schedule": task.schedule,
+                "timeZone": task.time_zone,
+                "concurrencyPolicy": _OVERLAPS[task.overlap] if task.schedule else "",
+                "backoffLimit": task.retries or None,
+                "activeDeadline": task.timeout,
+                "suspend": user.name not in self._automatic,
+            }
+        )
+        return self._object("Task", user.name, spec, user.name, f"{OWN_GROUP}/{VERSION}")
+
+    def _depends(self, user: User) -> list[Object]:
+        found = [
+            {"kind": self._kind(wait.name), "name": wait.name, "condition": wait.condition}
+            for wait in forms.waits(user.workload, self._app)
+        ]
+        volumes = self._volumes_of(user)
+        return found + [{"kind": "ContainerVolume", "name": name, "condition": "Ready"} for name in sorted({*volumes})]
+
+    def _kind(self, name: str) -> str:
+        if name in self._app.tasks:
+            return "Task"
+        service = self._app.services[name]
+        if forms.is_container(service):
+            return "Container"
+        return "Executable" if service.replicas is None else "ExecutableReplicaSet"
+
+    def _lines(self, name: str) -> Mapping[str, str]:
+        """The lines that others wait for a service to write, by the names of their probes."""
+        patterns = (
+            wait.log for _, each in forms.everything(self._app) for wait in forms.waits(each, self._app)
+            if wait.name == name and wait.log
+        )  # fmt: skip
+        return {f"line-{hashlib.sha256(pattern.encode()).hexdigest()[:8]}": pattern for pattern in patterns}
+
+    def _watch(self, name: str) -> Object | None:
+        """The files whose change restarts a service: its own, and those of services before it that cascade."""
+        own = forms.watch(self._app.services[name].watch)
+        earlier = (forms.watch(self._app.services[each].watch) for each in self._before(name))
+        found = [*([own] if own else []), *(each for each in earlier if each is not None and each.cascade)]
+        if not found:
+            return None
+        return said(
+            {
+                "paths": list(dict.fromkeys(self._specs.path_of(path) for watch in found for path in watch.paths)),
+                "ignore": list(dict.fromkeys(pattern for watch in found for pattern in watch.ignore)),
+                "action": "Rebuild" if own is not None and own.do == "rebuild" else "",
+                "debounce": own.debounce if own is not None else "",
+            }
+        )
+
+    def _before(self, name: str) -> list[str]:
+        """The services that one comes after, near and far."""
+        found = [name]
+        for each in found:
+            names = (wait.name for wait in forms.waits(self._app.services[each], self._app))
+            found += dict.fromkeys(other for other in names if other in self._app.services and other not in found)
+        return found[1:]

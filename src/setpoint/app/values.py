@@ -1,0 +1,232 @@
+"""The texts of an app file as the objects have them: references become values, where those are known, and templates.
+
+Where a reference leads depends on who asks. A process reaches others at the addresses of this machine; a container
+reaches containers by their names, at the ports they listen on, and processes through a tunnel of its network.
+"""
+
+import base64
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from setpoint.app import forms
+from setpoint.app.commands import Word
+from setpoint.app.faults import Fault
+from setpoint.app.model import AppFile, Workload
+from setpoint.app.ports import Ports, ServedPort
+from setpoint.app.references import BadReference, Reference, parse
+from setpoint.app.surroundings import Surroundings
+from setpoint.objects.gotext import quote
+from setpoint.objects.typedyaml import Path, choices
+
+DEFAULT_NETWORK = "default"
+_WHAT = ("host", "address", "port", "url", "env")
+_ROOTS = ("services", "port", "address", "env", "secret", "app")
+
+
+class User(NamedTuple):
+    """Who has the text."""
+
+    section: str
+    name: str
+    workload: Workload
+
+    @property
+    def container(self) -> bool:
+        return forms.is_container(self.workload)
+
+    @property
+    def path(self) -> Path:
+        return self.section, self.name
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        return self.workload.networks or (DEFAULT_NETWORK,)
+
+
+class _Template(NamedTuple):
+    """A value that is filled in when the workload starts."""
+
+    text: str
+
+
+def escaped(text: str) -> str:
+    """A text as a template that stands for it."""
+    return text.replace("{{", '{{ "{{" }}')
+
+
+class Values:
+    """Translates the texts of one app, and remembers what they need: secrets, tunnels. Faults are collected."""
+
+    def __init__(self, app: AppFile, around: Surroundings, ports: Ports, faults: list[Fault]) -> None:
+        self._app, self._around, self._ports, self._faults = app, around, ports, faults
+        self.secrets: dict[str, str] = {}
+        # The Services of this machine that containers reach through a tunnel, with the network they are in.
+        self.tunnels: dict[tuple[str, str], str] = {}
+
+    def template(self, text: str | Word, user: User, path: Path) -> str:
+        """The text as a template for a field that may be one."""
+        found = self._pieces(text, user, path)
+        return "".join(piece.text if isinstance(piece, _Template) else escaped(piece) for piece in found)
+
+    def literal(self, text: str | Word, user: User, path: Path) -> str:
+        """The text for a field that has to be known before anything starts."""
+        found = self._pieces(text, user, path)
+        if any(isinstance(piece, _Template) for piece in found):
+            message = "this must be known before anything starts; only ${env.NAME} and ${app.name} can stand here"
+            self._faults.append((path, message))
+            return ""
+        return "".join(map(str, found))
+
+    def secret_data(self) -> dict[str, str]:
+        """The secrets that were referred to, as a Secret has them."""
+        return {name: base64.b64encode(value.encode()).decode() for name, value in sorted(self.secrets.items())}
+
+    def _pieces(self, text: str | Word, user: User, path: Path) -> list[str | _Template]:
+        try:
+            parts: Sequence[str | Reference] = parse(text) if isinstance(text, str) else text
+            return [part if isinstance(part, str) else self._value(part, user, ()) for part in parts]
+        except BadReference as fault:
+            self._faults.append((path, str(fault)))
+            return []
+
+    def _value(self, reference: Reference, user: User, inside: tuple[str, ...]) -> str | _Template:
+        """Raises BadReference. `inside` are the variables whose values this is part of."""
+        root, *rest = reference.path
+        if root == "env" and len(rest) == 1:
+            return self._variable(reference, rest[0])
+        if reference.default is not None:
+            raise BadReference(f"{reference}: only ${{env.NAME:-default}} has a default")
+        if root == "secret" and len(rest) == 1:
+            return self._secret(rest[0])
+        if root in ("port", "address") and len(rest) == 1:
+            return self._own(root, rest[0], user)
+        if root == "services" and len(rest) >= 2:
+            return self._other(reference, rest[0], rest[1], rest[2:], user, inside)
+        if reference.path == ("app", "name"):
+            return self._app.app
+        if reference.path == ("app", "dir"):
+            return self._around.directory
+        raise BadReference(f"{reference} leads nowhere{_said(reference, root)}")
+
+    def _variable(self, reference: Reference, name: str) -> str:
+        value = self._around.variables.get(name)
+        if value or (value is not None and reference.default is None):
+            return value
+        if reference.default is None:
+            message = f"the variable {name} is not set; set it in the environment or in an env_file"
+            raise BadReference(f"{message}, or write ${{env.{name}:-default}}")
+        return reference.default
+
+    def _secret(self, name: str) -> _Template:
+        self.secrets[name] = self._secret_value(name)
+        return _Template(f"{{{{ secret {quote(self._app.app)} {quote(name)} }}}}")
+
+    def _secret_value(self, name: str) -> str:
+        declared = self._app.secrets.get(name)
+        if declared is not None and declared.file:
+            return self._around.secrets.get(name, "")
+        if declared is not None:
+            wanted = [declared.environment]
+        else:
+            wanted = [name, name.upper().replace("-", "_")]
+        for variable in wanted:
+            if variable in self._around.variables:
+                return self._around.variables[variable]
+        message = f"the secret {name} has no value: set {wanted[-1]} in the environment or in an env_file"
+        raise BadReference(f"{message}, or say under secrets where it comes from")
+
+    def _own(self, root: str, name: str, user: User) -> str | _Template:
+        ports = self._ports.get(user.name, {})
+        if name not in ports:
+            known = choices(name, list(ports)) if ports else "; name it under ports"
+            raise BadReference(f"{user.name} has no port {name}{known}")
+        port = ports[name]
+        if root == "address":
+            return "0.0.0.0" if port.container else _Template(f"{{{{ addressForServing {quote(port.service)} }}}}")
+        if port.listens:
+            return str(port.listens)
+        return _Template(f"{{{{ portForServing {quote(port.service)} }}}}")
+
+    def _other(
+        self, reference: Reference, name: str, what: str, rest: list[str], user: User, inside: tuple[str, ...]
+    ) -> str | _Template:
+        if name not in self._app.services:
+            known = choices(name, list(self._app.services)) if self._app.services else ""
+            raise BadReference(f"{reference}: there is no service {name}{known}")
+        if what == "env" and len(rest) == 1:
+            return self._env_of(reference, name, rest[0], user, inside)
+        if what not in _WHAT[:-1] or len(rest) > 1:
+            raise BadReference(f"{reference}: a service has no {what}{choices(what, _WHAT)}")
+        port = self._port_of(reference, name, rest)
+        if user.container and port.container:
+            self._share_network(reference, name, user)
+            return {"port": str(port.listens), "url": f"{port.scheme}://{name}:{port.listens}"}.get(what, name)
+        service = port.service
+        if user.container:
+            service = self._tunnel(port, user)
+        name = quote(service)
+        return _Template(
+            {
+                "host": f"{{{{ hostFor {name} }}}}",
+                "address": f"{{{{ addressFor {name} }}}}",
+                "port": f"{{{{ portFor {name} }}}}",
+                "url": f"{{{{ urlFor {name} {quote(port.scheme)} }}}}",
+            }[what]
+        )
+
+    def _port_of(self, reference: Reference, name: str, rest: list[str]) -> ServedPort:
+        ports = self._ports[name]
+        if not ports:
+            raise BadReference(f"{reference}: the service {name} has no ports; name one under services.{name}.ports")
+        if rest:
+            if rest[0] not in ports:
+                raise BadReference(f"{reference}: {name} has no port {rest[0]}{choices(rest[0], list(ports))}")
+            return ports[rest[0]]
+        if len(ports) > 1:
+            message = f"{reference}: {name} has several ports; say which: {str(reference)[:-1]}.{next(iter(ports))}}}"
+            raise BadReference(message)
+        return next(iter(ports.values()))
+
+    def _share_network(self, reference: Reference, name: str, user: User) -> None:
+        theirs = self._app.services[name].networks or (DEFAULT_NETWORK,)
+        if not {*user.networks} & {*theirs}:
+            message = f"{reference}: {user.name} and {name} share no network, so that one cannot reach the other"
+            raise BadReference(f"{message}; add one of {', '.join(theirs)} to the networks of {user.name}")
+
+    def _tunnel(self, port: ServedPort, user: User) -> str:
+        network = user.networks[0]
+        found = self.tunnels[network, port.service] = f"{port.service}-in-{network}"
+        return found
+
+    def _env_of(
+        self, reference: Reference, name: str, variable: str, user: User, inside: tuple[str, ...]
+    ) -> str | _Template:
+        """A variable of another service, as if it stood here; what only that one knows is asked of it."""
+        env = {**self._app.env, **self._app.services[name].env}
+        if variable not in env:
+            raise BadReference(f"{reference}: {name} has no variable {variable}{choices(variable, list(env))}")
+        here = f"{name}.{variable}"
+        if here in inside:
+            raise BadReference(f"{reference}: the value of {' needs that of '.join([*inside, here])}")
+        parts = parse(str(env[variable] if env[variable] is not None else f"${{env.{variable}}}"))
+        asked = [part for part in parts if isinstance(part, Reference) and part.path[0] in ("port", "address")]
+        service = self._app.services[name]
+        if asked:
+            if service.replicas is not None:
+                raise BadReference(f"{reference}: every replica of {name} has its own {asked[0]}")
+            kind = "Container" if forms.is_container(service) else "Executable"
+            return _Template(f"{{{{ envOf {quote(kind)} {quote(name)} {quote(variable)} }}}}")
+        pieces = [part if isinstance(part, str) else self._value(part, user, (*inside, here)) for part in parts]
+        if all(isinstance(piece, str) for piece in pieces):
+            return "".join(map(str, pieces))
+        return _Template("".join(each.text if isinstance(each, _Template) else escaped(each) for each in pieces))
+
+
+def _said(reference: Reference, root: str) -> str:
+    """What was probably meant by a reference that leads nowhere."""
+    if len(reference.path) == 1 and root not in _ROOTS:
+        return f"; write ${{env.{root}}} for a variable of the environment, or $${{{root}}} to leave it to a shell"
+    if root not in _ROOTS:
+        return choices(root, _ROOTS)
+    examples = {"services": "services.NAME.url", "app": "app.name or app.dir"}
+    return f"; write ${{{examples.get(root, f'{root}.NAME')}}}"
