@@ -79,6 +79,8 @@ def serve(file: str | None, only_print: bool, **flags: Any) -> None:
         click.echo(yamltext.dump(shown(config)), nl=False)
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # Hardly anything of what a start makes is garbage; looking for some is a tenth of it.
+    gc.disable()
     sys.exit(process.run(lambda stop: _serve(config, stop)))
 
 
@@ -106,6 +108,7 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             plane.start_system(config.controllers)
             # What is there now stays: the collector need not look at it again and again.
             gc.freeze()
+            gc.enable()
             await process.until(stop, plane.ended())
     except (PlaneError, StoreError, ValueError) as error:
         raise click.ClickException(str(error)) from error

@@ -6,6 +6,7 @@ everything is cleaned up first.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import subprocess
@@ -77,6 +78,8 @@ def start_apiserver(**flags: Any) -> None:
     from setpoint.cli.dcp import diagnostics
 
     diagnostics.set_up(flags["verbosity"], os.environ)
+    # Hardly anything of what a start makes is garbage.
+    gc.disable()
     sys.exit(process.run(lambda stop: _run(wanted, stop)))
 
 
@@ -118,6 +121,8 @@ async def _run(wanted: Wanted, stop: asyncio.Event) -> None:
                 stack.enter_context(
                     handed_over(wanted.kubeconfig, url, authority, PLACEHOLDER if token else plane.token)
                 )
+                gc.freeze()
+                gc.enable()
                 _log.info("serves at %s; the kubeconfig is %s", url, wanted.kubeconfig)
                 await _until_told(plane, wanted, stop)
         except PlaneError as error:
