@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from setpoint.app.builder import App
     from setpoint.client.client import Client
     from setpoint.client.manifests import dump_yaml, load_yaml, parse_yaml
     from setpoint.client.sync import SyncClient
@@ -50,6 +51,7 @@ __version__ = "0.1.0"
 __all__ = [
     "FSM",
     "Adopt",
+    "App",
     "ApplySet",
     "Chain",
     "Channel",
@@ -117,6 +119,7 @@ __all__ = [
 _HOMES = {
     "FSM": "setpoint.flow.fsm",
     "Adopt": "setpoint.flow.policy",
+    "App": "setpoint.app.builder",
     "ApplySet": "setpoint.flow.apply_set",
     "Chain": "setpoint.flow.chain",
     "Channel": "setpoint.controller.timers",

@@ -21,7 +21,7 @@ class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     """A part of the file."""
 
 
-class Port(Part, kw_only=True):
+class Port(Part, frozen=True, kw_only=True):
     """A port, in its long form."""
 
     port: PortNumber | None = None
@@ -45,7 +45,7 @@ class Port(Part, kw_only=True):
     default it does, except where a process listens on a number of its own without asking for `${port.NAME}`."""
 
 
-class Probe(Part, kw_only=True):
+class Probe(Part, frozen=True, kw_only=True):
     """A way to find out how a service is. One of http, tcp, exec, grpc and log says what is asked."""
 
     http: str = ""
@@ -85,7 +85,7 @@ class Probe(Part, kw_only=True):
     """How many successes in a row it takes; 1 by default."""
 
 
-class Restart(Part, kw_only=True):
+class Restart(Part, frozen=True, kw_only=True):
     """When a service is started again, in the long form."""
 
     on: Literal["failure", "always", "never", "unless-stopped"] = "failure"
@@ -98,7 +98,7 @@ class Restart(Part, kw_only=True):
     """After running this long the wait is the first again."""
 
 
-class Watch(Part, kw_only=True):
+class Watch(Part, frozen=True, kw_only=True):
     """Files whose change restarts a service, in the long form."""
 
     paths: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -117,7 +117,7 @@ class Watch(Part, kw_only=True):
     """How long no further change must come before it counts; 200ms by default."""
 
 
-class Stop(Part, kw_only=True):
+class Stop(Part, frozen=True, kw_only=True):
     """How a service is stopped."""
 
     signal: str = ""
@@ -127,7 +127,7 @@ class Stop(Part, kw_only=True):
     """How long it has to end before it is killed, with everything it started."""
 
 
-class Build(Part, kw_only=True):
+class Build(Part, frozen=True, kw_only=True):
     """How an image is built, in the long form."""
 
     context: str = "."
@@ -152,7 +152,7 @@ class Build(Part, kw_only=True):
         force_setattr(self, "args", _texts(self.args))
 
 
-class Resources(Part, kw_only=True):
+class Resources(Part, frozen=True, kw_only=True):
     """What a container may use."""
 
     cpus: str | int | float = ""
@@ -165,7 +165,7 @@ class Resources(Part, kw_only=True):
     """Processes and threads."""
 
 
-class Terminal(Part, kw_only=True):
+class Terminal(Part, frozen=True, kw_only=True):
     """A pseudo-terminal, in the long form."""
 
     cols: Annotated[int, Meta(ge=1, le=32767)] = 80
@@ -175,7 +175,7 @@ class Terminal(Part, kw_only=True):
     """Rows at the start."""
 
 
-class Logs(Part, kw_only=True):
+class Logs(Part, frozen=True, kw_only=True):
     """How much of the output is kept."""
 
     max_bytes: Annotated[int, Meta(ge=4096)] | None = None
@@ -185,7 +185,7 @@ class Logs(Part, kw_only=True):
     """How many files are kept."""
 
 
-class Mount(Part, kw_only=True):
+class Mount(Part, frozen=True, kw_only=True):
     """A directory or volume that a container sees, in the long form."""
 
     source: str = ""
@@ -198,7 +198,7 @@ class Mount(Part, kw_only=True):
     """Whether the container may only read it."""
 
 
-class Workload(Part, kw_only=True):
+class Workload(Part, frozen=True, kw_only=True):
     """What services and tasks have in common: a process (`run`), or a container (`image`, `build`)."""
 
     run: Words = ""
@@ -288,7 +288,7 @@ class Workload(Part, kw_only=True):
         force_setattr(self, "env", _texts(self.env))
 
 
-class Service(Workload, kw_only=True):
+class Service(Workload, frozen=True, kw_only=True):
     """Something that runs for as long as the app does."""
 
     ports: dict[str, PortNumber | str | Port] = {}
@@ -317,7 +317,7 @@ class Service(Workload, kw_only=True):
     """Whether it outlives the session, and is found again by the next."""
 
 
-class Task(Workload, kw_only=True):
+class Task(Workload, frozen=True, kw_only=True):
     """Something that runs to its end."""
 
     auto: bool | None = None
@@ -340,7 +340,7 @@ class Task(Workload, kw_only=True):
     """How long a run may take, with its retries."""
 
 
-class Controller(Part, kw_only=True):
+class Controller(Part, frozen=True, kw_only=True):
     """A program of controllers that runs with the app, in the long form."""
 
     module: str
@@ -350,7 +350,7 @@ class Controller(Part, kw_only=True):
     """Which of the controllers in it; all of them by default."""
 
 
-class Secret(Part, kw_only=True):
+class Secret(Part, frozen=True, kw_only=True):
     """Where a secret comes from. One of the two must be given."""
 
     environment: str = ""
@@ -360,7 +360,7 @@ class Secret(Part, kw_only=True):
     """A file that holds it, relative to the app file."""
 
 
-class Volume(Part, kw_only=True):
+class Volume(Part, frozen=True, kw_only=True):
     """A volume of the container engine."""
 
     name: str = ""
@@ -376,7 +376,7 @@ class Volume(Part, kw_only=True):
     """Options of the driver."""
 
 
-class Network(Part, kw_only=True):
+class Network(Part, frozen=True, kw_only=True):
     """A network of containers."""
 
     name: str = ""
@@ -402,7 +402,7 @@ class Network(Part, kw_only=True):
 Choice: TypeAlias = bool | dict[str, Any]
 
 
-class AppFile(Part, kw_only=True):
+class AppFile(Part, frozen=True, kw_only=True):
     """An app: its services and tasks, its controllers and their objects."""
 
     app: str = ""

@@ -33,13 +33,14 @@ def selected(app: AppFile, chosen: Collection[str] = ()) -> AppFile:
 
 def names(app: AppFile) -> list[str]:
     """The profiles that the app has."""
-    listed = (name for each in (*app.services.values(), *app.tasks.values()) for name in each.profiles)
-    return list(dict.fromkeys([*app.profiles, *listed]))
+    workloads: list[Workload] = [*app.services.values(), *app.tasks.values()]
+    return list(dict.fromkeys([*app.profiles, *(name for each in workloads for name in each.profiles)]))
 
 
 def overlaid(workload: Workload, fields: Object) -> Object:
     """What a workload says, as a tree, with other values for some fields."""
-    return _merged(tree_of(workload), fields)
+    made: Object = _merged(tree_of(workload), fields)
+    return made
 
 
 def tree_of(part: msgspec.Struct) -> Object:
@@ -52,7 +53,7 @@ def _selected(app: AppFile, all_of_them: dict[str, W], kind: type[W], chosen: Co
     found: dict[str, W] = {}
     for name, each in all_of_them.items():
         there = not each.profiles or not {*each.profiles}.isdisjoint(chosen)
-        made = each
+        made: W = each
         for choice in _choices(app, name, chosen):
             if isinstance(choice, bool):
                 there = choice

@@ -285,27 +285,28 @@ def _without_prefix(number: str) -> str:
     return re.sub(r"^([+-]?)0[xXbBoO]", r"\1", number)
 
 
-def dump(tree: Json) -> str:
-    """The tree as YAML text, as `kubectl` prints it: its indents, its quotes and its order of keys."""
+def dump(tree: Json, *, in_order: bool = False) -> str:
+    """The tree as YAML text, as `kubectl` prints it: its indents, its quotes and, unless `in_order` keeps that of the
+    tree, its order of keys."""
     written: list[Any] = [events.StreamStartEvent(), events.DocumentStartEvent(explicit=False)]
-    _write(tree, written)
+    _write(tree, written, in_order)
     written += [events.DocumentEndEvent(explicit=False), events.StreamEndEvent()]
     text: str = yaml.emit(written, Dumper=yaml.CSafeDumper, allow_unicode=True, width=80)
     # A document that is a lone scalar ends with a mark that Go does not write.
     return text.removesuffix("...\n")
 
 
-def _write(value: Json, written: list[Any]) -> None:
+def _write(value: Json, written: list[Any], in_order: bool) -> None:
     if type(value) is dict:
         written.append(events.MappingStartEvent(None, None, True, flow_style=False))
-        for key in sorted(value, key=_natural):
+        for key in value if in_order else sorted(value, key=_natural):
             written.append(_written_scalar(key))
-            _write(value[key], written)
+            _write(value[key], written, in_order)
         written.append(events.MappingEndEvent())
     elif type(value) is list:
         written.append(events.SequenceStartEvent(None, None, True, flow_style=False))
         for item in value:
-            _write(item, written)
+            _write(item, written, in_order)
         written.append(events.SequenceEndEvent())
     else:
         written.append(_written_scalar(value))

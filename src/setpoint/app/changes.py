@@ -1,0 +1,185 @@
+"""What a changed app file means for what runs: which objects come, go and change, and what that does to them.
+
+Applying is then a matter of course: `added` is created, `removed` deleted, `live` and `rolling` are written over,
+`restart` is written over and asked to restart, and `recreate` and `rerun` are deleted and created anew. Where nothing
+but a secret changed, what restarts (or rolls: by its template) has to be asked to.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Literal, NamedTuple, TypeAlias
+
+from setpoint.controller.difference import changed_paths, parse_path
+from setpoint.objects.tree import Json, Object
+from setpoint.workload.kinds.definitions import definitions
+from setpoint.workload.kinds.parts import GROUP, OWN_GROUP
+from setpoint.workload.template_parser import TemplateError
+from setpoint.workload.templates import references
+
+What: TypeAlias = Literal["added", "changed", "removed"]
+Effect: TypeAlias = Literal["live", "restart", "rolling", "recreate", "rerun"]
+Key: TypeAlias = tuple[str, str, str, str]
+
+_MOST_PATHS = 256
+# What of a workload counts from the next time on that it starts, ends or is looked at; what runs goes on.
+_LIVE = frozenset(("dependsOn", "watch", "restartPolicy", "restartBackoff", "stopSignal", "stopTimeout", "logs"))
+# A running container can be moved to other networks; nothing else of how it was made can change.
+_CONTAINER_LIVE = (_LIVE - {"stopSignal", "logs"}) | {"networks"}
+# These may change, but not come or go.
+_FIXED_PRESENCE = frozenset(("networks", "schedule"))
+
+
+class Change(NamedTuple):
+    """An object that differs: which fields of it, and what follows. `why` says what no field does."""
+
+    what: What
+    kind: str
+    name: str
+    namespace: str
+    effect: Effect = "live"
+    fields: tuple[str, ...] = ()
+    why: str = ""
+    old: Object | None = None
+    new: Object | None = None
+
+    def __str__(self) -> str:
+        said = f"{self.what} {self.kind} {self.name}"
+        reason = ", ".join(self.fields) or self.why
+        effect = "" if self.what != "changed" else f" ({_SAID[self.effect]})"
+        return f"{said}{effect}{f': {reason}' if reason else ''}"
+
+
+_SAID: Mapping[Effect, str] = {
+    "live": "goes on running",
+    "restart": "restarts",
+    "rolling": "restarts one by one",
+    "recreate": "is made anew",
+    "rerun": "runs again",
+}
+
+
+def changes(old: Iterable[Object], new: Iterable[Object]) -> list[Change]:
+    """What leads from the objects of one render to those of another, in the order of the new; removals come last, the
+    last object first."""
+    before, after = _by_key(old), _by_key(new)
+    found = [each for key, tree in after.items() if (each := _change(key, before.get(key), tree)) is not None]
+    found += _restarts_for_secrets(found, before, after)
+    return found + [_removed(key, before[key]) for key in reversed(before) if key not in after]
+
+
+def _by_key(objects: Iterable[Object]) -> dict[Key, Object]:
+    return {_key(tree): tree for tree in objects}
+
+
+def _key(tree: Object) -> Key:
+    metadata = tree["metadata"]
+    return tree["apiVersion"].rpartition("/")[0], tree["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def _removed(key: Key, tree: Object) -> Change:
+    return Change("removed", key[1], key[3], key[2], old=tree)
+
+
+def _change(key: Key, old: Object | None, new: Object) -> Change | None:
+    _, kind, namespace, name = key
+    if old is None:
+        return Change("added", kind, name, namespace, new=new)
+    paths = changed_paths(old, new, _MOST_PATHS)
+    if not paths:
+        return None
+    return Change("changed", kind, name, namespace, _effect(key, old, new, paths), paths, "", old, new)
+
+
+def _effect(key: Key, old: Object, new: Object, paths: Sequence[str]) -> Effect:
+    group, kind, _, _ = key
+    if group not in (GROUP, OWN_GROUP):
+        return "live"
+    steps = [parse_path(path) for path in paths]
+    fields = {step[1] for step in steps if step[0] == "spec" and len(step) > 1}
+    old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
+    fixed = _immutable().get((group, kind), frozenset()) & fields
+    if any(field not in _FIXED_PRESENCE or (field in old_spec) != (field in new_spec) for field in fixed):
+        return "recreate"
+    if kind == "Container" and fields - _CONTAINER_LIVE:
+        return "recreate"
+    if kind == "Executable" and fields - _LIVE:
+        return "restart"
+    if kind == "ExecutableReplicaSet" and any(step[:2] == ("spec", "template") for step in steps):
+        return "rolling"
+    if kind == "Task" and "template" in fields and not new_spec.get("schedule") and not new_spec.get("suspend"):
+        return "rerun"
+    return "live"
+
+
+@cache
+def _immutable() -> Mapping[tuple[str, str], frozenset[str]]:
+    """The fields of specs that the server does not let be changed, by group and kind."""
+    found = {}
+    for definition in definitions():
+        spec = definition["spec"]
+        [version] = spec["versions"]
+        schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        rules = schema.get("x-kubernetes-validations") or ()
+        found[spec["group"], spec["names"]["kind"]] = frozenset(
+            rule["fieldPath"].lstrip(".") for rule in rules if "oldSelf" in rule["rule"] and "fieldPath" in rule
+        )
+    return found
+
+
+def _restarts_for_secrets(
+    found: Iterable[Change], before: Mapping[Key, Object], after: Mapping[Key, Object]
+) -> list[Change]:
+    """What reads a secret whose value changed has to start anew to see it, although nothing of its own did."""
+    changed = {
+        (f"{each.namespace}/{each.name}", key)
+        for each in found
+        if each.kind == "Secret" and each.old is not None and each.new is not None
+        for key, value in (each.new.get("data") or {}).items()
+        if (each.old.get("data") or {}).get(key) != value
+    }
+    if not changed:
+        return []
+    affected = {(each.kind, each.name): each for each in found}
+    restarts: list[Change] = []
+    for key, tree in after.items():
+        group, kind, namespace, name = key
+        if key not in before or (kind, name) in affected or kind not in _RESTARTED or group not in (GROUP, OWN_GROUP):
+            continue
+        read = sorted(secret for _, secret in _secrets_of(tree["spec"]) & changed)
+        if read:
+            why = f"the secret {', '.join(read)} changed"
+            restarts.append(Change("changed", kind, name, namespace, _RESTARTED[kind], (), why, before[key], tree))
+    return restarts
+
+
+_RESTARTED: Mapping[str, Effect] = {
+    "Executable": "restart",
+    "Container": "recreate",
+    "ExecutableReplicaSet": "rolling",
+}
+
+
+def _secrets_of(tree: Json) -> set[tuple[str, str]]:
+    """The secrets that the templates of a spec name: `namespace/name`, and the key."""
+    found: set[tuple[str, str]] = set()
+    for text in _texts(tree):
+        try:
+            needed = references(text)
+        except TemplateError:
+            continue
+        for each in needed:
+            if each.kind == "Secret" and each.rest:
+                name = each.name if "/" in each.name else f"default/{each.name}"
+                found.add((name, each.rest[0]))
+    return found
+
+
+def _texts(tree: Json) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, dict):
+        for value in tree.values():
+            yield from _texts(value)
+    elif isinstance(tree, list):
+        for item in tree:
+            yield from _texts(item)
