@@ -43,6 +43,7 @@ from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Records
 from setpoint.workload.telling import RECORDER
+from setpoint.workload.terminal.terminals import Terminals
 from setpoint.workload.world import World
 
 _BY_SERVICE = "service"
@@ -101,6 +102,7 @@ class Workloads:
         )
         self._events = Events(client, ids=ids)
         self._telling: asyncio.Task[None] | None = None
+        self.terminals = self.world.terminals = Terminals(self.world)
         self.executables = Executables(self.world)
         self.services = Services(self.world)
         self.replica_sets = ReplicaSets(self.world)
@@ -155,6 +157,7 @@ class Workloads:
         await self.world.engines.close()
         await self.services.close()
         await self.world.processes.close()
+        await self.terminals.close()
         if self._telling is not None:
             self._telling.cancel()
             await asyncio.gather(self._telling, return_exceptions=True)

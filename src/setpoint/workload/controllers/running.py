@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.process.command import Command, Exit
 from setpoint.workload.process.processes import Processes, Running
+from setpoint.workload.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from setpoint.workload.controllers.execution import Execution
@@ -21,6 +22,8 @@ class Run(Protocol):
     # Names the process for ever, where it is one of this machine.
     identity: str
     exited: "asyncio.Future[Exit]"
+    # Its terminal, where it has one of ours.
+    screen: Screen | None
 
     @property
     def running(self) -> Running | None:
@@ -33,8 +36,8 @@ class Run(Protocol):
 class ProcessRun:
     """A process of this machine."""
 
-    def __init__(self, processes: Processes, running: Running) -> None:
-        self._processes, self.running = processes, running
+    def __init__(self, processes: Processes, running: Running, screen: Screen | None = None) -> None:
+        self._processes, self.running, self.screen = processes, running, screen
         self.pid: int | None = running.identity.pid
         self.id = str(self.pid)
         self.identity = running.identity.text()

@@ -1,0 +1,123 @@
+"""Executables in terminals: a process on a pseudo-terminal, bridged to a socket for as long as it runs."""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+from setpoint.workload.controllers.execution import Execution
+from setpoint.workload.controllers.running import ProcessRun
+from setpoint.workload.kinds.executable import Executable
+from setpoint.workload.kinds.parts import TerminalSpec
+from setpoint.workload.process.command import Command, Exit, StartError, Terminal
+from setpoint.workload.terminal.bridge import Bridge
+from setpoint.workload.terminal.hmp import Size
+from setpoint.workload.terminal.pty import Pty
+from setpoint.workload.terminal.screen import Screen
+from setpoint.workload.world import World
+
+# The longest path that a Unix socket can have on Linux, without the zero at its end.
+_LONGEST_PATH = 107
+_COLUMNS, _ROWS = 80, 24
+_SIGNALLED = 128
+
+
+class _Nothing:
+    """Takes no output: it all goes to the terminal."""
+
+    def write(self, data: bytes) -> None:
+        raise AssertionError("a process in a terminal has no other output")
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+class Terminals:
+    """The terminals of a control plane."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open: dict[Bridge, Pty] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._own: tempfile.TemporaryDirectory[str] | None = None
+
+    async def start(self, obj: Executable, execution: Execution, command: Command) -> ProcessRun:
+        """Starts a process in a terminal of its own. Raises StartError."""
+        spec = obj.spec.terminal
+        assert spec is not None
+        size = Size(spec.cols or _COLUMNS, spec.rows or _ROWS)
+        try:
+            pty = Pty(size)
+        except OSError as error:
+            remedy = "close some, or raise kernel.pty.max"
+            raise StartError("NoTerminal", f"the system gives no terminal ({error.strerror})", remedy) from None
+        screen = Screen(pty, size)
+        try:
+            bridge = await self._bridge(screen, spec, execution)
+        except BaseException:
+            pty.close()
+            raise
+        try:
+            env = dict(command.env)
+            if env.get("TERM") in (None, "", "dumb"):
+                env["TERM"] = "xterm-256color"
+            placed = command._replace(terminal=Terminal(pty.device), env=env, stdin=False)
+            running = await self._world.processes.start(placed, _Nothing(), _Nothing())
+        except BaseException:
+            pty.close()
+            await bridge.close()
+            raise
+        pty.begin(screen.said)
+        self._open[bridge] = pty
+        execution.terminal = bridge.path
+        running.exited.add_done_callback(lambda exited: self._ended(bridge, screen, exited))
+        return ProcessRun(self._world.processes, running, screen)
+
+    async def close(self) -> None:
+        """Ends them all."""
+        for bridge, pty in list(self._open.items()):
+            pty.close()
+            await bridge.close()
+        self._open.clear()
+        await asyncio.gather(*self._ending)
+        if self._own is not None:
+            self._own.cleanup()
+
+    async def _bridge(self, screen: Screen, spec: TerminalSpec, execution: Execution) -> Bridge:
+        path = str(self._world.path(spec.uds_path)) if spec.uds_path else self._path(execution.uid)
+        if len(os.fsencode(path)) > _LONGEST_PATH:
+            message = f"a socket's path has at most {_LONGEST_PATH} bytes, and {path} has more"
+            raise StartError("BadTerminalSocket", message, "choose a shorter spec.terminal.udsPath")
+        bridge = Bridge(screen, path, self._world.clock)
+        if spec.socket_mode == "connect":
+            bridge.dial()
+            return bridge
+        try:
+            await bridge.listen()
+        except OSError as error:
+            message = f"no terminal socket can be made at {path}: {error.strerror or error}"
+            raise StartError("BadTerminalSocket", message, "choose another spec.terminal.udsPath") from None
+        return bridge
+
+    def _path(self, uid: str) -> str:
+        """Where a terminal's socket is that nobody has chosen: with our other files, unless that makes it too long."""
+        name = f"terminal-{uid}.sock"
+        here = self._world.directory / name
+        if len(os.fsencode(here)) <= _LONGEST_PATH:
+            self._world.directory.mkdir(parents=True, exist_ok=True)
+            return str(here)
+        if self._own is None:
+            self._own = tempfile.TemporaryDirectory(prefix="setpoint-")
+        return str(Path(self._own.name) / name)
+
+    def _ended(self, bridge: Bridge, screen: Screen, exited: "asyncio.Future[Exit]") -> None:
+        """A process has ended: all it wrote is shown, then its exit code."""
+        pty = self._open.pop(bridge, None)
+        if pty is None or exited.cancelled():
+            return
+        pty.close()
+        code, signal, _ = exited.result()
+        screen.end(_SIGNALLED + signal if signal is not None else code or 0)
+        ending = asyncio.ensure_future(bridge.close())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
