@@ -17,29 +17,29 @@ from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers import container_links as links
 from setpoint.workload.controllers.container_health import ContainerHealth
-from setpoint.workload.controllers.container_life import ContainerLife, ended, should_restart
+from setpoint.workload.controllers.container_life import ContainerLife, ended, report, should_restart
 from setpoint.workload.controllers.container_output import Output
-from setpoint.workload.controllers.container_start import KIND, ContainerStart, StartProblem, Wanted, remove_ours
+from setpoint.workload.controllers.container_start import KIND, ContainerStart, StartProblem, remove_ours
+from setpoint.workload.controllers.container_wanted import Blocked, wanted
 from setpoint.workload.controllers.endpoints import Place, serve
 from setpoint.workload.controllers.engine_trouble import told_trouble, words_of
-from setpoint.workload.controllers.lookup import READS, Lookup
-from setpoint.workload.dependencies import waiting_for
+from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.engine.results import Container as Seen
-from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
-from setpoint.workload.kinds.container_volume import ContainerVolume
 from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, RestartBackoff, ends_with_object
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Limits
-from setpoint.workload.templates import NotYet
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/container-reconciler"
-# How soon an engine that failed is asked again, and a container that another control plane takes care of.
+# What may happen to a container that changes what is told of it.
+_NEWS = frozenset(
+    ("start", "restart", "die", "stop", "destroy", "pause", "unpause", "oom", "health_status", "rename", "update")
+)
+# How soon an engine that failed is asked again.
 _AGAIN_SECONDS = 2.0
-_HELD_SECONDS = 5.0
 # How long what is being stopped is not looked at, unless it says that it has ended.
 _STOPPING_SECONDS = 60.0
 _LINES = 5
@@ -104,7 +104,7 @@ class Containers:
 
     def _hear(self, told: Told | None) -> None:
         """Something happened in the engine, or to it."""
-        if isinstance(told, Event) and told.kind != "container":
+        if isinstance(told, Event) and (told.kind != "container" or told.action not in _NEWS):
             return
         for name, life in self._known.items():
             if not isinstance(told, Event) or told.id == life.id or (not life.id and told.name == life.awaits):
@@ -127,7 +127,7 @@ class Containers:
             await links.connect(ctx, obj, life.id)
             life.networks = links.joined(ctx, obj.spec, life.seen if life.id else None)
         await self._serve(ctx, tree, life)
-        self._report(ctx, life)
+        report(ctx, life)
         return Result(requeue_after=after)
 
     def _life(self, obj: Container) -> ContainerLife:
@@ -165,6 +165,9 @@ class Containers:
                 return None
             if (after := self._take_work(spec, life)) is not None:
                 return after
+        if not spec.start and not life.id:
+            self._tell(life, "Pending", "NotStarted", "start is false: set it to true to start it")
+            return None
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
             self._without_engine(life, told_trouble(engine) if engine else None)
@@ -214,7 +217,9 @@ class Containers:
             return
         was_running = life.seen is not None and life.seen.is_running and life.seen.started_at == seen.started_at
         life.looks_like(seen, self._world.clock.now())
-        if seen.status != "created":
+        if life.on_demand:
+            self._world.logs.of(life.uid).demand = partial(life.output.fetch, engine, seen)
+        elif seen.status != "created":
             life.output.follow(engine, seen)
         if seen.is_running:
             self._health.attend(engine, obj, life)
@@ -227,7 +232,7 @@ class Containers:
         await life.output.settle()
         life.id, life.seen = "", None
         life.finished_at = life.finished_at or self._world.clock.now()
-        self._world.logs.end(life.uid)
+        self._ends(life)
         message = "its container was removed, and not by us: ask for a restart, or create the object anew"
         self._tell(life, "Unknown", "Removed", message)
 
@@ -268,13 +273,16 @@ class Containers:
             life.finished_at = None if error.again else self._world.clock.now()
             if error.again is None and spec.restart_backoff is not None and should_restart(spec, None):
                 self._later(spec, life, error.message)
-                return 0.0
+                return None
             self._tell(life, error.state, error.reason, error.message)
             if error.again is None:
-                self._world.logs.end(life.uid)
+                self._ends(life)
             return error.again
-        if isinstance(error, EngineError):
+        if isinstance(error, EngineLost):
             self._without_engine(life, ("EngineLost", words_of(error)))
+            return _AGAIN_SECONDS
+        if isinstance(error, EngineError):
+            self._tell(life, "Stopping", "StopFailed", words_of(error))
             return _AGAIN_SECONDS
         raise error
 
@@ -291,7 +299,7 @@ class Containers:
             why = f"{life.restarting}; {said}" if life.restarting else said
             self._later(spec, life, await self._with_output(life, why))
             return
-        self._world.logs.end(life.uid)
+        self._ends(life)
         if spec.stop:
             self._tell(life, "Exited", "Stopped", f"{said} after it was asked to stop")
         else:
@@ -311,58 +319,23 @@ class Containers:
     async def _begin(
         self, ctx: Context, engine: Engine, obj: Container, tree: Object, life: ContainerLife
     ) -> float | None:
-        spec, lookup = obj.spec, Lookup(ctx.lookup)
-        if not spec.start:
-            self._tell(life, "Pending", "NotStarted", "start is false: set it to true to start it")
-            return None
-        if waiting := waiting_for(tree, lookup.object) or await self._volumes(ctx, spec):
-            state: ContainerState = "Starting" if life.restarts else "Pending"
-            self._tell(life, state, "WaitingForDependencies", f"waits for {'; '.join(map(str, waiting))}")
-            return None
-        mode = spec.effective_mode
-        if mode != "session" and (holder := self._world.records.take(KIND, spec.container_name)):
-            self._tell(life, "Pending", "HeldElsewhere", f"{holder} takes care of it: stop that one, or wait")
-            return _HELD_SECONDS
-        try:
-            env = environment(tree, ambient={}, read=self._world.read, lookup=lookup)
-            args = arguments(spec.args, tree, lookup)
-        except NotYet as needs:
-            self._tell(life, "Starting", "WaitingForValues", str(needs))
-            return None
-        except EnvironmentProblem as problem:
-            self._tell(life, "FailedToStart", problem.reason, str(problem))
-            return None
-        life.environment, life.args = env, [each.shown for each in args]
-        if hosts := await links.tunnel_hosts(ctx, spec):
-            tree = {**tree, "spec": {**tree["spec"], "extraHosts": [*(tree["spec"].get("extraHosts") or ()), *hosts]}}
-        places = links.places(spec, lookup)
-        texts = [each.text for each in args]
-        wanted = Wanted(tree, mode, env.values, texts, places, spec.networks is not None)
+        found = await wanted(ctx, self._world, obj, tree, life)
+        if isinstance(found, Blocked):
+            self._tell(life, found.state, found.reason, found.message)
+            if life.is_over:
+                self._ends(life)
+            return found.again
         life.began = self._world.clock.monotonic()
         life.due = life.due_at = None
-        self._begins(life, ContainerStart(self._world, engine, wanted, life, partial(self._tell_from_start, life)))
-        return None
-
-    def _begins(self, life: ContainerLife, start: ContainerStart) -> None:
         directory = self._world.logs.of(life.uid).directory
         life.files = str(directory / "startup_stdout.0.log"), str(directory / "startup_stderr.0.log")
+        start = ContainerStart(self._world, engine, found, life, partial(self._tell_from_start, life))
         self._works(life, asyncio.ensure_future(start.run()), starting=True)
+        return None
 
     def _works(self, life: ContainerLife, work: "asyncio.Task[None]", *, starting: bool) -> None:
         life.work, life.starting = work, starting
         work.add_done_callback(lambda _: self.wake(life.name))
-
-    async def _volumes(self, ctx: Context, spec: ContainerSpec) -> list[str]:
-        """The volumes of this container that have an object and are not there yet."""
-        mounted = {each.source for each in spec.volume_mounts if each.type == "volume"}
-        if not mounted:
-            return []
-        found = (await ctx.client.list(ContainerVolume)).items
-        return [
-            f"ContainerVolume {each.metadata.name} to be Ready"
-            for each in found
-            if each.spec.name in mounted and (each.status is None or each.status.state != "Ready")
-        ]
 
     def _tell_from_start(self, life: ContainerLife, state: ContainerState, reason: str, message: str) -> None:
         self._tell(life, state, reason, message)
@@ -383,7 +356,7 @@ class Containers:
             if life.starting:
                 life.work.cancel()
             self._tell(life, "Stopping", "Deleting", "the object is being deleted")
-            self._report(ctx, life)
+            report(ctx, life)
             raise Requeue(_STOPPING_SECONDS, "it is being stopped")
         if life.work is not None:
             life.work = None
@@ -399,9 +372,9 @@ class Containers:
     async def _remove(self, ctx: Context, obj: Container, life: ContainerLife) -> None:
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
-            if life.id:
+            if life.id or life.attempted:
                 self._without_engine(life, told_trouble(engine))
-                self._report(ctx, life)
+                report(ctx, life)
                 raise Requeue(_AGAIN_SECONDS, "the engine is not there to remove it")
             return
         try:
@@ -410,15 +383,15 @@ class Containers:
                 life.seen, life.stale = seen, False
             if life.id and life.seen is not None and life.seen.is_running:
                 self._stop(engine, life, "Deleting", "the object is being deleted")
-                self._report(ctx, life)
+                report(ctx, life)
                 raise Requeue(_STOPPING_SECONDS, "it is being stopped")
             if life.id:
                 await engine.containers.remove(life.id)
-            elif obj.spec.container_name and obj.spec.effective_mode == "session":
-                await remove_ours(engine, obj.spec.container_name, life.uid)
+            if life.attempted:
+                await remove_ours(engine, life.attempted, life.uid)
         except EngineError as error:
             self._tell(life, "Stopping", "RemoveFailed", words_of(error))
-            self._report(ctx, life)
+            report(ctx, life)
             raise Requeue(_AGAIN_SECONDS, error.message) from None
         life.id, life.seen = "", None
         if obj.spec.effective_mode == "cleanup":
@@ -436,27 +409,14 @@ class Containers:
         life.served |= found.keys()
         await serve(ctx, tree, found, life.served)
 
-    def _report(self, ctx: Context, life: ContainerLife) -> None:
-        """Puts into the status what is."""
-        health = life.health
-        ctx.status.put(life.status())
-        running = life.state == "Running"
-        ctx.status.condition("Started", running, life.reason, life.message)
-        if not running:
-            ctx.status.condition("Ready", False, life.reason, life.message)
-        elif health == "Healthy":
-            ctx.status.condition("Ready", True, "Healthy", "it runs, and all probes succeed")
-        else:
-            failed = [f"{e.probe_name}: {e.reason or e.outcome}" for e in life.results if e.outcome != "Success"]
-            message = "; ".join(failed) or "its probes have not answered yet"
-            unwell = health == "Unhealthy"
-            news = ctx.status.condition("Ready", False, "ProbeFailed" if unwell else "Probing", message)
-            if news and unwell:
-                self._world.telling.event(KIND, life, "Unhealthy", message, is_bad=True)
-
     def _tell(self, life: ContainerLife, state: ContainerState, reason: str, message: str) -> None:
         if life.becomes(state, reason, message):
             self._world.telling.tell(KIND, life, state, reason, message, again=life.restarts > 0)
+
+    def _ends(self, life: ContainerLife) -> None:
+        """Nothing more will be in its logs, for now."""
+        life.output.end()
+        self._world.logs.end(life.uid)
 
     def _note(self, life: ContainerLife, text: str) -> None:
         _log.debug("container %s: %s", life.name, text)

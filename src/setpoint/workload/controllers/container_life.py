@@ -8,6 +8,7 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from setpoint.controller.context import Context
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.container_output import Output
 from setpoint.workload.engine.results import Container as Seen
@@ -38,6 +39,10 @@ class ContainerLife:
     id: str = ""
     container_name: str = ""
     key: str = ""
+    # The name of one that was asked for, and may be there though nobody said so.
+    attempted: str = ""
+    # Whether its output is only fetched when somebody reads it: it had run for a while when we came to it.
+    on_demand: bool = False
     # What the spec says of its end, and the name of one that somebody else may make.
     is_session: bool = True
     stop_seconds: int = 10
@@ -221,6 +226,23 @@ def ended(seen: Seen) -> tuple[str, str]:
         return "OOMKilled", "it was killed because it used more memory than it may: raise spec.resources.memory"
     said = f"it ended with exit code {seen.exit_code}" + (f": {seen.error}" if seen.error else "")
     return ("Completed" if seen.exit_code == 0 else "Failed"), said
+
+
+def report(ctx: Context, life: ContainerLife) -> None:
+    """Puts into the status of the object what is."""
+    health = life.health
+    ctx.status.put(life.status())
+    running = life.state == "Running"
+    ctx.status.condition("Started", running or life.state == "Paused", life.reason, life.message)
+    if not running:
+        ctx.status.condition("Ready", False, life.reason, life.message)
+    elif health == "Healthy":
+        ctx.status.condition("Ready", True, "Healthy", "it runs, and all probes succeed")
+    else:
+        unwell = [each for each in life.results if each.outcome != "Success"]
+        message = "; ".join(f"{each.probe_name}: {each.reason or each.outcome}" for each in unwell)
+        reason = "ProbeFailed" if health == "Unhealthy" else "Probing"
+        ctx.status.condition("Ready", False, reason, message or "its probes have not answered yet")
 
 
 def _moment(at: datetime | None) -> MicroTime | None:

@@ -6,6 +6,7 @@ seconds.)
 """
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime
 
 from setpoint.objects.clock import Clock, timeout
@@ -32,6 +33,7 @@ class Output:
         self._of = ""
         self._life: datetime | None = None
         self._taken: dict[str, int] = {}
+        self._fetching = asyncio.Lock()
 
     @property
     def is_followed(self) -> bool:
@@ -39,18 +41,31 @@ class Output:
 
     def follow(self, engine: Engine, container: Container) -> None:
         """Has all taken that a container has printed and will print, unless that goes on already."""
+        if self._begin(container):
+            self._task = asyncio.ensure_future(self._run(engine, container.id, container.tty))
+
+    async def fetch(self, engine: Engine, container: Container) -> None:
+        """Returns when all is taken that a container has printed by now; what follows is taken too."""
+        async with self._fetching:
+            if self._begin(container):
+                with suppress(EngineError):
+                    await self._take(engine, container.id, container.tty, follow=False)
+                self.follow(engine, container)
+
+    def _begin(self, container: Container) -> bool:
+        """Whether there is something to do."""
         if container.id != self._of:
             self.close()
             self._of, self._taken, self._life = container.id, {}, None
         if self.is_followed:
-            return
+            return False
         if self._life != container.started_at or not self._sinks:
             # Another life begins on a line of its own.
             self._life = container.started_at
             self._sinks = {
                 source: self._logs.capture(self._uid, source, self.limits) for source in ("stdout", "stderr")
             }
-        self._task = asyncio.ensure_future(self._run(engine, container.id, container.tty))
+        return True
 
     async def settle(self) -> None:
         """Returns when the output has ended, or does not."""
@@ -61,6 +76,11 @@ class Output:
             except TimeoutError:
                 return
 
+    def end(self) -> None:
+        """Nothing more will come of this life: readers need not wait for it."""
+        for sink in self._sinks.values():
+            sink.close()
+
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
@@ -69,19 +89,23 @@ class Output:
     async def _run(self, engine: Engine, container: str, tty: bool) -> None:
         wait = _FIRST_WAIT
         while True:
-            left = dict(self._taken)
+            before = dict(self._taken)
             try:
-                async for source, data in engine.containers.logs(container, follow=True, tty=tty):
-                    known = min(left.get(source, 0), len(data))
-                    if known:
-                        left[source] -= known
-                    if len(data) > known:
-                        self._taken[source] = self._taken.get(source, 0) + len(data) - known
-                        self._sinks[source].write(data[known:])
-                        wait = _FIRST_WAIT
+                await self._take(engine, container, tty, follow=True)
                 return
             except NotFound:
                 return
             except EngineError:
+                wait = min(2 * wait, _LONGEST_WAIT) if before == self._taken else _FIRST_WAIT
                 await self._clock.sleep(wait)
-                wait = min(2 * wait, _LONGEST_WAIT)
+
+    async def _take(self, engine: Engine, container: str, tty: bool, *, follow: bool) -> None:
+        """Takes what was not taken before. Raises EngineError."""
+        left = dict(self._taken)
+        async for source, data in engine.containers.logs(container, follow=follow, tty=tty):
+            known = min(left.get(source, 0), len(data))
+            if known:
+                left[source] -= known
+            if len(data) > known:
+                self._taken[source] = self._taken.get(source, 0) + len(data) - known
+                self._sinks[source].write(data[known:])

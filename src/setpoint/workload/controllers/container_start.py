@@ -110,6 +110,7 @@ class ContainerStart:
         key = await asyncio.to_thread(self._key)
         found = await self._reusable(key)
         if found is not None:
+            life.on_demand = found.id != life.id
             life.id, life.key = found.id, key.key if _is_ours(found) else ""
             if not found.is_running and mode in ("session", "persistent"):
                 self._tell("Starting", "Starting", f"container {found.name} is started again")
@@ -254,6 +255,9 @@ class ContainerStart:
         asked = create_body(
             self._spec, image=image, env=wanted.env, args=wanted.args, labels=ours, networks=wanted.places
         )
+        if life.attempted:
+            await remove_ours(self._engine, life.attempted, life.uid)
+        life.attempted = name
         try:
             made = await self._engine.containers.create(name, asked.body, platform=asked.platform)
             for warning in made.warnings:
@@ -262,11 +266,12 @@ class ContainerStart:
             self._tell("Starting", "Starting", f"container {name} is started")
             await self._engine.containers.start(made.id)
         except NameTaken as error:
+            life.attempted = ""
             raise StartProblem("NameTaken", words_of(error)) from None
         except BaseException:
             await self._undo(name)
             raise
-        life.id = made.id
+        life.id, life.attempted, life.on_demand = made.id, "", False
         if persistent:
             record = {"id": made.id, "key": key.key}
             self._world.records.keep(KIND, name, record, self._world.workload_id)
@@ -297,6 +302,7 @@ class ContainerStart:
         """Removes what was made so far; the engine may have made it though it never got to say so."""
         with suppress(EngineError):
             await remove_ours(self._engine, name, self._life.uid)
+            self._life.attempted = ""
 
     def _make_mounted(self) -> None:
         """Directories of this machine that are mounted are made where there are none."""
