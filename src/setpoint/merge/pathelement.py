@@ -30,6 +30,8 @@ class PathElementError(ValueError):
 def value_json(value: Json) -> str:
     """A value as it stands inside an element: JSON, where a whole number is never written as a fraction."""
     kind = type(value)
+    if kind is str and value.isascii() and value.replace("-", "a").isalnum():
+        return f'"{value}"'  # as names and uids are: no two of those are the same, so nobody need remember them
     if kind is dict or kind is list or (kind is str and len(value) > _SHORT):
         return compact_json(value)
     return _short_json(value)

@@ -83,6 +83,7 @@ VERBS: Mapping[str, Verb] = {
     "deletecollection": delete_collection,
 }
 
+_new = tuple.__new__  # makes a named tuple in half the time
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _WHOLE = (bytes, list)
@@ -379,10 +380,11 @@ def _watch_parameter(request: Request) -> str | None:
 
 def _finished(response: Response, context: Context) -> Response:
     """The answer with the headers that every answer has."""
-    headers = [*response.headers, *context.headers]
-    if not response.headers or not any(name == "Cache-Control" for name, _ in headers):
+    status, content_type, body, own = response
+    headers = [*own, *context.headers]
+    if not own or not any(name == "Cache-Control" for name, _ in headers):
         headers.append(_NO_CACHE)
     headers.append(("Audit-Id", context.audit_id))
     if context.warnings:
         headers += warning_headers(context.warnings)
-    return Response(response.status, response.content_type, response.body, headers)
+    return _new(Response, (status, content_type, body, headers))

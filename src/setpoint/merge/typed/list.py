@@ -73,6 +73,8 @@ class ListType(Type):
 
     def _index(self, items: list[Json]) -> tuple[dict[str, Json], dict[str, list[Json]]]:
         """The items by element, and apart from them those whose element occurs more than once."""
+        if len(items) == 1:
+            return {self.item_element(items[0]): items[0]}, {}
         elements = list(map(self.item_element, items))
         single = dict(zip(elements, items, strict=True))
         if len(single) == len(items):

@@ -245,6 +245,8 @@ class WatchStream:
     def tell(self, events: Sequence[Event]) -> bool:
         """Sends events. False: the client needs time to take them, or the watch has to look around."""
         form, frame, reached = self._form, self._resource.changes.frame, self.reached
+        frames: list[Frame] = []
+        size = 0
         for event in events:
             entry = event.entry
             if entry.revision <= reached:
@@ -253,11 +255,24 @@ class WatchStream:
             if not kind:
                 continue
             if form.name:
-                self._write(frame(form.name, kind, event, form.event))
+                frames.append(frame(form.name, kind, event, form.event))
             else:
-                self._write(event_frame(kind, form.event(kind, event)))
+                frames.append(event_frame(kind, form.event(kind, event)))
+            size += len(frames[-1].payload)
+            if size > _FRAME:
+                self._write_frames(frames)
+                frames, size = [], 0
+        self._write_frames(frames)
         self.reached = max(reached, events[-1].entry.revision)
         return not self._over and self._pending <= _BURST and self._services.registry is self._registry
+
+    def _write_frames(self, frames: Sequence[Frame]) -> None:
+        """Writes several together, if they are small: what all have in common is shared, but for what takes longer than
+        to copy it."""
+        if len(frames) == 1:
+            self._write(frames[0])
+        elif frames:
+            self._write(Frame(b"".join([frame.payload for frame in frames])))
 
     def _write(self, frame: Frame) -> None:
         if not self._over and self._sink.write(frame):
