@@ -139,18 +139,25 @@ def _silent(text: str) -> None:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Runs a command to its end. Ctrl-C ends it quietly, with the code that shells give it."""
+    """Runs a command to its end. Ctrl-C ends it quietly, with the code that shells give it; a fault of ours becomes a
+    failure in one line, unless SETPOINT_DEBUG asks for all of it."""
     import asyncio  # most of what --help would have to wait for
 
     try:
         return asyncio.run(main)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
-    except BaseExceptionGroup as group:
-        # Several things were under way at once; the first failure is told.
-        raise _first(group) from None
+    except (click.ClickException, OSError):
+        raise  # click tells of the one, and knows what a closed pipe means
+    except Exception as error:
+        # Several things may have been under way at once; the first failure is told.
+        first = _first(error)
+        if os.environ.get("SETPOINT_DEBUG") or isinstance(first, click.ClickException):
+            raise first from None
+        raise Failure(
+            f"this should not have happened: {type(first).__name__}: {first}. Set SETPOINT_DEBUG=1 to see where"
+        ) from None
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = group.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+def _first(error: Exception) -> Exception:
+    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error

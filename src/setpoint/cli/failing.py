@@ -32,7 +32,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, exit_code: int = FAILED) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        setattr(self, "exit_code", exit_code)  # noqa: B010 - click has it as one for the whole class
 
 
 @contextmanager

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class Selection(NamedTuple):
-    """Objects of one resource: those with these names, or all."""
+    """Objects of one resource: those with these names, or all. `word` is the shortest that means it."""
 
     resource: APIResource
     names: tuple[str, ...] = ()
+    word: str = ""
 
     @property
     def ref(self) -> KindRef:
@@ -58,6 +59,14 @@ class Kinds:
                     return each
         return None
 
+    def word_for(self, resource: APIResource) -> str:
+        """The shortest word that means a resource: its kind, with the group where another has the same."""
+        kind, group = resource.gvk.kind.lower(), resource.gvk.group
+        return kind if self.one(kind) == resource or not group else f"{kind}.{group}"
+
+    def selection(self, resource: APIResource, names: tuple[str, ...] = ()) -> Selection:
+        return Selection(resource, names, self.word_for(resource))
+
     def _preferred(self) -> list[APIResource]:
         found: dict[tuple[str, str], APIResource] = {}
         for each in self.resources:
@@ -88,7 +97,9 @@ def _is_short(resource: APIResource, name: str) -> bool:
 def _is_of(resource: APIResource, rest: str) -> bool:
     """Whether what follows the first dot is the group, its beginning, or a version and the group."""
     group, version = resource.gvk.group, resource.gvk.version
-    return not rest or rest in (group, f"{version}.{group}", version if not group else "") or group.startswith(f"{rest}.")
+    return (
+        not rest or rest in (group, f"{version}.{group}", version if not group else "") or group.startswith(f"{rest}.")
+    )
 
 
 def select(kinds: Kinds, arguments: Sequence[str], *, needs_names: bool = False) -> list[Selection]:
@@ -99,7 +110,7 @@ def select(kinds: Kinds, arguments: Sequence[str], *, needs_names: bool = False)
         found = [_pair(kinds, argument) for argument in arguments]
         return merged(found)
     words, names = arguments[0].split(","), tuple(arguments[1:])
-    found = [Selection(resource, names) for word in words if word for resource in kinds.find(word)]
+    found = [kinds.selection(resource, names) for word in words if word for resource in kinds.find(word)]
     if needs_names and not names:
         raise Failure(f"which {arguments[0]}? Give names, as in {arguments[0]}/NAME", USAGE)
     return merged(found)
@@ -113,7 +124,7 @@ def _pair(kinds: Kinds, argument: str) -> Selection:
     if found is None:
         [found, *_] = kinds.find(word)
         raise Failure(f"{argument!r}: {word} is a category; name one kind, such as {found.plural}/{name}", USAGE)
-    return Selection(found, (name,))
+    return kinds.selection(found, (name,))
 
 
 def merged(selections: Iterable[Selection]) -> list[Selection]:
@@ -123,5 +134,5 @@ def merged(selections: Iterable[Selection]) -> list[Selection]:
         key = (each.resource.gvk.group, each.resource.gvk.version, each.resource.plural)
         known = found.get(key)
         names = each.names if known is None else (*known.names, *each.names)
-        found[key] = Selection(each.resource, tuple(dict.fromkeys(names)))
+        found[key] = each._replace(names=tuple(dict.fromkeys(names)))
     return list(found.values())

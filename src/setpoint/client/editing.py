@@ -96,15 +96,15 @@ class Editing(Reading, Writing):
         tree = tree_of(obj)
         ref = KindRef(ref_of(obj).gvk)
         how["dry_run"] = True
-        after = _plain(await self.apply(tree, force=force, **how))
+        after = plain(await self.apply(tree, force=force, **how))
         try:
-            before = _plain(await self.get(ref, *place_of(tree)))
+            before = plain(await self.get(ref, *place_of(tree)))
         except NotFound:
             return Difference(None, after, [{"op": "add", "path": "", "value": after}])
         return Difference(before, after, jsonpatch.diff(before, after))
 
 
-def _plain(tree: Object) -> Object:
+def plain(tree: Object) -> Object:
     """An object without what every write changes."""
     metadata = {name: value for name, value in tree["metadata"].items() if name not in _BOOKKEEPING}
     return {**tree, "metadata": metadata}

@@ -146,7 +146,7 @@ async def _print_tables(client: "Client", selections: "list[Selection]", look: "
             lines = table_lines(selection, rows_before(tables[0], tables[1:]), look, place)
             place.echo("\n".join(lines if empty or not look.headers else ["", *lines]))
             empty = False
-    _tell_failures(failures, ignore_missing)
+    tell_failures(failures, ignore_missing)
     if empty and not failures:
         where = f" in namespace {look.namespace}" if look.namespace and any_namespaced(selections) else ""
         click.echo(f"No resources found{where}.", err=True)
@@ -156,7 +156,7 @@ def any_namespaced(selections: "list[Selection]") -> bool:
     return any(each.resource.namespaced for each in selections)
 
 
-def _tell_failures(failures: list[Any], ignore_missing: bool) -> None:
+def tell_failures(failures: list[Any], ignore_missing: bool) -> None:
     """All failures are told; the last one decides how the command ends."""
     from setpoint.objects.errors import NotFound
 
@@ -167,7 +167,9 @@ def _tell_failures(failures: list[Any], ignore_missing: bool) -> None:
         raise told[-1]
 
 
-async def read_objects(client: "Client", selections: "list[Selection]", look: "Look") -> "tuple[list[Object], list[Any]]":
+async def read_objects(
+    client: "Client", selections: "list[Selection]", look: "Look"
+) -> "tuple[list[Object], list[Any]]":
     """The objects of selections, whole, and the errors of those that cannot be read."""
     import asyncio
 
@@ -202,7 +204,7 @@ async def _print_objects(
     is_one = len(selections) == 1 and len(selections[0].names) == 1
     if found or not is_one:
         write_objects(found, form, as_list=not is_one, managed_fields=how["show_managed_fields"])
-    _tell_failures(failures, how["ignore_not_found"])
+    tell_failures(failures, how["ignore_not_found"])
 
 
 async def _watch(client: "Client", selection: "Selection", look: "Look", form: Form, how: dict[str, Any]) -> None:
@@ -260,4 +262,3 @@ async def _states(
                         yield True, table, objects
         except (Expired, Gone):
             continue  # the server keeps no more of what we missed: it is shown anew as it is
-

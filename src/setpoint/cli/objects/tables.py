@@ -14,6 +14,7 @@ from setpoint.client.requests import decode
 from setpoint.client.transport import Call
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
+from setpoint.schema.crd.table import human_duration
 
 ACCEPT = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _PAGE = "500"
@@ -78,28 +79,21 @@ def table_of(tree: Object, now: datetime) -> Table:
 
 
 def age(created: str | None, now: datetime) -> str:
-    """How long ago something was, in the unit that says enough: `90s`, `5m`, `3h`, `12d`."""
-    if not created:
-        return "<unknown>"
-    seconds = max(0, int((now - parse_time(created)).total_seconds()))
-    if seconds < 120:
-        return f"{seconds}s"
-    if seconds < 2 * 3600:
-        return f"{seconds // 60}m"
-    return f"{seconds // 3600}h" if seconds < 48 * 3600 else f"{seconds // 86400}d"
+    """How long ago something was."""
+    return human_duration((now - parse_time(created)).total_seconds()) if created else "<unknown>"
 
 
 def table_lines(selection: Selection, table: Table, look: Look, terminal: Terminal) -> list[str]:
     """The lines of a table, as it is to look."""
     shown = [index for index, column in enumerate(table.columns) if look.wide or not column.get("priority")]
     headers = [str(table.columns[index]["name"]).upper() for index in shown]
-    rows_in_order = table.rows if look.sort is None else sorted(table.rows, key=lambda row: look.sort(row["object"]))  # type: ignore[misc]
+    sort = look.sort
+    rows_in_order = table.rows if sort is None else sorted(table.rows, key=lambda row: sort(row["object"]))
     rows = [[_text(row["cells"][index]) for index in shown] for row in rows_in_order]
     metadata = [(row.get("object") or {}).get("metadata") or {} for row in rows_in_order]
     if look.show_kind:
-        prefix = _prefix(selection.resource)
         for row in rows:
-            row[0] = f"{prefix}/{row[0]}"
+            row[0] = f"{selection.word}/{row[0]}"
     for label in look.label_columns:
         headers.append(label.rpartition("/")[2].upper())
         for row, each in zip(rows, metadata, strict=True):
@@ -113,11 +107,6 @@ def table_lines(selection: Selection, table: Table, look: Look, terminal: Termin
         for row, each in zip(rows, metadata, strict=True):
             row.insert(0, each.get("namespace", ""))
     return render(headers, rows, terminal, with_headers=look.headers, fit=not look.wide)
-
-
-def _prefix(resource: APIResource) -> str:
-    kind, group = resource.gvk.kind.lower(), resource.gvk.group
-    return f"{kind}.{group}" if group else kind
 
 
 def _text(cell: Any) -> str:

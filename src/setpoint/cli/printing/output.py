@@ -24,7 +24,7 @@ class Form(NamedTuple):
         return self.name in ("", "wide")
 
 
-class _FormType(click.ParamType):
+class _FormType(click.ParamType[Form]):
     name = "form"
 
     def __init__(self, allowed: Sequence[str]) -> None:
@@ -37,7 +37,10 @@ class _FormType(click.ParamType):
         if name not in self._allowed:
             self.fail(f"{value!r} is no form of output; there are: {', '.join(self._allowed)}", param, ctx)
         if (name in _WITH_ARGUMENT) != bool(has_argument and argument):
-            example = {"jsonpath": "jsonpath='{.metadata.name}'", "custom-columns": "custom-columns=NAME:.metadata.name"}
+            example = {
+                "jsonpath": "jsonpath='{.metadata.name}'",
+                "custom-columns": "custom-columns=NAME:.metadata.name",
+            }
             self.fail(f"it should read {example[name]}" if name in example else f"{name} has no argument", param, ctx)
         return Form(name, argument)
 

@@ -1,4 +1,4 @@
-"""A line of progress on the error output, for what takes more than a second: it comes late, and goes without a trace."""
+"""A line of progress on the error output, for what takes more than a second: it comes late and leaves no trace."""
 
 import asyncio
 import sys

@@ -24,17 +24,71 @@ _RESET = "\x1b[0m"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
 _WORDS: dict[Meaning, frozenset[str]] = {
     "good": frozenset(
-        "running ready healthy active available bound succeeded completed complete established true ok done".split()
+        (
+            "running",
+            "ready",
+            "healthy",
+            "active",
+            "available",
+            "bound",
+            "succeeded",
+            "completed",
+            "complete",
+            "established",
+            "true",
+            "ok",
+            "done",
+        )
     ),
     "pending": frozenset(
-        "pending starting stopping waiting progressing terminating creating building pulling paused caution "
-        "notready unknown removing restarting".split()
+        (
+            "pending",
+            "starting",
+            "stopping",
+            "waiting",
+            "progressing",
+            "terminating",
+            "creating",
+            "building",
+            "pulling",
+            "paused",
+            "caution",
+            "notready",
+            "unknown",
+            "removing",
+            "restarting",
+        )
     ),
     "bad": frozenset(
-        "failed failedtostart error unhealthy crashloopbackoff lost evicted notfound false imagepullbackoff "
-        "errimagepull oomkilled stuck unreachable".split()
+        (
+            "failed",
+            "failedtostart",
+            "error",
+            "unhealthy",
+            "backoff",
+            "crashloopbackoff",
+            "lost",
+            "evicted",
+            "notfound",
+            "false",
+            "imagepullbackoff",
+            "errimagepull",
+            "oomkilled",
+            "stuck",
+            "unreachable",
+            "dead",
+        )
     ),
-    "quiet": frozenset("finished terminated exited none removed".split()),
+    "quiet": frozenset(
+        (
+            "finished",
+            "terminated",
+            "exited",
+            "stopped",
+            "none",
+            "removed",
+        )
+    ),
 }
 _MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in words}
 

@@ -1,0 +1,171 @@
+"""`setpoint delete`: deletes objects, and waits until they are gone."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from setpoint.cli.completing import kinds_and_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import TIMED_OUT, USAGE, Failure
+from setpoint.cli.printing.output import Form, name_of, output_option
+from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.timing import seconds_option
+
+if TYPE_CHECKING:
+    from setpoint.client.client import Client
+    from setpoint.objects.tree import Object
+
+_CASCADES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
+
+
+@click.command()
+@click.argument("what", metavar="KIND [NAME...] | KIND/NAME...", nargs=-1, shell_complete=kinds_and_names)
+@click.option(
+    "-f", "--filename", "filenames", metavar="FILE", multiple=True, help="The objects of a file, directory, -."
+)
+@click.option("-R", "--recursive", is_flag=True, help="Directories with all that is below them.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels.")
+@click.option("--field-selector", metavar="FIELDS", default="", help="Those with these fields.")
+@click.option("--all", "everything", is_flag=True, help="All of the kind, in the namespace.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="In all namespaces; with --all or a selector.")
+@click.option("--cascade", type=click.Choice(list(_CASCADES)), default="background", show_default=True,
+              help="What becomes of the objects that these own.")  # fmt: skip
+@click.option("--wait/--no-wait", "waits", default=True, help="Wait until they are gone. [default: wait]")
+@seconds_option("--timeout", help="How long to wait: 30s, 5m; 0 is for ever.")
+@click.option("--grace-period", metavar="SECONDS", type=int, help="How long an object has to end by itself.")
+@click.option("--now", is_flag=True, help="The same as --grace-period=1.")
+@click.option("--ignore-not-found", is_flag=True, help="Do not fail where an object is not there.")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@output_option("name")
+@server_options
+def delete(what: tuple[str, ...], filenames: tuple[str, ...], server: Server, **how: Any) -> None:
+    """Delete objects.
+
+    \b
+      setpoint delete exe/api task/migrate
+      setpoint delete -f deploy/
+      setpoint delete configmaps -l app=shop
+    """
+    run(_delete(server, what, filenames, how))
+
+
+async def _delete(server: Server, what: tuple[str, ...], filenames: tuple[str, ...], how: dict[str, Any]) -> None:
+    async with connect(server) as client:
+        if filenames:
+            if what:
+                raise Failure("give files or names, not both", USAGE)
+            found, failures = await _of_files(client, filenames, how["recursive"])
+        else:
+            found, failures = await _of_names(client, what, how)
+        failures += [error for tree in found if (error := await _delete_one(client, tree, how)) is not None]
+        if how["waits"] and not how["dry_run"]:
+            await _wait_gone(client, found, how["timeout"])
+        from setpoint.cli.objects.get import tell_failures
+
+        tell_failures(failures, how["ignore_not_found"])
+        if not found and not failures:
+            click.echo("No resources found.", err=True)
+
+
+async def _of_files(client: "Client", filenames: tuple[str, ...], recursive: bool) -> "tuple[list[Object], list[Any]]":
+    """The objects that files name, the last first: what was made on the ground of others goes before them."""
+    from setpoint.cli.manifests import read_manifests
+    from setpoint.cli.objects.apply import place_in_namespace
+    from setpoint.client.kinds import ref_of
+    from setpoint.objects.errors import APIError
+
+    found: list[Object] = []
+    failures: list[Any] = []
+    for tree in reversed(read_manifests(filenames, recursive=recursive)):
+        await place_in_namespace(client, tree)
+        try:
+            found.append(
+                await client.get(ref_of(tree), tree["metadata"]["name"], tree["metadata"].get("namespace", ""))
+            )
+        except APIError as error:
+            failures.append(error)
+    return found, failures
+
+
+async def _of_names(client: "Client", what: tuple[str, ...], how: dict[str, Any]) -> "tuple[list[Object], list[Any]]":
+    from setpoint.cli.naming import Kinds, select
+    from setpoint.cli.objects.get import read_objects
+    from setpoint.cli.objects.tables import Look
+    from setpoint.client.requests import query_of
+
+    selections = select(await Kinds.of(client), what)
+    chosen = how["selector"] or how["field_selector"] or how["everything"]
+    if any(each.names for each in selections):
+        if chosen:
+            raise Failure("names do not go together with --all or a selector: leave out one of them", USAGE)
+    elif not chosen:
+        raise Failure(f"which {what[0]}? Give names, a selector (-l app=shop), or --all", USAGE)
+    query = query_of(labelSelector=how["selector"], fieldSelector=how["field_selector"])
+    namespace = "" if how["all_namespaces"] else client.namespace
+    return await read_objects(client, selections, Look(namespace=namespace, query=tuple(query)))
+
+
+async def _delete_one(client: "Client", tree: "Object", how: dict[str, Any]) -> "Exception | None":
+    from setpoint.objects.errors import APIError, NotFound
+
+    grace = 1 if how["now"] else how["grace_period"]
+    try:
+        await client.delete(
+            tree,
+            propagation=_CASCADES[how["cascade"]],
+            grace_period=grace,
+            uid=tree["metadata"]["uid"],
+            dry_run=how["dry_run"],
+        )
+    except NotFound:
+        pass  # it went by itself, which is what was wanted
+    except APIError as error:
+        return error
+    form: Form = how["form"]
+    place = terminal()
+    note = " (dry run)" if how["dry_run"] else ""
+    place.echo(name_of(tree) if form.name else f"{name_of(tree)} {place.paint('deleted', 'good')}{note}")
+    return None
+
+
+async def _wait_gone(client: "Client", found: "list[Object]", seconds: float | None) -> None:
+    """Waits until none of the objects is there, or another has taken its name."""
+    import asyncio
+
+    from setpoint.cli.printing.progress import progress
+    from setpoint.client.kinds import ref_of
+    from setpoint.objects import meta
+    from setpoint.objects.clock import timeout
+
+    left = {meta.uid(tree): tree for tree in found}
+
+    async def gone(tree: "Object") -> None:
+        uid = meta.uid(tree)
+        await client.wait_for(
+            ref_of(tree), meta.name(tree), meta.namespace(tree), lambda now: now is None or meta.uid(now) != uid
+        )
+        del left[uid]
+        shown.text = _waiting(left)
+
+    async with progress(_waiting(left), client.clock) as shown:
+        try:
+            if seconds is None:
+                await asyncio.gather(*map(gone, found))
+            else:
+                async with timeout(client.clock, seconds):
+                    await asyncio.gather(*map(gone, found))
+        except TimeoutError:
+            raise Failure(f"after {seconds:g} s: {_waiting(left)}", TIMED_OUT) from None
+
+
+def _waiting(left: "dict[str, Object]") -> str:
+    """Who is not gone yet, and what keeps it, where that is known."""
+    from setpoint.objects import meta
+
+    told = [f"{name_of(tree)}{_held(meta.finalizers(tree))}" for tree in list(left.values())[:3]]
+    more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+    return f"waiting until {', '.join(told)}{more} {'is' if len(left) == 1 else 'are'} gone"
+
+
+def _held(finalizers: list[str]) -> str:
+    return f" (finalizer {', '.join(finalizers)})" if finalizers else ""

@@ -1,0 +1,271 @@
+"""`setpoint describe`: all that is known of an object on one page: how it is and why, what it should be and is, what it
+owns, what happened to it, and what it said last. Secrets are not shown."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from setpoint.cli.completing import kinds_and_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import NOT_FOUND, Failure
+from setpoint.cli.printing.terminal import Terminal, harmless, terminal
+
+if TYPE_CHECKING:
+    from setpoint.cli.naming import Kinds
+    from setpoint.client.client import Client
+    from setpoint.objects.tree import Object
+
+_LAST_LINES = 10
+_EVENTS = 20
+# What nobody owns, and what would only be asked in vain.
+_UNOWNED = frozenset(("events", "componentstatuses", "namespaces", "nodes", "apiservices", "leases"))
+
+
+@click.command()
+@click.argument("what", metavar="KIND [NAME...] | KIND/NAME...", nargs=-1, required=True,
+                shell_complete=kinds_and_names)  # fmt: skip
+@click.option("-A", "--all-namespaces", is_flag=True, help="In all namespaces.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels.")
+@server_options
+def describe(what: tuple[str, ...], all_namespaces: bool, selector: str, server: Server) -> None:
+    """Tell all that is known of objects: how they are, why, what they own and what happened.
+
+    \b
+      setpoint describe exe/api
+      setpoint describe pods -l app=web
+    """
+    run(_describe(server, what, all_namespaces, selector))
+
+
+async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool, selector: str) -> None:
+    from setpoint.cli.naming import Kinds, select
+    from setpoint.cli.objects.get import read_objects, tell_failures
+    from setpoint.cli.objects.tables import Look
+    from setpoint.client.requests import query_of
+
+    async with connect(server) as client:
+        kinds = await Kinds.of(client)
+        look = Look("" if all_namespaces else client.namespace, tuple(query_of(labelSelector=selector)))
+        found, failures = await read_objects(client, select(kinds, what), look)
+        place = terminal()
+        pages = await asyncio.gather(*(page(client, kinds, tree, place) for tree in found))
+        place.echo("\n\n".join("\n".join(lines) for lines in pages)) if pages else None
+        tell_failures(failures, ignore_missing=False)
+        if not found:
+            raise Failure("No resources found.", NOT_FOUND)
+
+
+async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal) -> list[str]:
+    """The lines about one object."""
+    from setpoint.cli.judging import is_workload
+
+    children, happened, said = await asyncio.gather(
+        _owned(client, kinds, tree),
+        _events(client, tree),
+        _last_lines(client, kinds, tree) if is_workload(tree) else _nothing(),
+    )
+    lines = [*_head(tree, client, place), *_conditions(tree, client, place)]
+    for name in ("spec", "status"):
+        lines += _section(name.capitalize(), _yaml(_shown(tree, name)), place)
+    rest = {name: tree[name] for name in tree if name not in ("apiVersion", "kind", "metadata", "spec", "status")}
+    lines += _section("Data" if "data" in rest else "More", _yaml(_hidden(tree, rest)), place)
+    lines += _section("Owns", children, place)
+    lines += _section("Events", happened, place)
+    return lines + _section("Last output", said, place)
+
+
+async def _nothing() -> list[str]:
+    return []
+
+
+def _head(tree: "Object", client: "Client", place: Terminal) -> list[str]:
+    from setpoint.cli.judging import judged
+    from setpoint.cli.objects.tables import age
+
+    metadata = tree["metadata"]
+    judgement = judged(tree, client.clock)
+    owners = [f"{each['kind']}/{each['name']}" for each in metadata.get("ownerReferences") or ()]
+    facts = [
+        ("Name", metadata["name"]),
+        ("Namespace", metadata.get("namespace", "")),
+        ("Kind", f"{tree['kind']} ({tree['apiVersion']})"),
+        ("State", place.paint(judgement.state, judgement.meaning)),
+        ("Why", harmless(judgement.why)),
+        ("Age", f"{age(metadata.get('creationTimestamp'), client.clock.now())} ({metadata.get('creationTimestamp')})"),
+        ("Deleted", metadata.get("deletionTimestamp", "")),
+        ("Finalizers", ", ".join(metadata.get("finalizers") or ())),
+        ("Owned by", ", ".join(owners)),
+        ("Labels", ", ".join(f"{name}={value}" for name, value in (metadata.get("labels") or {}).items())),
+        ("Annotations", ""),
+    ]
+    lines = [f"{place.paint(f'{name}:', 'heading')}{' ' * (12 - len(name))}{value}" for name, value in facts if value]
+    annotations = metadata.get("annotations") or {}
+    if annotations:
+        lines.append(place.paint("Annotations:", "heading"))
+        lines += [f"  {name}: {_short(harmless(str(value)), place)}" for name, value in annotations.items()]
+    return lines
+
+
+def _short(text: str, place: Terminal) -> str:
+    from setpoint.cli.printing.terminal import shortened
+
+    return shortened(text.replace("\n", " "), (place.width or 200) - 4)
+
+
+def _section(title: str, lines: list[str], place: Terminal) -> list[str]:
+    return ["", place.paint(f"{title}:", "heading"), *(f"  {line}" for line in lines)] if lines else []
+
+
+def _conditions(tree: "Object", client: "Client", place: Terminal) -> list[str]:
+    from setpoint.cli.objects.tables import age
+    from setpoint.cli.printing.table import render
+
+    status = tree.get("status")
+    conditions = (status.get("conditions") if isinstance(status, dict) else None) or []
+    if not conditions:
+        return []
+    now = client.clock.now()
+    rows = [
+        [
+            str(each.get("type", "")),
+            str(each.get("status", "")),
+            str(each.get("reason") or ""),
+            age(each.get("lastTransitionTime"), now),
+            str(each.get("message") or ""),
+        ]
+        for each in conditions
+    ]
+    narrower = place._replace(width=place.width - 2 if place.width is not None else None)
+    return _section("Conditions", render(("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"), rows, narrower), place)
+
+
+def _shown(tree: "Object", name: str) -> Any:
+    """A part of an object, without what stands elsewhere on the page or is too much for it."""
+    part = tree.get(name)
+    if name == "status" and isinstance(part, dict):
+        return {key: part[key] for key in part if key not in ("conditions", "effectiveEnv")}
+    return _masked_env(part)
+
+
+def _masked_env(part: Any) -> Any:
+    """The spec of a workload with what looks like a secret masked, wherever variables stand in it."""
+    from setpoint.cli.workloads.env import masked
+
+    if isinstance(part, dict):
+        return {name: _masked_env(value) for name, value in part.items()}
+    if isinstance(part, list):
+        return [
+            {**each, "value": masked(str(each["name"]), str(each["value"]))}
+            if isinstance(each, dict) and isinstance(each.get("value"), str) and "name" in each
+            else _masked_env(each)
+            for each in part
+        ]
+    return part
+
+
+def _hidden(tree: "Object", rest: "Object") -> "Object":
+    """Of a Secret, how much there is of each value."""
+    if tree["kind"] != "Secret":
+        return rest
+    import base64
+
+    data = {name: f"{len(base64.b64decode(value or ''))} bytes" for name, value in (rest.get("data") or {}).items()}
+    return {**rest, "data": data} if data else rest
+
+
+def _yaml(tree: Any) -> list[str]:
+    if not tree:
+        return []
+    from setpoint.objects import yamltext
+
+    return harmless(yamltext.dump(tree)).splitlines()
+
+
+async def _owned(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
+    """What an object owns, and what that owns, as a tree."""
+    from setpoint.client.kinds import metadata_only
+    from setpoint.objects import meta
+    from setpoint.objects.errors import APIError
+
+    uid, namespace = meta.uid(tree), meta.namespace(tree)
+    # What lives in a namespace owns only what lives there too.
+    resources = [
+        each for each in kinds.listable() if each.plural not in _UNOWNED and (each.namespaced or not namespace)
+    ]
+    everywhere = client.with_options(namespace=namespace)
+
+    async def listed(resource: Any) -> "list[tuple[str, Object]]":
+        try:
+            found = await everywhere.list(metadata_only(resource.gvk))
+        except APIError:
+            return []  # not everything that is there may be seen
+        return [(kinds.word_for(resource), item) for item in found.items if meta.owner_references(item)]
+
+    by_owner: dict[str, list[tuple[str, Object]]] = {}
+    for each in await asyncio.gather(*map(listed, resources)):
+        for word, item in each:
+            for owner in meta.owner_references(item):
+                by_owner.setdefault(owner["uid"], []).append((word, item))
+
+    def branch(owner: str, indent: str, seen: frozenset[str]) -> list[str]:
+        lines = []
+        children = [each for each in by_owner.get(owner, ()) if meta.uid(each[1]) not in seen]
+        for number, (word, item) in enumerate(children, 1):
+            is_last = number == len(children)
+            lines.append(f"{indent}{'└─' if is_last else '├─'} {word}/{meta.name(item)}")
+            below = f"{indent}{'   ' if is_last else '│  '}"
+            lines += branch(meta.uid(item), below, seen | {meta.uid(item)})
+        return lines
+
+    return branch(uid, "", frozenset({uid}))
+
+
+async def _events(client: "Client", tree: "Object") -> list[str]:
+    """What happened to an object, the newest last."""
+    from setpoint.cli.objects.tables import age
+    from setpoint.cli.printing.table import render
+    from setpoint.objects import meta
+    from setpoint.objects.errors import APIError
+
+    fields = {"involvedObject.uid": meta.uid(tree)}
+    try:
+        found = (await client.with_options(namespace="").list("v1/Event", fields=fields)).items
+    except APIError:
+        return []
+
+    def last(event: "Object") -> str:
+        series = event.get("series") or {}
+        return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
+
+    now = client.clock.now()
+    rows = [
+        [
+            age(last(event), now) if last(event) else "",
+            event.get("type", ""),
+            event.get("reason", ""),
+            (event.get("source") or {}).get("component") or event.get("reportingComponent", ""),
+            event.get("message", ""),
+        ]
+        for event in sorted(found, key=last)[-_EVENTS:]
+    ]
+    place = terminal()
+    narrower = place._replace(width=place.width - 2 if place.width is not None else None)
+    return render(("AGE", "TYPE", "REASON", "FROM", "MESSAGE"), rows, narrower) if rows else []
+
+
+async def _last_lines(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
+    """What a workload said last, where it says something."""
+    from setpoint.client.kinds import ref_of
+    from setpoint.objects import meta
+    from setpoint.objects.errors import APIError
+
+    resource = await client.resource(ref_of(tree))
+    if "log" not in resource.subresources:
+        return []
+    query = [("source", "all"), ("tail", str(_LAST_LINES))]
+    try:
+        answer = await client.raw("GET", resource.path(name=meta.name(tree), subresource="log"), query=query)
+    except APIError:
+        return []
+    return [harmless(line) for line in answer.body.decode("utf-8", "replace").splitlines()]

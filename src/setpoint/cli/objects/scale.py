@@ -1,0 +1,106 @@
+"""`setpoint scale`: how many replicas there should be, of whatever has a scale."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.completing import kinds_and_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import CONFLICT, NOT_FOUND, USAGE, Failure
+from setpoint.cli.printing.terminal import terminal
+
+if TYPE_CHECKING:
+    from setpoint.cli.naming import Kinds, Selection
+    from setpoint.client.client import Client
+
+_SCALE = "scale"
+
+
+@click.command()
+@click.argument("what", metavar="NAME=REPLICAS... | KIND/NAME...", nargs=-1, required=True,
+                shell_complete=kinds_and_names)  # fmt: skip
+@click.option("--replicas", metavar="NUMBER", type=click.IntRange(min=0), help="How many there should be.")
+@click.option("--current-replicas", metavar="NUMBER", type=int, help="Only where there should be so many now.")
+@server_options
+def scale(what: tuple[str, ...], replicas: int | None, current_replicas: int | None, server: Server) -> None:
+    """Set how many replicas there should be.
+
+    \b
+      setpoint scale api=3
+      setpoint scale --replicas=3 deployment/web executablereplicaset/api
+    """
+    run(_scale(server, what, replicas, current_replicas))
+
+
+async def _scale(server: Server, what: tuple[str, ...], replicas: int | None, current: int | None) -> None:
+    from setpoint.cli.naming import Kinds
+
+    async with connect(server) as client:
+        kinds = await Kinds.of(client)
+        for selection, name, number in await _wanted(client, kinds, what, replicas):
+            if _SCALE not in selection.resource.subresources:
+                raise Failure(_no_scale(kinds, selection), USAGE)
+            await _scale_one(client, selection, name, number, current)
+
+
+async def _wanted(
+    client: "Client", kinds: "Kinds", what: tuple[str, ...], replicas: int | None
+) -> "list[tuple[Selection, str, int]]":
+    from setpoint.cli.naming import select
+
+    if not any("=" in each for each in what):
+        if replicas is None:
+            raise Failure("how many? Say NAME=NUMBER, or --replicas=NUMBER", USAGE)
+        return [(each, name, replicas) for each in select(kinds, what, needs_names=True) for name in each.names]
+    if replicas is not None:
+        raise Failure("the number is said twice: leave out --replicas, or the = after the name", USAGE)
+    found = []
+    for each in what:
+        name, equals, number = each.partition("=")
+        if not equals or not number.isdecimal():
+            raise Failure(f"{each!r} should read NAME=NUMBER, such as api=3", USAGE)
+        found.append((*await _named(client, kinds, name), int(number)))
+    return found
+
+
+async def _named(client: "Client", kinds: "Kinds", name: str) -> "tuple[Selection, str]":
+    """The object that has a scale and this name; `KIND/NAME` says it in full."""
+    from setpoint.cli.naming import select
+    from setpoint.objects.errors import APIError
+
+    if "/" in name:
+        [selection] = select(kinds, [name])
+        return selection, selection.names[0]
+    having = []
+    for resource in kinds.listable():
+        if _SCALE in resource.subresources:
+            selection = kinds.selection(resource, (name,))
+            try:
+                await client.get(selection.ref, name)
+                having.append(selection)
+            except APIError:
+                continue
+    if not having:
+        raise Failure(f"nothing that can be scaled is called {name}", NOT_FOUND)
+    if len(having) > 1:
+        options = ", ".join(f"{each.word}/{name}" for each in having)
+        raise Failure(f"{name} could be one of {options}: say which", USAGE)
+    return having[0], name
+
+
+def _no_scale(kinds: "Kinds", selection: "Selection") -> str:
+    scalable = sorted({kinds.word_for(each) for each in kinds.listable() if _SCALE in each.subresources})
+    hint = (
+        " An Executable is one process; an ExecutableReplicaSet has several." if selection.word == "executable" else ""
+    )
+    return f"{selection.word} has no scale.{hint} These have one: {', '.join(scalable)}"
+
+
+async def _scale_one(client: "Client", selection: "Selection", name: str, number: int, current: int | None) -> None:
+    before = await client.scale(selection.ref, name)
+    had = before.get("spec", {}).get("replicas", 0)
+    if current is not None and had != current:
+        raise Failure(f"{selection.word}/{name} should have {had} replicas now, not {current}: left as it is", CONFLICT)
+    await client.scale(selection.ref, name, replicas=number)
+    place = terminal()
+    place.echo(f"{selection.word}/{name} {place.paint('scaled', 'good')} from {had} to {number}")

@@ -1,0 +1,137 @@
+"""`setpoint wait`: until objects are as wanted: ready, gone, with a condition, or with a field."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from setpoint.cli.completing import kinds_and_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import NOT_FOUND, TIMED_OUT, USAGE, Failure
+from setpoint.cli.printing.output import name_of
+from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.timing import seconds_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from setpoint.cli.naming import Selection
+    from setpoint.client.client import Client
+
+_READY = "ready"
+
+
+@click.command()
+@click.argument(
+    "what", metavar="KIND [NAME...] | KIND/NAME...", nargs=-1, required=True, shell_complete=kinds_and_names
+)
+@click.option(
+    "--for", "conditions", metavar="WHAT", multiple=True, default=(_READY,), show_default=True,
+    help="ready, create, delete, condition=NAME[=STATUS], jsonpath={PATH}[=VALUE]; repeatable, then all of them.",
+)  # fmt: skip
+@seconds_option("--timeout", default="30s", help="How long to wait; 0 is for ever.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels.")
+@click.option("--all", "everything", is_flag=True, help="All of the kind that are there.")
+@server_options
+def wait(what: tuple[str, ...], conditions: tuple[str, ...], server: Server, **how: Any) -> None:
+    """Wait until objects are as wanted.
+
+    An object is ready when it runs and is healthy, when it has come to a good end, or when its conditions say so,
+    whatever its kind. Ends with exit code 4 where that takes too long, and says who is not so and why.
+
+    \b
+      setpoint wait exe/api exe/web
+      setpoint wait --for=delete pod/web --timeout=60s
+      setpoint wait --for=jsonpath='{.status.state}'=Running exe --all
+    """
+    run(_wait(server, what, conditions, how))
+
+
+async def _wait(server: Server, what: tuple[str, ...], conditions: tuple[str, ...], how: dict[str, Any]) -> None:
+    from setpoint.cli.naming import Kinds, select
+    from setpoint.client.waiting import read_until
+
+    try:
+        tests = [_is_ready if each == _READY else read_until(_condition(each)) for each in conditions]
+    except ValueError as error:
+        raise Failure(f"--for: {str(error).replace('create, delete', 'ready, create, delete')}", USAGE) from None
+    async with connect(server) as client:
+        selections = select(await Kinds.of(client), what)
+        targets = await _targets(client, selections, how["selector"], how["everything"])
+        if not targets:
+            if "delete" in conditions:
+                return
+            raise Failure("there is nothing to wait for: no object matches", NOT_FOUND)
+        await _wait_all(client, targets, " and ".join(conditions), tests, how["timeout"])
+
+
+def _condition(text: str) -> str:
+    """`condition=…` and the rest as the client has them; `jsonpath='{…}'` keeps quotes that a shell left."""
+    return text.replace("'", "") if text.startswith("jsonpath=") else text
+
+
+async def _targets(
+    client: "Client", selections: "list[Selection]", labels: str, everything: bool
+) -> "list[tuple[Selection, str]]":
+    found = []
+    for each in selections:
+        names = each.names
+        if not names:
+            if not (labels or everything):
+                raise Failure(f"which {each.word}? Give names, a selector (-l app=shop), or --all", USAGE)
+            listed = await client.list(each.ref, labels=labels or None)
+            names = tuple(item["metadata"]["name"] for item in listed.items)
+        found += [(each, name) for name in names]
+    return found
+
+
+def _is_ready(tree: Any) -> bool:
+    from setpoint.cli.judging import judged
+
+    return tree is not None and judged(tree).ready
+
+
+async def _wait_all(
+    client: "Client",
+    targets: "list[tuple[Selection, str]]",
+    what: str,
+    tests: "list[Callable[[Any], bool]]",
+    seconds: float | None,
+) -> None:
+    import asyncio
+
+    from setpoint.cli.judging import judged
+    from setpoint.cli.printing.progress import progress
+    from setpoint.objects.clock import timeout
+
+    place = terminal()
+    last: dict[tuple[str, str], Any] = {(each.word, name): None for each, name in targets}
+
+    def waiting() -> str:
+        told = [f"{word}/{name}" for word, name in last]
+        return f"waiting for {', '.join(told[:3])}{f' and {len(told) - 3} more' if len(told) > 3 else ''} to be {what}"
+
+    async def one(each: "Selection", name: str) -> None:
+        def holds(tree: Any) -> bool:
+            last[(each.word, name)] = tree
+            return all(test(tree) for test in tests)
+
+        found = await client.wait_for(each.ref, name, until=holds)
+        del last[(each.word, name)]
+        shown.text = waiting()
+        shown_name = name_of(found) if found is not None else f"{each.word}/{name}"
+        place.echo(f"{shown_name} {place.paint('deleted' if found is None else f'is {what}', 'good')}")
+
+    async with progress(waiting(), client.clock) as shown:
+        try:
+            everything = asyncio.gather(*(one(each, name) for each, name in targets))
+            if seconds is None:
+                await everything
+            else:
+                async with timeout(client.clock, seconds):
+                    await everything
+        except TimeoutError:
+            lines = [
+                f"{word}/{name}: {'it is not there' if tree is None else judged(tree).says}"
+                for (word, name), tree in last.items()
+            ]
+            raise Failure(f"not {what} within {seconds:g} s:\n  " + "\n  ".join(lines), TIMED_OUT) from None

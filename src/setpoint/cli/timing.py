@@ -1,0 +1,33 @@
+"""Durations on the command line: `90s`, `5m`, `1h30m`, or a number of seconds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+class _Seconds(click.ParamType[float]):
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        from setpoint.objects.duration import parse
+
+        try:
+            return float(value) if value.isdecimal() else parse(value) / 1e9
+        except ValueError:
+            self.fail(f"{value!r} is no duration: it should read like 30s, 5m or 1h30m", param, ctx)
+
+
+def seconds_option(*names: str, help: str, default: str | None = None) -> Callable[..., Any]:  # noqa: A002 - click's word
+    """An option for a duration, as seconds; None for nothing or for ever, which is 0."""
+    return click.option(
+        *names,
+        metavar="DURATION",
+        type=_Seconds(),
+        default=default,
+        show_default=default is not None,
+        callback=lambda ctx, param, value: value or None,
+        help=help,
+    )

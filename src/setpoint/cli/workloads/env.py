@@ -1,0 +1,96 @@
+"""`setpoint env`: the environment of a workload, and where each variable comes from."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.completing import workload_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import Failure
+from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import terminal
+
+if TYPE_CHECKING:
+    from setpoint.objects.tree import Object
+
+MASK = "********"
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|_KEY|CREDENTIAL|_PWD", re.IGNORECASE)
+_WITH_PASSWORD = re.compile(r"(://[^/:@\s]*:)[^/@\s]+(@)")
+
+
+@click.command()
+@click.argument("name", shell_complete=workload_names)
+@click.option("-a", "--all", "everything", is_flag=True, help="What it inherits as well.")
+@click.option("--show-secrets", is_flag=True, help="Show what looks like a secret, too.")
+@output_option("json", "yaml")
+@server_options
+def env(name: str, everything: bool, show_secrets: bool, form: Form, server: Server) -> None:
+    """Show the environment of a workload, and where each variable is from.
+
+    What comes from secrets the server keeps to itself; what looks like one (a password, a token, a key) is masked here.
+    """
+    run(_env(server, name, everything, show_secrets, form))
+
+
+async def _env(server: Server, name: str, everything: bool, show_secrets: bool, form: Form) -> None:
+    from setpoint.cli.printing.table import Cell, render
+    from setpoint.cli.workloads.reading import find, outputs, read_workloads
+
+    async with connect(server) as client:
+        [chosen, *_] = find(await read_workloads(client), name)
+    running = outputs(chosen)
+    if not running:
+        raise Failure(f"{name} has no process and so no environment yet")
+    variables = variables_of(running[0].tree, show_secrets=show_secrets)
+    shown = [each for each in variables if everything or each["source"] != "inherited"]
+    if form.name:
+        write_tree(shown, form)
+        return
+    if not shown:
+        click.echo(f"{name} says nothing of its own; --all shows what it inherits.", err=True)
+        return
+    place = terminal()
+    rows = [[each["name"], each["value"], Cell(each["from"], "quiet")] for each in shown]
+    place.echo("\n".join(render(("NAME", "VALUE", "FROM"), rows, place)))
+
+
+def variables_of(tree: "Object", *, show_secrets: bool = False) -> "list[Object]":
+    """The variables of a workload, each with its value and its source: `spec`, `file` or `inherited`, and in words."""
+    spec, status = tree.get("spec") or {}, tree.get("status") or {}
+    said = {each["name"]: each.get("value", "") for each in spec.get("env") or ()}
+    files = _names_in(spec.get("envFiles") or ())
+    effective = {each["name"]: each.get("value", "") for each in status.get("effectiveEnv") or ()} or said
+    found = []
+    for name, value in sorted(effective.items()):
+        source, words = "inherited", "inherited"
+        if name in said:
+            source = "spec"
+            words = "spec.env" if said[name] == value or "{{" not in said[name] else f"spec.env: {said[name]}"
+        elif name in files:
+            source, words = "file", files[name]
+        text = value if show_secrets else masked(name, value)
+        found.append({"name": name, "value": text, "source": source, "from": words})
+    return found
+
+
+def masked(name: str, value: str) -> str:
+    """A value as it may be shown: not at all where its name says that it is secret, and without a password in it."""
+    if _SECRET.search(name) and value:
+        return MASK
+    return _WITH_PASSWORD.sub(rf"\g<1>{MASK}\g<2>", value)
+
+
+def _names_in(files: Iterable[str]) -> dict[str, str]:
+    """Which variables files define, and which file does last; files that cannot be read here say nothing."""
+    from setpoint.workload.dotenv import DotenvError, parse
+
+    found: dict[str, str] = {}
+    for file in files:
+        try:
+            found |= dict.fromkeys(parse(Path(file).read_text("utf-8"), {}), file)
+        except (OSError, UnicodeDecodeError, DotenvError):
+            continue
+    return found

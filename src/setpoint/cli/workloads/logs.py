@@ -1,0 +1,242 @@
+"""`setpoint logs`: the output of workloads, one or many, to its end or on and on.
+
+Lines of several come as they come, each with the name of who said it; what was there before is put in order of time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from setpoint.cli.completing import workload_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import NOT_FOUND, Failure
+from setpoint.cli.printing.terminal import Terminal, terminal
+from setpoint.cli.timing import seconds_option
+from setpoint.objects.times import format_time
+
+if TYPE_CHECKING:
+    from setpoint.cli.workloads.reading import Workload
+    from setpoint.client.client import Client
+
+_PODS = ("pod/", "pods/", "po/")
+# How long a watch that broke is left alone.
+_AGAIN_SECONDS = 0.5
+_SOURCES = ("all", "stdout", "stderr", "startup_stdout", "startup_stderr", "system")
+
+
+@click.command()
+@click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)
+@click.option("-f", "--follow", is_flag=True, help="Go on, and print what comes.")
+@click.option("--tail", metavar="LINES", type=click.IntRange(min=1), help="Only so many lines from the end of each.")
+@seconds_option("--since", help="Only what came within the last 30s, 5m, 1h.")
+@click.option("-t", "--timestamps", is_flag=True, help="Put the time before each line.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Of all with these labels: app=shop.")
+@click.option("--source", type=click.Choice(_SOURCES), default="all", show_default=True, help="Which output.")
+@click.option("--prefix/--no-prefix", default=None, help="Put the name before each line. [default: of several]")
+@click.option("-c", "--container", metavar="NAME", default="", help="The container, of a pod that has several.")
+@click.option("-p", "--previous", is_flag=True, help="Of a pod's container before this one.")
+@server_options
+def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
+    """Show the output of workloads: of those that are named, of those with a label, or of all.
+
+    A replica set means all its replicas, a task all its runs. pod/NAME means a pod.
+
+    \b
+      setpoint logs api -f
+      setpoint logs api web --tail 20 -t
+      setpoint logs -l app=shop --since 5m
+    """
+    run(_logs(server, names, how))
+
+
+class _Source(NamedTuple):
+    """One output. `key` is whose it is, for as long as it lives."""
+
+    name: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    key: str = ""
+
+
+async def _logs(server: Server, names: tuple[str, ...], how: dict[str, Any]) -> None:
+    async with connect(server) as client:
+        sources = await _sources(client, names, how)
+        if not sources and not how["follow"]:
+            what = f"{' and '.join(names)} has" if names else "nothing that runs here has"
+            raise Failure(f"{what} no output yet", NOT_FOUND)
+        with_prefix = how["prefix"] if how["prefix"] is not None else len(sources) != 1
+        prefixes = Prefixes(terminal(), [source.name for source in sources], shown=with_prefix)
+        if how["follow"]:
+            await _follow(client, sources, names, how, prefixes)
+        elif len(sources) == 1:
+            await _copy(client, sources[0], prefixes)
+        else:
+            await _in_order(client, sources, prefixes, shows_time=how["timestamps"])
+
+
+class Prefixes:
+    """The names before lines, each in a colour of its own, all of one width."""
+
+    def __init__(self, place: Terminal, names: list[str], *, shown: bool) -> None:
+        self._place = place
+        self._width = max(map(len, names), default=0)
+        self._shown = shown
+        self._numbers: dict[str, int] = {}
+        for name in names:
+            self._number(name)
+
+    def _number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def print(self, name: str, line: bytes) -> None:
+        """Prints a line. What workloads print is theirs: their colours reach a terminal."""
+        prefix = self._place.prefix(f"{name:<{self._width}} | ", self._number(name)) if self._shown else ""
+        self._place.echo(prefix + line.decode("utf-8", "replace").rstrip("\r"))
+
+
+async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]) -> list[_Source]:
+    from setpoint.cli.workloads.reading import find, outputs, read_workloads
+
+    pods = [name.partition("/")[2] for name in names if name.startswith(_PODS)]
+    others = [name for name in names if not name.startswith(_PODS)]
+    found = [_pod(client, name, how) for name in pods]
+    if pods and not others:
+        return found
+    workloads = await read_workloads(client, labels=how["selector"])
+    chosen = [each for name in others for each in find(workloads, name)] if others else workloads
+    seen = {output.tree["metadata"]["uid"]: output for each in chosen for output in outputs(each)}
+    return [*found, *[await _workload(client, each, how) for each in seen.values()]]
+
+
+async def _workload(client: "Client", workload: "Workload", how: dict[str, Any]) -> _Source:
+    from setpoint.cli.workloads.reading import ref
+    from setpoint.client.requests import query_of
+
+    resource = await client.resource(ref(workload.kind))
+    query = query_of(
+        source=how["source"],
+        follow="true" if how["follow"] else "",
+        timestamps="true" if how["timestamps"] else "",
+        tail=str(how["tail"]) if how["tail"] is not None else "",
+        since=f"{how['since']:g}s" if how["since"] is not None else "",
+    )
+    path = resource.path(name=workload.name, subresource="log")
+    return _Source(workload.name, path, tuple(query), workload.tree["metadata"]["uid"])
+
+
+def _pod(client: "Client", name: str, how: dict[str, Any]) -> _Source:
+    from setpoint.client.requests import query_of
+
+    query = query_of(
+        container=how["container"],
+        previous="true" if how["previous"] else "",
+        follow="true" if how["follow"] else "",
+        timestamps="true" if how["timestamps"] else "",
+        tailLines=str(how["tail"]) if how["tail"] is not None else "",
+        sinceSeconds=str(max(1, round(how["since"]))) if how["since"] is not None else "",
+    )
+    return _Source(name, f"/api/v1/namespaces/{client.namespace}/pods/{name}/log", tuple(query), name)
+
+
+async def _lines(client: "Client", source: _Source) -> AsyncIterator[bytes]:
+    from setpoint.client.transport import Call
+    from setpoint.client.watch import lines
+
+    async with client.stream(Call("GET", source.path, source.query, {"accept": "*/*"})) as stream:
+        async for line in lines(stream, with_rest=True):
+            yield line
+
+
+async def _copy(client: "Client", source: _Source, prefixes: Prefixes) -> None:
+    async for line in _lines(client, source):
+        prefixes.print(source.name, line)
+
+
+async def _follow(
+    client: "Client", sources: list[_Source], names: tuple[str, ...], how: dict[str, Any], prefixes: Prefixes
+) -> None:
+    """Follows all outputs, and those that come later: new replicas, and what begins again after it has ended. Ends when
+    none is left."""
+    following = {source.key: asyncio.ensure_future(_copy(client, source, prefixes)) for source in sources}
+    ended: dict[str, str] = {}
+    changed = asyncio.Event()
+    watching = [asyncio.ensure_future(_watch(client, kind, changed)) for kind in ("Executable", "Container")]
+    hearing = asyncio.ensure_future(changed.wait())
+    try:
+        while following:
+            await asyncio.wait((*following.values(), hearing), return_when=asyncio.FIRST_COMPLETED)
+            for key in [key for key, task in following.items() if task.done()]:
+                following.pop(key).result()
+                ended[key] = format_time(client.clock.now())
+            if not hearing.done():
+                continue
+            changed.clear()
+            hearing = asyncio.ensure_future(changed.wait())
+            for source in await _sources(client, names, how):
+                if source.key in following or not await _runs(client, source):
+                    continue
+                if source.key in ended:
+                    source = source._replace(query=_only_from(source.query, ended[source.key]))
+                following[source.key] = asyncio.ensure_future(_copy(client, source, prefixes))
+    finally:
+        for task in (*following.values(), *watching, hearing):
+            task.cancel()
+        await asyncio.gather(*following.values(), *watching, hearing, return_exceptions=True)
+
+
+def _only_from(query: tuple[tuple[str, str], ...], moment: str) -> tuple[tuple[str, str], ...]:
+    """The same output from a moment on: what came before is printed already."""
+    return (*((name, value) for name, value in query if name not in ("tail", "since")), ("since_time", moment))
+
+
+async def _runs(client: "Client", source: _Source) -> bool:
+    """Whether there may be more to come of an output."""
+    from setpoint.client.requests import decode
+
+    tree = decode((await client.raw("GET", source.path.removesuffix("/log"))).body)
+    return (tree.get("status") or {}).get("state", "") in ("", "Starting", "Running", "Pending", "Building")
+
+
+async def _watch(client: "Client", kind: str, changed: asyncio.Event) -> None:
+    """Tells when there is something new: an object that was not there, or one that starts."""
+    from setpoint.cli.workloads.reading import ref
+    from setpoint.client.transport import TransportError
+    from setpoint.client.watch import ADDED, MODIFIED
+    from setpoint.objects.errors import APIError
+
+    listed = await client.list(ref(kind))
+    states = {item["metadata"]["uid"]: (item.get("status") or {}).get("state", "") for item in listed.items}
+    version = listed.resource_version
+    while True:
+        try:
+            async with client.watch(ref(kind), resource_version=version) as events:
+                async for event in events:
+                    version = event.resource_version or version
+                    if event.type not in (ADDED, MODIFIED):
+                        continue
+                    uid, state = event.object["metadata"]["uid"], (event.object.get("status") or {}).get("state", "")
+                    if states.get(uid) != state:
+                        states[uid] = state
+                        changed.set()
+        except (TransportError, APIError):
+            version = ""
+        await client.clock.sleep(_AGAIN_SECONDS)
+
+
+async def _in_order(client: "Client", sources: list[_Source], prefixes: Prefixes, *, shows_time: bool) -> None:
+    """Prints what several have said so far, in the order in which they said it."""
+    timed = [each if shows_time else each._replace(query=(*each.query, ("timestamps", "true"))) for each in sources]
+
+    async def read(source: _Source) -> list[tuple[bytes, str, bytes]]:
+        last, found = b"", []
+        async for line in _lines(client, source):
+            time, _, text = line.partition(b" ")
+            last = time or last
+            found.append((last, source.name, line if shows_time else text))
+        return found
+
+    everything = [line for lines in await asyncio.gather(*map(read, timed)) for line in lines]
+    for _, name, text in sorted(everything, key=lambda line: line[0]):
+        prefixes.print(name, text)

@@ -1,0 +1,102 @@
+"""`setpoint ps`: what runs, how it is, where it is, and what it waits for."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.printing.output import Form, output_option, write_objects
+from setpoint.cli.printing.terminal import Terminal, terminal
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from setpoint.cli.workloads.reading import Workload
+
+_HEADERS = ("NAME", "KIND", "STATE", "READY", "RESTARTS", "AGE", "URL")
+
+
+@click.command()
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels: app=shop.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Replicas and runs on lines of their own.")
+@output_option("json", "yaml", "name", "wide")
+@server_options
+def ps(selector: str, everything: bool, form: Form, server: Server) -> None:
+    """Show what runs, and what it waits for.
+
+    WHY says what keeps something from being ready: what it waits for, which probe fails, how it ended and when it is
+    tried again.
+    """
+    run(_ps(server, selector, everything, form))
+
+
+async def _ps(server: Server, selector: str, everything: bool, form: Form) -> None:
+    from setpoint.cli.workloads.reading import read_workloads
+
+    async with connect(server) as client:
+        workloads = await read_workloads(client, labels=selector)
+        now = client.clock.now()
+    if not form.is_table:
+        trees = [each.tree for workload in workloads for each in (workload, *(workload.children if everything else ()))]
+        write_objects(trees, form, as_list=True)
+        return
+    if not workloads:
+        click.echo("Nothing runs.", err=True)
+        return
+    place = terminal()
+    place.echo("\n".join(ps_lines(workloads, now, place, everything=everything, wide=form.name == "wide")))
+
+
+def ps_lines(
+    workloads: "list[Workload]", now: "datetime", place: Terminal, *, everything: bool = False, wide: bool = False
+) -> list[str]:
+    """The table. Where it is too wide for the terminal the reasons stand on lines of their own, so that they can be
+    read to their end."""
+    from setpoint.cli.printing.table import render
+    from setpoint.cli.printing.terminal import harmless, width_of
+
+    shown = [(workload, "") for workload in workloads]
+    if everything:
+        shown = [
+            found for workload in workloads for found in ((workload, ""), *((each, "  ") for each in workload.children))
+        ]
+    rows = [_row(workload, indent, now) for workload, indent in shown]
+    reasons = [workload.judgement.why for workload, _ in shown]
+    headers: list[str] = list(_HEADERS)
+    if not any(row[-1] for row in rows):
+        headers, rows = headers[:-1], [row[:-1] for row in rows]
+    if not any(reasons):
+        return render(headers, rows, place, fit=not wide)
+    one_line = [[*row, reason] for row, reason in zip(rows, reasons, strict=True)]
+    lines = render([*headers, "WHY"], one_line, place._replace(colours=False), fit=False)
+    if place.width is None or wide or max(map(width_of, lines)) <= place.width:
+        return render([*headers, "WHY"], one_line, place, fit=False)
+    table = render(headers, rows, place)
+    found = table[:1]
+    for line, reason in zip(table[1:], reasons, strict=True):
+        found.append(line)
+        if reason:
+            found += [place.paint(text, "quiet") for text in _wrapped(harmless(reason), place.width)]
+    return found
+
+
+def _row(workload: "Workload", indent: str, now: "datetime") -> list[Any]:
+    from setpoint.cli.objects.tables import age
+    from setpoint.cli.printing.table import Cell
+
+    judgement = workload.judgement
+    return [
+        f"{indent}{workload.name}",
+        workload.kind,
+        Cell(judgement.state, judgement.meaning),
+        workload.ready,
+        str(workload.restarts),
+        age(workload.tree["metadata"].get("creationTimestamp"), now),
+        " ".join(workload.urls),
+    ]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(" ".join(text.split()), width, initial_indent="  └ ", subsequent_indent="    ")

@@ -1,0 +1,165 @@
+"""What runs, read off the server: workloads, who belongs to whom, their addresses and how they are."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from setpoint.cli.failing import NOT_FOUND, Failure
+from setpoint.cli.judging import Judgement, judged
+from setpoint.client.client import Client
+from setpoint.client.kinds import KindRef
+from setpoint.objects import meta
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import Object
+from setpoint.workload.kinds.parts import GROUP, OWN_GROUP, VERSION
+from setpoint.workload.serving import producers
+
+# What a person calls a part of an app, in the order in which it is looked for.
+RUNNING = ("Container", "Executable", "ExecutableReplicaSet", "Task")
+SERVICE = "Service"
+SCHEME = "setpoint.dev/scheme"
+
+
+def ref(kind: str) -> KindRef:
+    """A workload kind."""
+    return KindRef(GroupVersionKind(OWN_GROUP if kind == "Task" else GROUP, VERSION, kind))
+
+
+class Workload(NamedTuple):
+    """Something that runs, or should."""
+
+    tree: Object
+    judgement: Judgement
+    # What it owns that runs: the replicas of a set, the runs of a task.
+    children: "tuple[Workload, ...]" = ()
+    urls: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return str(self.tree["kind"])
+
+    @property
+    def name(self) -> str:
+        return meta.name(self.tree)
+
+    @property
+    def status(self) -> Object:
+        status: Object = self.tree.get("status") or {}
+        return status
+
+    @property
+    def restarts(self) -> int:
+        own: int = self.status.get("restartCount", 0)
+        return own + sum(child.restarts for child in self.children)
+
+    @property
+    def ready(self) -> str:
+        """How many of how many are ready; nothing of what is done when it ends."""
+        if self.kind == "Task":
+            return "-"
+        if self.kind == "ExecutableReplicaSet":
+            wanted = self.tree["spec"].get("replicas", 1)
+            return f"{sum(child.judgement.ready for child in self.children)}/{wanted}"
+        return f"{int(self.judgement.ready)}/1"
+
+
+async def read_workloads(client: Client, *, labels: str = "") -> list[Workload]:
+    """Everything that runs, by kind and name; what is owned by another stands below it. Raises Failure where the
+    server knows no workloads."""
+    kinds = (*RUNNING, SERVICE)
+    trees = await asyncio.gather(*(_list(client, kind, labels if kind != SERVICE else "") for kind in kinds))
+    services = {meta.name(tree): tree for tree in trees[-1]}
+    running = [tree for listed in trees[:-1] for tree in listed]
+    owned: dict[str, list[Object]] = {}
+    uids = {meta.uid(tree) for tree in running}
+    top = []
+    for tree in running:
+        owner = next((each["uid"] for each in meta.owner_references(tree) if each["uid"] in uids), None)
+        if owner is None:
+            top.append(tree)
+        else:
+            owned.setdefault(owner, []).append(tree)
+    return [_workload(tree, owned, services, client.clock.now()) for tree in top]
+
+
+async def _list(client: Client, kind: str, labels: str) -> Sequence[Object]:
+    from setpoint.client.mapper import NoMatch
+
+    try:
+        return (await client.list(ref(kind), labels=labels or None)).items
+    except NoMatch:
+        raise Failure(
+            "this server runs no workloads: start one with `setpoint up`, or `setpoint serve --workloads`", NOT_FOUND
+        ) from None
+
+
+def _workload(
+    tree: Object, owned: Mapping[str, list[Object]], services: Mapping[str, Object], now: datetime
+) -> Workload:
+    children = tuple(_workload(child, owned, services, now) for child in owned.get(meta.uid(tree), ()))
+    return Workload(tree, judged(tree), children, tuple(urls_of(tree, services)))
+
+
+def urls_of(tree: Object, services: Mapping[str, Object]) -> list[str]:
+    """Where the services are that a workload serves."""
+    template = tree
+    if tree["kind"] == "ExecutableReplicaSet":
+        template = {**tree["spec"]["template"], "kind": "Executable"}
+    try:
+        served = [producer.service for producer in producers(template)]
+    except ValueError:
+        return []  # its own condition says what is wrong with the annotation
+    found = [url_of(services[name], template) for name in served if name in services]
+    return [url for url in found if url]
+
+
+def url_of(service: Object, producer: Object | None = None) -> str:
+    """The address of a service; empty while it has none. What it speaks is what its annotation says, else HTTP where a
+    probe of its producer does."""
+    status = service.get("status") or {}
+    address, port = status.get("effectiveAddress", ""), status.get("effectivePort", 0)
+    if not address or not port:
+        return ""
+    scheme = meta.annotations(service).get(SCHEME) or _guessed(service, producer)
+    return f"{scheme}://{f'[{address}]' if ':' in address else address}:{port}"
+
+
+def _guessed(service: Object, producer: Object | None) -> str:
+    if service["spec"].get("protocol") == "UDP":
+        return "udp"
+    probes = (producer or {}).get("spec", {}).get("healthProbes") or ()
+    return "http" if any(probe.get("type") == "HTTP" for probe in probes) else "tcp"
+
+
+def find(workloads: Sequence[Workload], name: str) -> list[Workload]:
+    """The workloads that a name means: `api`, `exe/api`, or a replica of one by its own name. Raises Failure."""
+    kind, slash, bare = name.rpartition("/")
+    everything = [each for workload in workloads for each in (workload, *workload.children)]
+    found = [each for each in everything if each.name == bare and (not slash or _is_kind(each, kind))]
+    if found:
+        return found
+    import difflib
+
+    close = difflib.get_close_matches(bare, [each.name for each in everything], n=2)
+    known = [each.name for each in workloads]
+    hint = (
+        f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(known)}" if known else "none runs"
+    )
+    raise Failure(f"there is no workload {name}; {hint}", NOT_FOUND)
+
+
+_SHORT = {"exe": "Executable", "ctr": "Container", "exers": "ExecutableReplicaSet", "tsk": "Task"}
+
+
+def _is_kind(workload: Workload, word: str) -> bool:
+    word = word.lower().partition(".")[0]
+    kind = workload.kind.lower()
+    return word in (kind, f"{kind}s") or _SHORT.get(word) == workload.kind
+
+
+def outputs(workload: Workload) -> list[Workload]:
+    """Those with an output of their own: itself, or what it runs."""
+    if workload.kind in ("Executable", "Container"):
+        return [workload]
+    return [each for child in workload.children for each in outputs(child)]

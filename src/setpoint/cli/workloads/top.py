@@ -1,0 +1,174 @@
+"""`setpoint top`: what workloads take of processor and memory, with all their processes."""
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.timing import seconds_option
+
+if TYPE_CHECKING:
+    from setpoint.cli.workloads.reading import Workload
+    from setpoint.client.client import Client
+    from setpoint.workload.engine.engine import Engine
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+class Usage(NamedTuple):
+    """What some processes take: seconds of processor so far, bytes of memory, how many they are."""
+
+    cpu: float
+    memory: int
+    processes: int
+
+
+@click.command()
+@seconds_option("--interval", default="300ms", help="Over how long the processor is measured.")
+@click.option("--sort", type=click.Choice(["name", "cpu", "memory"]), default="name", show_default=True, help="Order.")
+@output_option("json", "yaml")
+@server_options
+def top(interval: float | None, sort: str, form: Form, server: Server) -> None:
+    """Show what workloads take of processor and memory.
+
+    100% is one processor, whole. Processes count with all that they have started; of containers the engine tells. It is
+    this machine that is looked at: of a server elsewhere nothing can be seen.
+    """
+    run(_top(server, interval or 0.3, sort, form))
+
+
+async def _top(server: Server, interval: float, sort: str, form: Form) -> None:
+    from setpoint.cli.workloads.reading import outputs, read_workloads
+
+    async with connect(server) as client:
+        running = [each for workload in await read_workloads(client) for each in outputs(workload)]
+        rows = await _measured(client, running, interval)
+    if sort != "name":
+        rows.sort(key=lambda row: -row[sort])
+    if form.name:
+        write_tree(rows, form)
+        return
+    if not rows:
+        click.echo("Nothing runs on this machine.", err=True)
+        return
+    from setpoint.cli.printing.table import render
+
+    place = terminal()
+    shown = [
+        [row["name"], row["kind"], f"{row['cpu']:.0f}%", amount(row["memory"]), str(row["processes"])] for row in rows
+    ]
+    place.echo("\n".join(render(("NAME", "KIND", "CPU", "MEMORY", "PROCESSES"), shown, place)))
+
+
+async def _measured(client: "Client", running: "list[Workload]", interval: float) -> list[dict[str, Any]]:
+    """What each takes, looked at twice: the processor by how much more it was between."""
+    async with _engine(client, running) as engine:
+        begun = client.clock.monotonic()
+        before = await _sample(running, engine)
+        await client.clock.sleep(interval)
+        elapsed = client.clock.monotonic() - begun
+        after = await _sample(running, engine)
+    return [
+        {
+            "name": each.name,
+            "kind": each.kind,
+            "cpu": round(max(0.0, after[key].cpu - before[key].cpu) / elapsed * 100, 1),
+            "memory": after[key].memory,
+            "processes": after[key].processes,
+        }
+        for each in running
+        if (key := (each.kind, each.name)) in before and key in after
+    ]
+
+
+async def _sample(running: "list[Workload]", engine: "Engine | None") -> dict[tuple[str, str], Usage]:
+    from setpoint.workload.engine.errors import EngineError
+
+    children = _children()
+    found = {}
+    for each in running:
+        usage = None
+        if each.kind == "Executable" and each.status.get("state") == "Running" and each.status.get("pid"):
+            usage = usage_of(each.status["pid"], children)
+        elif engine is not None and each.status.get("containerId"):
+            try:
+                stats = await engine.containers.stats(each.status["containerId"])
+            except EngineError:
+                continue  # it has gone since
+            usage = Usage(stats.cpu_nanoseconds / 1e9, stats.memory_bytes, stats.pids)
+        if usage is not None:
+            found[(each.kind, each.name)] = usage
+    return found
+
+
+@asynccontextmanager
+async def _engine(client: "Client", running: "list[Workload]") -> "AsyncIterator[Engine | None]":
+    """The engine, where there are containers to ask it about."""
+    if not any(each.kind == "Container" and each.status.get("containerId") for each in running):
+        yield None
+        return
+    from setpoint.workload.engine.choice import Unavailable
+    from setpoint.workload.engine.choice import connect as connect_engine
+
+    engine = await connect_engine(client.clock, os.environ)
+    if isinstance(engine, Unavailable):
+        click.echo(f"Of containers nothing can be told: {engine.message}. {engine.remedy}", err=True)
+        yield None
+        return
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+def usage_of(pid: int, children: Mapping[int, Sequence[int]]) -> Usage | None:
+    """What a process and all that it started take; None where it is gone, or this system does not say."""
+    everyone = [pid]
+    for each in everyone:
+        everyone += children.get(each, ())
+    found = [usage for each in everyone if (usage := _one(each)) is not None]
+    if not found:
+        return None
+    return Usage(sum(each.cpu for each in found), sum(each.memory for each in found), len(found))
+
+
+def _children() -> dict[int, list[int]]:
+    """The children of each process of this machine."""
+    from setpoint.workload.process.identity import stat
+
+    try:
+        pids = [entry.name for entry in os.scandir("/proc") if entry.name.isdecimal()]
+    except OSError:
+        return {}
+    found: dict[int, list[int]] = {}
+    for known in map(stat, pids):
+        if known is not None:
+            found.setdefault(known.parent, []).append(known.pid)
+    return found
+
+
+def _one(pid: int) -> Usage | None:
+    place = Path("/proc") / str(pid)
+    try:
+        line = (place / "stat").read_text("utf-8", "replace")
+        pages = int((place / "statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    fields = line[line.rindex(")") + 2 :].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return Usage(ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE"), 1)
+
+
+def amount(size: float) -> str:
+    """A number of bytes, for people."""
+    for unit in _UNITS:
+        if size < 1024 or unit == _UNITS[-1]:
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if size >= 10 or unit == "B" else f"{size:.1f} {unit}"

@@ -1,0 +1,85 @@
+"""`setpoint url` and `setpoint open`: where services are."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.completing import workload_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import FAILED, NOT_FOUND, Failure
+from setpoint.cli.printing.terminal import terminal
+
+if TYPE_CHECKING:
+    from setpoint.client.client import Client
+
+
+@click.command()
+@click.argument("name", required=False, shell_complete=workload_names)
+@server_options
+def url(name: str | None, server: Server) -> None:
+    """Print the addresses of services: of one, or of what a workload serves; of all as a table.
+
+    \b
+      curl "$(setpoint url web)/healthz"
+    """
+    run(_url(server, name))
+
+
+async def _url(server: Server, name: str | None) -> None:
+    async with connect(server) as client:
+        known = await _urls(client)
+    place = terminal()
+    if name is None:
+        if not known:
+            click.echo("There are no services.", err=True)
+            return
+        from setpoint.cli.printing.table import render
+
+        rows = [[service, address or "no address yet"] for service, address in sorted(known.items())]
+        place.echo("\n".join(render(("NAME", "URL"), rows, place)))
+        return
+    place.echo(_one(known, name))
+
+
+def _one(known: dict[str, str], name: str) -> str:
+    if name not in known:
+        hint = f"there are: {', '.join(sorted(known))}" if known else "there are none"
+        raise Failure(f"there is no service {name}, nor a workload that serves one; {hint}", NOT_FOUND)
+    if not known[name]:
+        raise Failure(f"{name} has no address yet: nobody serves it. `setpoint ps` says why", FAILED)
+    return known[name]
+
+
+async def _urls(client: "Client") -> dict[str, str]:
+    """The address of each service, by its own name, and by that of a workload that serves only one."""
+    from setpoint.cli.workloads.reading import SERVICE, read_workloads, ref, url_of
+    from setpoint.objects import meta
+
+    workloads = await read_workloads(client)
+    services = (await client.list(ref(SERVICE))).items
+    found = {workload.name: workload.urls[0] for workload in workloads if len(workload.urls) == 1}
+    said = {address.partition("://")[2]: address for workload in workloads for address in workload.urls}
+    for service in services:
+        address = url_of(service)
+        found[meta.name(service)] = said.get(address.partition("://")[2], address)
+    return found
+
+
+@click.command("open")
+@click.argument("name", shell_complete=workload_names)
+@click.option("--print", "only_print", is_flag=True, help="Print the address, and open nothing.")
+@server_options
+def open_(name: str, only_print: bool, server: Server) -> None:
+    """Open a service in the browser."""
+    run(_open(server, name, only_print))
+
+
+async def _open(server: Server, name: str, only_print: bool) -> None:
+    async with connect(server) as client:
+        address = _one(await _urls(client), name)
+    # Whoever asks for a browser knows that it speaks HTTP, even where nothing else says so.
+    if address.startswith("tcp://"):
+        address = f"http://{address.removeprefix('tcp://')}"
+    click.echo(address)
+    if not only_print and click.launch(address) != 0:
+        raise Failure("there is no browser to open it in: open the address yourself")
