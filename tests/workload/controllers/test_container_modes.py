@@ -42,7 +42,7 @@ async def test_a_persistent_container_is_taken_over_started_again_or_made_anew(t
     assert "made anew: args changed" in said
     async with ship(tmp_path, engine) as world:
         await world.make("Container", "kept", {"containerName": "kept", "mode": "cleanup"})
-        await world.ready("Container", "kept")
+        await world.state("Container", "kept", "Exited")
         await world.delete("Container", "kept")
     assert not engine.containers
 

@@ -219,7 +219,7 @@ async def test_its_output_is_in_its_log_once_over_breaks_and_restarts(tmp_path: 
         assert await following == "three\nlast"
 
 
-async def test_a_restart_with_another_environment_makes_another_container(tmp_path: Path) -> None:
+async def test_a_restart_with_another_environment_or_image_makes_another_container(tmp_path: Path) -> None:
     engine = scripted()
     async with ship(tmp_path, engine) as world:
         first = await running(world, env=[{"name": "WHO", "value": "ada"}])
@@ -232,6 +232,14 @@ async def test_a_restart_with_another_environment_makes_another_container(tmp_pa
         )
         assert found["status"]["containerId"] != first["containerId"]
         assert only(engine).body["Env"] == ["WHO=bob"]
+        world.workloads.containers.restart("web", "its files have changed", rebuild=True)
+        again = await world.until(
+            "Container",
+            "web",
+            lambda tree: tree["status"]["state"] == "Running" and tree["status"].get("restartCount") == 2,
+        )
+        assert again["status"]["containerId"] != found["status"]["containerId"]
+        assert "its files have changed" in await world.log("web", "containers", source="system")
 
 
 async def test_with_a_backoff_we_start_it_again_and_otherwise_the_engine(tmp_path: Path) -> None:
