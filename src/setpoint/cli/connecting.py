@@ -32,6 +32,8 @@ class Server(NamedTuple):
     context: str = ""
     namespace: str = ""
     session: str = ""
+    # The revision as of which everything is read; empty for now.
+    at: str = ""
 
     def over(self, other: "Server") -> "Server":
         """This, and where it says nothing, the other."""
@@ -127,7 +129,13 @@ async def connect(server: Server, *, quiet: bool = False) -> "AsyncIterator[Clie
         client = Client(connection.transport(), clock=clock, options=options, on_warning=warn)
         client.namespace = options.namespace
         async with client:
-            yield client
+            yield _at(client, int(server.at)) if server.at else client
+
+
+def _at(client: "Client", revision: int) -> "Client":
+    from setpoint.past.as_of import as_of
+
+    return as_of(client, revision)
 
 
 def _warn(text: str) -> None:

@@ -30,6 +30,15 @@ _SECTIONS: dict[str, dict[str, _Entry]] = {
         "open": _Entry("setpoint.cli.workloads.url:open_", "Open a service in the browser."),
         "env": _Entry("setpoint.cli.workloads.env:env", "Show the environment of a workload, and where it is from."),
     },
+    "Ask": {
+        "why": _Entry("setpoint.cli.asking.why:why", "Tell why an object is as it is."),
+        "history": _Entry("setpoint.cli.asking.history:history", "Show the revisions of an object."),
+        "diff": _Entry("setpoint.cli.asking.diff:diff", "Show what differs between two moments of an object."),
+        "at": _Entry("setpoint.cli.asking.at:at", "Read as of a moment in the past."),
+        "blame": _Entry("setpoint.cli.asking.blame:blame", "Show who last set each field of an object."),
+        "timeline": _Entry("setpoint.cli.asking.timeline:timeline", "Show what happened to objects, in order."),
+        "trace": _Entry("setpoint.cli.asking.trace:trace", "Show the reconciles of an object, and why they ran."),
+    },
     "Objects": {
         "get": _Entry("setpoint.cli.objects.get:get", "Show objects."),
         "describe": _Entry("setpoint.cli.objects.describe:describe", "Tell all that is known of objects."),

@@ -1,0 +1,74 @@
+"""`setpoint why`: what an object does, what it waits for, and how it came to that."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.asking import target
+from setpoint.cli.completing import kinds_and_names
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import NOT_FOUND
+from setpoint.cli.printing.output import Form, output_option, write_tree
+
+if TYPE_CHECKING:
+    from setpoint.cli.asking.target import Times
+    from setpoint.past.why.rendering import Meaning
+    from setpoint.past.why.story import Story
+
+
+@click.command()
+@click.argument("what", metavar="KIND/NAME | NAME", nargs=-1, required=True, shell_complete=kinds_and_names)
+@click.option("--at", "when", metavar="WHEN", default="", help="Ask as of then: a revision, 14:03, 5m (ago).")
+@output_option("json", "yaml")
+@server_options
+def why(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
+    """Tell why an object is as it is.
+
+    What state it is in and since when, what it waits for, which probe fails, how it ended and when it is tried again,
+    which write by whom led to which reconcile, its last output, and what may be done.
+
+    \b
+      setpoint why api
+      setpoint why deployment/web -n shop
+      setpoint why namespace/old -o json
+    """
+    code = run(_why(what, when, form, server))
+    if code:
+        raise SystemExit(code)
+
+
+async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> int:
+    from msgspec.structs import replace
+
+    from setpoint.past.reading import revision_at
+    from setpoint.past.why.explain import explain
+    from setpoint.past.why.gathering import gather, who_am_i
+
+    async with connect(server) as client:
+        with target.told():
+            times = target.Times.of(client)
+            place = await target.find(client, what)
+            moment = times.moment(when)
+            at = await revision_at(client, moment) if moment is not None else None
+            facts = await gather(client, place, me=await who_am_i(client), at=at)
+            if at is not None and facts.history:
+                facts = replace(facts, now=(moment.time if moment else None) or facts.history[-1].time)
+        story = explain(facts)
+    _print(story, form, times)
+    return NOT_FOUND if story.verdict == "gone" else 0
+
+
+def _print(story: "Story", form: Form, times: "Times") -> None:
+    if not form.is_table:
+        write_tree(story.to_json(), form)
+        return
+    from setpoint.cli.printing.terminal import harmless, terminal
+    from setpoint.past.why.rendering import render
+
+    place = terminal()
+
+    def paint(text: str, meaning: "Meaning") -> str:
+        return place.paint(harmless(text), meaning)
+
+    text = render(story, width=place.width, zone=times.zone, now=times.now, paint=paint)
+    place.echo(text.rstrip("\n"))

@@ -1,0 +1,156 @@
+"""Who last set each field of an object: every line of its YAML with the revision, the time and the actor.
+
+Where a server keeps no past, `managedFields` say who owns a field and since when, if not at which revision. Pure.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from setpoint.objects import yamltext
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.objects.times import parse_time
+from setpoint.objects.tree import Json, Object
+from setpoint.past.masking import masked
+from setpoint.past.revision import Revision
+
+# Ends the path of a line that only holds others.
+_HOLDS = "/:"
+
+
+class Setter(NamedTuple):
+    """Who set a field. Revision 0: it is not known at which one."""
+
+    revision: int
+    time: datetime
+    actor: Actor
+    cause: Cause | None = None
+
+
+class Line(NamedTuple):
+    """A line of the YAML, and who set what it says; None for one that only holds others."""
+
+    text: str
+    path: str
+    setter: Setter | None
+
+
+def blame(found: Sequence[Revision]) -> list[Line]:
+    """The lines of an object as of the last of its revisions, which are given oldest first."""
+    setters: dict[str, Setter] = {}
+    tree: Object = {}
+    known: dict[str, str] = {}
+    for revision in found:
+        by = Setter(revision.number, revision.time, revision.actor, revision.cause)
+        tree = revision.raw or {}
+        now = {line.path: line.text for line in _lines(_shown(tree)) if not line.path.endswith(_HOLDS)}
+        setters = {
+            path: setters[path] if path in setters and known.get(path) == text else by for path, text in now.items()
+        }
+        known = now
+    return _blamed(tree, setters)
+
+
+def blame_by_managers(tree: Object) -> list[Line]:
+    """The same by `managedFields`, for servers without a past."""
+    setters: dict[str, Setter] = {}
+    entries = (tree.get("metadata") or {}).get("managedFields") or ()
+    for entry in entries:
+        time = entry.get("time")
+        if time is not None:
+            actor = Actor(entry.get("manager", ""), field_manager=entry.get("manager", ""))
+            owned = _owned(entry.get("fieldsV1") or {}, _shown(tree), "")
+            for path in owned:
+                setters[path] = Setter(0, parse_time(time), actor)
+    return _blamed(tree, setters)
+
+
+def _blamed(tree: Object, setters: dict[str, Setter]) -> list[Line]:
+    # What is compared is the real value, what is shown is masked: both have the same lines.
+    shown = _lines(masked(_shown(tree)))
+    return [line._replace(setter=setters.get(line.path)) for line in shown]
+
+
+def _shown(tree: Object) -> Object:
+    if "metadata" not in tree:
+        return tree
+    metadata = {
+        name: value for name, value in tree["metadata"].items() if name not in ("managedFields", "resourceVersion")
+    }
+    return {**tree, "metadata": metadata}
+
+
+def _lines(tree: Object) -> list[Line]:
+    """The lines of the YAML, each with its path. A line of which others are parts has no value of its own."""
+    return list(_mapping(tree, "", 0))
+
+
+def _mapping(value: Object, path: str, depth: int) -> Iterator[Line]:
+    for key in sorted(value):
+        below = f"{path}/{key}"
+        yield from _entry(f"{'  ' * depth}{_scalar(key)}:", value[key], below, depth)
+
+
+def _entry(head: str, value: Json, path: str, depth: int) -> Iterator[Line]:
+    if isinstance(value, dict) and value:
+        yield Line(head, f"{path}{_HOLDS}", None)
+        yield from _mapping(value, path, depth + 1)
+    elif isinstance(value, list) and value:
+        yield Line(head, f"{path}{_HOLDS}", None)
+        for index, item in enumerate(value):
+            yield from _item(item, f"{path}/{_name(item, index)}", depth)
+    else:
+        yield Line(f"{head} {_scalar(value)}", path, None)
+
+
+def _item(item: Json, path: str, depth: int) -> Iterator[Line]:
+    """An item of a list: its first line has the dash."""
+    indent = "  " * depth
+    if isinstance(item, dict) and item:
+        lines = list(_mapping(item, path, depth + 1))
+        yield lines[0]._replace(text=f"{indent}- {lines[0].text[len(indent) + 2 :]}")
+        yield from lines[1:]
+    else:
+        yield Line(f"{indent}- {_scalar(item)}", path, None)
+
+
+def _name(item: Json, index: int) -> str:
+    """Items with a name stay the same item wherever they stand."""
+    for field in ("name", "type", "probeName", "key"):
+        if isinstance(item, dict) and isinstance(item.get(field), str):
+            return f"{field}={item[field]}"
+    return str(index)
+
+
+def _scalar(value: Json) -> str:
+    if isinstance(value, str) and "\n" in value:
+        return repr(value)
+    return (
+        yamltext.dump(value).strip()
+        if not isinstance(value, dict | list)
+        else "{}"
+        if isinstance(value, dict)
+        else "[]"
+    )
+
+
+def _owned(fields: Object, value: Json, path: str) -> Iterator[str]:
+    """The paths of the leaves that a set of fields names."""
+    for key, below in fields.items():
+        if key.startswith("f:") and isinstance(value, dict) and key[2:] in value:
+            yield from _owned_below(below, value[key[2:]], f"{path}/{key[2:]}")
+        elif key.startswith("k:") and isinstance(value, list):
+            wanted: Object = yamltext.load(key[2:]).tree or {}
+            for index, item in enumerate(value):
+                if isinstance(item, dict) and wanted.items() <= item.items():
+                    yield from _owned_below(below, item, f"{path}/{_name(item, index)}")
+
+
+def _owned_below(fields: Object, value: Json, path: str) -> Iterator[str]:
+    if {key for key in fields if key != "."} and isinstance(value, dict | list):
+        yield from _owned(fields, value, path)
+        return
+    yield path
+    if isinstance(value, dict | list) and value:
+        root = _entry("", value, path, 0)
+        yield from (line.path for line in root)

@@ -1,0 +1,60 @@
+"""Where one object is, or was."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from setpoint.client.client import Client
+from setpoint.client.discovery import APIResource
+from setpoint.client.kinds import Kind, KindRef
+from setpoint.objects.gvk import GroupKind, GroupVersionKind
+from setpoint.objects.tree import Object
+
+# The category of the kinds that run something.
+WORKLOADS = "workloads"
+
+
+class Place(NamedTuple):
+    """One object, by kind and name."""
+
+    resource: APIResource
+    name: str
+    namespace: str = ""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return self.resource.gvk
+
+    @property
+    def kind(self) -> KindRef:
+        return KindRef(self.gvk)
+
+    @property
+    def key(self) -> str:
+        """As the causes of writes have it: `namespace/name`, or the name."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def group_resource(self) -> str:
+        return f"{self.resource.plural}.{self.gvk.group}" if self.gvk.group else self.resource.plural
+
+    def __str__(self) -> str:
+        return f"{self.gvk.kind}/{self.key}"
+
+    def to_json(self) -> Object:
+        found: Object = {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind, "name": self.name}
+        return {**found, "namespace": self.namespace} if self.namespace else found
+
+
+async def place_at(client: Client, kind: Kind[Any], name: str, namespace: str = "") -> Place:
+    """The place of an object, whether or not it is there. Raises NoMatch where the server has no such kind."""
+    return place_of(await client.resource(kind), name, namespace or client.options.namespace)
+
+
+def place_of(resource: APIResource, name: str, namespace: str) -> Place:
+    """The same, of a resource that is known."""
+    return Place(resource, name, (namespace or "default") if resource.namespaced else "")
+
+
+def resource_of(resources: Sequence[APIResource], kind: GroupKind) -> APIResource | None:
+    """The resource of a kind, where the server has it."""
+    return next((each for each in resources if each.gvk.group_kind == kind and "get" in each.verbs), None)

@@ -1,0 +1,120 @@
+"""What belongs together: an object, those it owns, and those that own it."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from setpoint.client.client import Client
+from setpoint.client.discovery import APIResource
+from setpoint.client.kinds import KindRef
+from setpoint.objects.errors import APIError
+from setpoint.objects.gvk import GroupVersion
+from setpoint.objects.tree import Object
+from setpoint.past.place import WORKLOADS, Place, resource_of
+
+APP_LABEL = "app.kubernetes.io/part-of"
+# Who owns whom does not go deeper than this; a circle would.
+_DEEPEST = 10
+# They tell of objects, and are none of their own; there may be very many.
+_UNOWNED = frozenset({"events", "componentstatuses"})
+
+
+class Related:
+    """Finds what belongs to objects. What was listed once is not listed again."""
+
+    def __init__(self, client: Client, resources: Sequence[APIResource]) -> None:
+        self._client = client
+        self._resources = resources
+        self._listed: dict[tuple[APIResource, str], list[Object]] = {}
+
+    async def owned(self, tree: Object, place: Place) -> list[Place]:
+        """The objects that one owns, directly or not; each after its owner."""
+        found: list[Place] = []
+        uids = {(tree.get("metadata") or {}).get("uid", "")} - {""}
+        everything = await self._everything(place.namespace)
+        seen: set[str] = set(uids)
+        for _ in range(_DEEPEST):
+            next_: set[str] = set()
+            for resource, item in everything:
+                uid = item["metadata"].get("uid", "")
+                if uid not in seen and uids & owner_uids(item):
+                    found.append(_place(resource, item))
+                    next_.add(uid)
+            seen |= next_
+            if not next_:
+                break
+            uids = next_
+        return found
+
+    async def of_app(self, app: str) -> list[Place]:
+        """The objects that say they are part of an app, and all workloads if they say of none."""
+        return [
+            _place(resource, item)
+            for resource, item in await self._everything("")
+            if (item["metadata"].get("labels") or {}).get(APP_LABEL) == app
+        ]
+
+    async def workloads(self) -> list[Place]:
+        """All workloads there are."""
+        kinds = [each for each in self._resources if WORKLOADS in each.categories and "list" in each.verbs]
+        return [_place(resource, item) for resource, item in await self._of(kinds, "")]
+
+    async def owners(self, tree: Object, namespace: str) -> list[tuple[Place, Object | None]]:
+        """The chain of controllers above an object, the nearest first; None for one that is gone."""
+        found: list[tuple[Place, Object | None]] = []
+        here: Object | None = tree
+        while here is not None and len(found) < _DEEPEST:
+            reference = _controller(here)
+            place = None if reference is None else self._of_reference(reference, namespace)
+            if reference is None or place is None:
+                break
+            try:
+                here = await self._client.get(place.kind, place.name, place.namespace)
+            except APIError:
+                here = None
+            if here is not None and here["metadata"].get("uid") != reference.get("uid"):
+                here = None
+            found.append((place, here))
+        return found
+
+    def _of_reference(self, reference: Object, namespace: str) -> Place | None:
+        kind = GroupVersion.parse(reference.get("apiVersion", "")).with_kind(reference.get("kind", "")).group_kind
+        resource = resource_of(self._resources, kind)
+        if resource is None:
+            return None
+        return Place(resource, reference.get("name", ""), namespace if resource.namespaced else "")
+
+    async def _everything(self, namespace: str) -> list[tuple[APIResource, Object]]:
+        """The objects of every kind, in a namespace or everywhere."""
+        groups = {each.gvk.group_kind: each for each in reversed(self._resources) if "list" in each.verbs}
+        kinds = [each for each in groups.values() if each.plural not in _UNOWNED]
+        return await self._of([each for each in kinds if not namespace or each.namespaced], namespace)
+
+    async def _of(self, kinds: Iterable[APIResource], namespace: str) -> list[tuple[APIResource, Object]]:
+        kinds = list(kinds)
+        listed = await asyncio.gather(*(self._list(each, namespace if each.namespaced else "") for each in kinds))
+        return [(kind, item) for kind, items in zip(kinds, listed, strict=True) for item in items]
+
+    async def _list(self, resource: APIResource, namespace: str) -> list[Object]:
+        key = resource, namespace
+        if key not in self._listed:
+            try:
+                ref = KindRef(resource.gvk, metadata_only=True)
+                client = self._client.with_options(namespace="") if not namespace else self._client
+                self._listed[key] = (await client.list(ref, namespace)).items
+            except APIError:
+                self._listed[key] = []  # what one may not see is not told of
+        return self._listed[key]
+
+
+def owner_uids(tree: Object) -> set[str]:
+    return {each.get("uid", "") for each in tree["metadata"].get("ownerReferences") or ()}
+
+
+def _controller(tree: Object) -> Object | None:
+    references = (tree.get("metadata") or {}).get("ownerReferences") or ()
+    return next((each for each in references if each.get("controller")), next(iter(references), None))
+
+
+def _place(resource: APIResource, item: Object) -> Place:
+    metadata = item["metadata"]
+    return Place(resource, metadata["name"], metadata.get("namespace", ""))

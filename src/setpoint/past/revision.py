@@ -1,0 +1,184 @@
+"""One revision of one object: when, who, out of what, and what it changed.
+
+A server tells of each revision as a patch of the one before. Rolled forward from the oldest, these are the object at
+every revision; what cannot be rolled (nothing that our server would send) is a revision of which only the fact is
+known. Pure; `past.reading` does the asking.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from setpoint.merge import jsonpatch
+from setpoint.objects.errors import APIError
+from setpoint.objects.provenance import Actor, Cause, Reason
+from setpoint.objects.times import parse_micro_time
+from setpoint.objects.tree import Object
+from setpoint.past.change import FieldChange, compare
+from setpoint.past.masking import masked, masked_change
+from setpoint.past.place import Place
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+_VERBS = {ADDED: "created", DELETED: "deleted"}
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """A line of the log, about one object. The trees are as they are stored: `tree` masks them."""
+
+    place: Place
+    number: int
+    type: str
+    time: datetime
+    actor: Actor
+    cause: Cause | None = None
+    changes: tuple[FieldChange, ...] = ()
+    raw: Object | None = None
+    # How many more there were just like it, up to this one.
+    folded: int = 0
+
+    @property
+    def tree(self) -> Object | None:
+        """The object as of this revision; None: it was deleted."""
+        return None if self.raw is None else masked(self.raw)
+
+    @property
+    def told(self) -> tuple[FieldChange, ...]:
+        """What is worth telling: without noise, unless there is nothing else."""
+        return tuple(change for change in self.changes if not change.noise) or self.changes
+
+    @property
+    def is_noise(self) -> bool:
+        return self.type == MODIFIED and all(change.noise for change in self.changes)
+
+    @property
+    def summary(self) -> str:
+        """What happened, in a line."""
+        if self.type in _VERBS:
+            return _VERBS[self.type]
+        if not self.changes:
+            return "written, with nothing in it that counts changed"
+        if any(change.path == "metadata.deletionTimestamp" for change in self.changes):
+            return "deletion began"
+        times = f" ({self.folded} times more before)" if self.folded else ""
+        return f"{', '.join(map(str, self.told))}{times}"
+
+    def to_json(self) -> Object:
+        found: Object = {
+            "revision": self.number,
+            "type": self.type,
+            "time": self.time.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            "object": self.place.to_json(),
+            "actor": {"user": self.actor.user},
+        }
+        if self.actor.field_manager:
+            found["actor"]["fieldManager"] = self.actor.field_manager
+        if self.cause is not None:
+            found["cause"] = msgspec.to_builtins(_Told.of(self.cause))
+        found["changes"] = [change.to_json() for change in self.changes]
+        return found
+
+
+class _Because(msgspec.Struct, omit_defaults=True):
+    event: str
+    kind: str = ""
+    object: str = ""
+    revision: str = ""
+
+
+class _Told(msgspec.Struct, omit_defaults=True):
+    """A cause as JSON has it."""
+
+    id: str
+    controller: str = ""
+    key: str = ""
+    because: list[_Because] = []
+
+    @classmethod
+    def of(cls, cause: Cause) -> "_Told":
+        because = [_Because(each.event, each.kind, each.object, each.revision) for each in cause.because]
+        return cls(cause.id, cause.controller, cause.key, because)
+
+
+def cause_of(item: Object) -> Cause | None:
+    """The cause of a line of the log, as a server tells it."""
+    told = item.get("cause")
+    if not told:
+        return None
+    because = tuple(
+        Reason(each["event"], each.get("kind", ""), each.get("object", ""), each.get("revision", ""))
+        for each in told.get("because") or ()
+    )
+    return Cause(told.get("id", ""), told.get("controller", ""), told.get("key", ""), because)
+
+
+def actor_of(item: Object) -> Actor:
+    """The actor of a line of the log, as a server tells it."""
+    told = item.get("actor") or {}
+    return Actor(
+        told.get("user", ""),
+        tuple(told.get("groups") or ()),
+        told.get("uid", ""),
+        told.get("fieldManager", ""),
+        told.get("impersonator", ""),
+    )
+
+
+def revisions(place: Place, items: Iterable[Object], base: Object | None = None) -> list[Revision]:
+    """The revisions of an object, oldest first, from the items of its history, newest first. `base` is the object just
+    before the oldest of them, where that is not its first."""
+    found: list[Revision] = []
+    before = base
+    for item in reversed(list(items)):
+        after = _rolled(before, item)
+        changes = compare(before, after) if before is not None and after is not None else ()
+        is_secret = place.gvk.kind == "Secret"
+        found.append(
+            Revision(
+                place,
+                int(item["revision"]),
+                item["type"],
+                parse_micro_time(item["time"]),
+                actor_of(item),
+                cause_of(item),
+                tuple(masked_change(change, is_secret=is_secret) for change in changes),
+                after,
+            )
+        )
+        before = after
+    return found
+
+
+def _rolled(before: Object | None, item: Object) -> Object | None:
+    patch = item["patch"]
+    first = patch[0] if patch else {}
+    if first.get("path") == "":
+        tree: Object | None = first.get("value")
+        return tree
+    try:
+        rolled: Object = jsonpatch.apply(before, jsonpatch.decode(patch))
+    except (APIError, ValueError):
+        return before
+    return rolled
+
+
+def folded(found: Sequence[Revision]) -> list[Revision]:
+    """The same, with runs of revisions that say nothing, by one actor, as the last of them."""
+    kept: list[Revision] = []
+    for revision in found:
+        last = kept[-1] if kept else None
+        if last is not None and _is_more_of(last, revision):
+            kept[-1] = msgspec.structs.replace(revision, folded=last.folded + 1)
+        else:
+            kept.append(revision)
+    return kept
+
+
+def _is_more_of(last: Revision, revision: Revision) -> bool:
+    if not (last.is_noise and revision.is_noise and last.place == revision.place):
+        return False
+    return last.actor == revision.actor and _paths(last) == _paths(revision)
+
+
+def _paths(revision: Revision) -> set[str]:
+    return {change.path for change in revision.changes}

@@ -1,0 +1,33 @@
+"""The pasts of several objects as one, in the order in which things happened."""
+
+import asyncio
+from collections.abc import Iterable
+
+from setpoint.client.client import Client
+from setpoint.past.moment import Moment
+from setpoint.past.place import Place
+from setpoint.past.reading import NotThere, read_history
+from setpoint.past.revision import Revision, folded
+
+# How many histories are asked for at once.
+_AT_ONCE = 8
+
+
+async def timeline(
+    client: Client, places: Iterable[Place], *, since: Moment | None = None, until: Moment | None = None
+) -> list[Revision]:
+    """What happened to some objects, oldest first; noise folded. Raises NoPast."""
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def read(place: Place) -> list[Revision]:
+        async with turn:
+            try:
+                return await read_history(client, place, since=since, until=until)
+            except NotThere:
+                return []
+
+    listed = await asyncio.gather(*(read(place) for place in dict.fromkeys(places)))
+    return sorted(
+        (revision for found in listed for revision in folded(found)),
+        key=lambda revision: (revision.number, str(revision.place)),
+    )

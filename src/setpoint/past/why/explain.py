@@ -1,0 +1,367 @@
+"""Explains: from facts to a story. Pure: the same facts always make the same story."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from setpoint.objects.times import parse_micro_time, parse_time
+from setpoint.objects.tree import Object
+from setpoint.past.masking import masked_text
+from setpoint.past.revision import DELETED, MODIFIED, Revision
+from setpoint.past.who import told
+from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
+from setpoint.past.why.hints import hints
+from setpoint.past.why.story import Step, Story, Verdict
+
+# Of what there may be very many, so many are told.
+_MOST = 3
+_MOST_OUTPUT = 5
+_MOST_CHANGES = 1
+# What woke a controller and is no object, in words.
+_SOURCES = {
+    "processes": "its process told of a change",
+    "requeue": "it was time to look again",
+    "retry": "the attempt before had failed",
+    "timer": "it was time",
+    "initial": "the controller started",
+    "resync": "everything was looked at again",
+}
+# Reasons of Ready that are no trouble although it is False.
+_DONE = {
+    "Completed": "has finished",
+    "Succeeded": "has finished",
+    "Stopped": "was stopped",
+    "NotStarted": "was not started",
+}
+
+
+def explain(facts: Facts) -> Story:
+    """The story of an object."""
+    if facts.tree is None:
+        return _gone(facts)
+    verdict, headline = _headline(facts)
+    return Story(
+        str(facts.place),
+        verdict,
+        masked_text(headline),
+        _since(facts),
+        tuple(dict.fromkeys(masked_text(text) for text in _details(facts, headline))),
+        tuple(_steps(facts)),
+        tuple(masked_text(line) for line in facts.output[-_MOST_OUTPUT:]) if verdict != "ready" else (),
+        () if verdict == "ready" else hints(facts),
+    )
+
+
+def _gone(facts: Facts) -> Story:
+    """Of what is not there: since when, and by whom."""
+    last = facts.history[-1] if facts.history else None
+    if last is None or last.type != DELETED:
+        return Story(str(facts.place), "gone", f"{facts.place.name} does not exist", hints=hints(facts))
+    began = next((each for each in reversed(facts.history) if _begins_deletion(each)), last)
+    headline = f"{facts.place.name} does not exist: it was deleted by {told(began.actor, began.cause, facts.me)}"
+    return Story(str(facts.place), "gone", headline, last.time, steps=tuple(_steps(facts)))
+
+
+def _begins_deletion(revision: Revision) -> bool:
+    return any(change.path == "metadata.deletionTimestamp" for change in revision.changes)
+
+
+# What it is
+
+
+def _headline(facts: Facts) -> tuple[Verdict, str]:
+    tree, summary, name = facts.tree or {}, facts.summary, facts.place.name
+    status = tree.get("status") or {}
+    ready = condition(tree, "Ready")
+    state = status.get("state") or status.get("phase") or ""
+    if isinstance(state, str) and ready.get("reason") in _DONE and not _is_going(tree):
+        code = status.get("exitCode")
+        ended = f" with exit code {code}" if code is not None else ""
+        return "ready", f"{name} {_DONE[ready['reason']]}{ended}: {ready.get('message') or state}"
+    if summary is None or summary.ready:
+        word = state if isinstance(state, str) and state else (summary.state if summary else "there")
+        more = f" ({summary.message})" if summary and summary.message else ""
+        return "ready", f"{name} is {'ready' if ready.get('status') == 'True' else 'fine'}: {word}{more}"
+    why = summary.message or summary.reason or ready.get("message") or state or summary.state
+    reason = f" [{summary.reason}]" if summary.reason and summary.reason not in why else ""
+    if _is_going(tree):
+        return summary.verdict, f"{name} is being deleted: {why}{reason}"
+    if facts.waits:
+        return summary.verdict, f"{name} waits for {' and '.join(_waited_for(each, facts) for each in facts.waits)}"
+    failing = _failing_probes(tree)
+    if failing:
+        return summary.verdict, f"{name} is not ready: {_probe(failing[0], tree)}"
+    return summary.verdict, f"{name} is not ready: {why}{reason}"
+
+
+def _waited_for(wait: Wait, facts: Facts) -> str:
+    """What is waited for; why it is not so is said at once where that is all there is to say."""
+    text = f"{wait.kind} {wait.name} to be {wait.condition}"
+    return f"{text}: {wait.why}" if len(facts.waits) == 1 else text
+
+
+def _is_going(tree: Object) -> bool:
+    return bool((tree.get("metadata") or {}).get("deletionTimestamp"))
+
+
+def condition(tree: Object, kind: str) -> Object:
+    """A condition of an object; empty where it has none of that type."""
+    listed = (tree.get("status") or {}).get("conditions") or ()
+    return next((each for each in listed if isinstance(each, dict) and each.get("type") == kind), {})
+
+
+def _since(facts: Facts) -> datetime | None:
+    """Since when it has been so: by the condition that says it, by its deletion, or by its last change of state."""
+    tree = facts.tree or {}
+    moment = (tree.get("metadata") or {}).get("deletionTimestamp")
+    restarts = (tree.get("status") or {}).get("restartCount")
+    if not moment and restarts and (first := _first_end(facts)) is not None:
+        return first
+    moment = moment or condition(tree, "Ready").get("lastTransitionTime")
+    if isinstance(moment, str):
+        return _time(moment)
+    for revision in reversed(facts.history):
+        if any(change.path in ("status.state", "status.phase") for change in revision.changes):
+            return revision.time
+    return facts.history[0].time if facts.history else None
+
+
+def _first_end(facts: Facts) -> datetime | None:
+    """When what keeps ending first ended, since it last had a restart count of nothing."""
+    for revision in facts.history:
+        if any(change.path == "status.exitCode" for change in revision.changes):
+            return revision.time
+    return None
+
+
+def _time(text: str) -> datetime | None:
+    for parse in (parse_time, parse_micro_time):
+        try:
+            return parse(text)
+        except ValueError:
+            continue
+    return None
+
+
+# What more there is to know
+
+
+def _details(facts: Facts, headline: str) -> Iterator[str]:
+    """What the headline has not said yet, each once."""
+    said = headline
+    for text, words in _all_details(facts):
+        if words not in said:
+            yield text
+            said += f"\n{text}"
+
+
+def _all_details(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Everything, each with the words by which one sees that it was said already."""
+    tree = facts.tree or {}
+    yield from ((text, text) for text in _suspension(tree))
+    for wait in facts.waits:
+        yield from _deeper(wait, facts.place.name)
+    yield from ((text, text) for result in _failing_probes(tree) if (text := _probe(result, tree)))
+    yield from ((text, text) for text in _restarts(facts))
+    yield from ((text, text) for text in _finalizers(facts))
+    if not facts.waits:
+        yield from _conditions(tree)
+    yield from ((text, text) for text in _owners(facts))
+    yield from ((text, text) for text in _owned(facts))
+    yield from _events(facts)
+    if facts.no_past:
+        yield facts.no_past, facts.no_past
+
+
+def _suspension(tree: Object) -> Iterator[str]:
+    spec = tree.get("spec") or {}
+    annotations = (tree.get("metadata") or {}).get("annotations") or {}
+    if spec.get("suspend") is True or spec.get("paused") is True:
+        yield f"spec.{'suspend' if spec.get('suspend') else 'paused'} is true: nothing is done for it"
+    for name, value in annotations.items():
+        if name.rpartition("/")[2] in ("paused", "suspend", "suspended") and str(value).lower() not in ("", "false"):
+            yield f"the annotation {name}={value} asks to leave it alone"
+
+
+def _deeper(wait: Wait, name: str) -> Iterator[tuple[str, str]]:
+    """What is waited for, down to what waits for nothing."""
+    text = f"{wait.kind} {wait.name} to be {wait.condition}: {wait.why}"
+    yield f"{name} waits for {text}", text
+    for each in wait.deeper:
+        yield from _deeper(each, wait.name)
+
+
+def _failing_probes(tree: Object) -> list[Object]:
+    results = (tree.get("status") or {}).get("healthProbeResults") or ()
+    return [each for each in results if each.get("outcome") not in ("Success", None)]
+
+
+def _probe(result: Object, tree: Object) -> str:
+    name = result.get("probeName", "")
+    probes = (tree.get("spec") or {}).get("healthProbes") or ()
+    probe: Object = next((each for each in probes if each.get("name") == name), {})
+    role = probe.get("role", "Readiness").lower()
+    times = result.get("failures") or 0
+    often = f" ({times} in a row)" if times > 1 else ""
+    return f"{role} probe {name} ({_asks(probe)}) fails: {result.get('reason') or result.get('outcome')}{often}"
+
+
+def _asks(probe: Object) -> str:
+    """What a probe does."""
+    kind = probe.get("type", "")
+    if kind == "HTTP":
+        return f"GET {(probe.get('httpProbe') or {}).get('url', '')}"
+    if kind in ("TCP", "GRPC"):
+        how = probe.get(f"{kind.lower()}Probe") or {}
+        return f"{kind} {how.get('address') or 'localhost'}:{how.get('port', '')}"
+    if kind == "Exec":
+        return " ".join((probe.get("execProbe") or {}).get("command") or ())
+    if kind == "Log":
+        return f"a line like {(probe.get('logProbe') or {}).get('pattern', '')}"
+    return kind or "runtime"
+
+
+def _restarts(facts: Facts) -> Iterator[str]:
+    status = (facts.tree or {}).get("status") or {}
+    count = status.get("restartCount") or 0
+    code = status.get("exitCode", status.get("lastExitCode"))
+    ended = status.get("finishTimestamp")
+    if not count and code in (None, 0):
+        return
+    parts = [f"restarted {count}×" if count else "", f"last exit code {code}" if code is not None else ""]
+    text = ", ".join(filter(None, parts))
+    if isinstance(ended, str) and (time := _time(ended)) is not None:
+        text += f" {ago(facts.now, time)}"
+    due = _time(status.get("nextRestartTime") or "")
+    if due is not None and due > facts.now:
+        text += f"; next try in {_span((due - facts.now).total_seconds())}"
+    yield text
+
+
+def _finalizers(facts: Facts) -> Iterator[str]:
+    tree = facts.tree or {}
+    metadata = tree.get("metadata") or {}
+    if not _is_going(tree):
+        return
+    for name in metadata.get("finalizers") or ():
+        by = next((told(each.actor, each.cause, facts.me) for each in facts.history if _set_finalizer(each, name)), "")
+        yield f"the finalizer {name}{f', set by {by},' if by else ''} is still there: its owner has to remove it"
+
+
+def _set_finalizer(revision: Revision, name: str) -> bool:
+    listed = ((revision.raw or {}).get("metadata") or {}).get("finalizers") or ()
+    return name in listed
+
+
+def _conditions(tree: Object) -> Iterator[tuple[str, str]]:
+    """Conditions that say what is wrong."""
+    for each in (tree.get("status") or {}).get("conditions") or ():
+        if not isinstance(each, dict) or not each.get("message"):
+            continue
+        bad = each.get("status") == ("True" if _is_negative(each.get("type", "")) else "False")
+        if bad and each.get("reason") not in _DONE:
+            yield f"{each['type']} is {each['status']}: {each['message']}", _after_name(each["message"])
+
+
+def _after_name(message: str) -> str:
+    """A message without the name of the probe it may begin with: of one that fails the rest was said already."""
+    return message.partition(": ")[2] or message
+
+
+def _is_negative(kind: str) -> bool:
+    return kind.endswith(("Failure", "Pressure", "Degraded", "Stalled", "Remaining", "Unavailable", "Failed"))
+
+
+def _owners(facts: Facts) -> Iterator[str]:
+    for owner in facts.owners:
+        if owner.tree is None:
+            yield f"its owner {owner.place} is gone: the garbage collector will delete it, too"
+            return
+
+
+def _owned(facts: Facts) -> Iterator[str]:
+    troubled = [each for each in facts.owned if each.summary is not None and not each.summary.ready]
+    for each in troubled[:_MOST]:
+        yield _child(each)
+    if len(troubled) > _MOST:
+        yield f"{len(troubled) - _MOST} more of what it owns are not ready"
+
+
+def _child(each: Neighbour) -> str:
+    assert each.summary is not None
+    return f"{each.place} is {each.summary.state}: {each.summary.message or each.summary.reason}"
+
+
+def _events(facts: Facts) -> Iterator[tuple[str, str]]:
+    """The last warning for each reason; what the conditions say already is not told again."""
+    told_already = {facts.summary.reason} if facts.summary is not None else set()
+    last = {each.get("reason", ""): each for each in facts.events if each.get("type") == "Warning"}
+    for reason, each in list(last.items())[-_MOST:]:
+        if reason not in told_already:
+            count = each.get("count") or (each.get("series") or {}).get("count") or 1
+            words = each.get("message") or each.get("note", "")
+            yield f"event {reason}{f' ({count}×)' if count > 1 else ''}: {words}", _after_name(words)
+
+
+# How it came to that
+
+
+def _steps(facts: Facts) -> Iterator[Step]:
+    seen: set[tuple[int, str]] = set()
+    for link in facts.chain:
+        yield from _of_link(link, facts, 0, "", seen)
+
+
+def _of_link(link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[int, str]]) -> Iterator[Step]:
+    write = link.write
+    key = write.number, str(write.place)
+    if key in seen and not caused:
+        return
+    seen.add(key)
+    yield Step(
+        write.time,
+        masked_text(_what(write)),
+        told(write.actor, write.cause, facts.me),
+        str(write.place),
+        write.number,
+        depth,
+        caused or _woken(link),
+    )
+    cause = write.cause
+    by = told(write.actor, cause, ())
+    led_to = f"caused {by} to reconcile {cause.key} → rv {write.number}" if cause is not None else ""
+    for _, earlier in link.because:
+        if earlier is not None and (earlier.write.number, str(earlier.write.place)) not in seen:
+            yield from _of_link(earlier, facts, depth + 1, led_to, seen)
+
+
+def _woken(link: Link) -> str:
+    """What had a controller write that was no write itself."""
+    for reason, earlier in link.because:
+        if earlier is None:
+            words = _SOURCES.get(reason.object) or _SOURCES.get(reason.event)
+            if words:
+                return f"because {words}"
+    return ""
+
+
+def _what(write: Revision) -> str:
+    """What a write did, in few words: the first changes that count."""
+    if write.type != MODIFIED or len(write.told) <= _MOST_CHANGES or write.summary == "deletion began":
+        return write.summary
+    more = len(write.told) - _MOST_CHANGES
+    return f"{', '.join(map(str, write.told[:_MOST_CHANGES]))} (+{more})"
+
+
+# Times
+
+
+def ago(now: datetime, then: datetime) -> str:
+    seconds = (now - then).total_seconds()
+    return "just now" if seconds < 1 else f"{_span(seconds)} ago"
+
+
+def _span(seconds: float) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{max(round(seconds), 1)}s"

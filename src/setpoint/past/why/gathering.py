@@ -1,0 +1,258 @@
+"""Gathers the facts about an object from a server: what it has, and of our own servers the past as well.
+
+What one may not read, or what is not there, is left out: a story with gaps is better than none.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from setpoint.client.client import Client
+from setpoint.client.discovery import APIResource
+from setpoint.client.kinds import KindRef
+from setpoint.client.transport import Call, TransportError
+from setpoint.flow.summary.summary import Summary, summarize
+from setpoint.objects.errors import APIError, NotFound
+from setpoint.objects.gvk import GroupKind, GroupVersionKind
+from setpoint.objects.provenance import Reason
+from setpoint.objects.tree import Object
+from setpoint.past.as_of import as_of
+from setpoint.past.moment import Moment
+from setpoint.past.place import WORKLOADS, Place, resource_of
+from setpoint.past.reading import NoPast, NotThere, read_history
+from setpoint.past.related import Related
+from setpoint.past.revision import ADDED, DELETED, Revision
+from setpoint.past.trace import written
+from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
+
+_OUTPUT_LINES = 5
+_OUTPUT_SECONDS = 2.0
+# How far chains of causes and of waiting are followed, and how many writes they begin with.
+_DEEPEST = 6
+_TURNS = 3
+_GROUP = "usvc-dev.developer.microsoft.com"
+_LOGGED = frozenset({"Executable", "Container", "ContainerExec"})
+_OWNERS = frozenset({"apps", "batch", _GROUP, "setpoint.dev"})
+
+
+async def gather(
+    client: Client, place: Place, *, me: Collection[str] = (), at: int | None = None, now: datetime | None = None
+) -> Facts:
+    """The facts about an object, now or as of a revision, when it was `now`. Raises NotThere where there is none, and
+    never was."""
+    if at is not None:
+        client = as_of(client, at)
+    moment = now or client.clock.now()
+    return await _Gathering(client, await client.mapper.resources(), moment, at).facts(place, me)
+
+
+async def who_am_i(client: Client) -> tuple[str, ...]:
+    """The names of the user who asks; none where the server does not say."""
+    try:
+        review: Object = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+        return (review["status"]["userInfo"]["username"],)
+    except (APIError, LookupError):
+        return ()
+
+
+class _Gathering:
+    """One round of asking. No history is read twice."""
+
+    def __init__(self, client: Client, resources: Sequence[APIResource], now: datetime, at: int | None) -> None:
+        self._client = client
+        self._now = now
+        self._until = Moment(revision=at) if at is not None else None
+        self._resources = resources
+        self._histories: dict[Place, list[Revision]] = {}
+        self._trees: dict[tuple[str, str], Object | None] = {}
+
+    async def facts(self, place: Place, me: Collection[str]) -> Facts:
+        tree = await self._get(place)
+        history: list[Revision] = []
+        no_past = ""
+        try:
+            history = await self._history(place)
+        except NoPast as error:
+            no_past = str(error)
+        except NotThere:
+            if tree is None:
+                raise
+        if tree is None and not history:
+            raise NotThere(f"{place} does not exist")
+        facts = Facts(place, self._now, tree, None, tuple(history), no_past, me=me)
+        facts = _with(facts, chain=await self._chain(history))
+        return facts if tree is None else await self._of_living(facts, tree)
+
+    async def _of_living(self, facts: Facts, tree: Object) -> Facts:
+        place = facts.place
+        related = Related(self._client, self._resources)
+        is_workload = WORKLOADS in place.resource.categories
+        owners = await related.owners(tree, place.namespace)
+        return _with(
+            facts,
+            summary=self._summary(tree),
+            waits=await self._waits(tree) if is_workload else (),
+            output=await self._output(place) if place.gvk.kind in _LOGGED and is_workload and not self._until else (),
+            events=await self._events(place, tree),
+            owners=tuple(Neighbour(owner, found) for owner, found in owners),
+            owned=await self._owned(related, tree, place) if place.gvk.group in _OWNERS or not is_workload else (),
+            ports=await self._ports() if is_workload else {},
+        )
+
+    def _summary(self, tree: Object) -> Summary:
+        return summarize(tree, now=self._now)
+
+    async def _get(self, place: Place) -> Object | None:
+        try:
+            return await self._client.get(place.kind, place.name, place.namespace)
+        except NotFound:
+            return None
+
+    async def _history(self, place: Place) -> list[Revision]:
+        if place not in self._histories:
+            self._histories[place] = await read_history(self._client, place, until=self._until)
+        return self._histories[place]
+
+    # Causes
+
+    async def _chain(self, history: list[Revision]) -> tuple[Link, ...]:
+        """The writes that made an object what it is, and what led to each."""
+        return tuple([await self._link(each, 0) for each in turns(history)])
+
+    async def _link(self, write: Revision, depth: int) -> Link:
+        found: list[tuple[Reason, Link | None]] = []
+        for reason in write.cause.because if write.cause is not None and depth < _DEEPEST else ():
+            earlier = await self._written(reason)
+            found.append((reason, await self._link(earlier, depth + 1) if earlier is not None else None))
+        return Link(write, tuple(found))
+
+    async def _written(self, reason: Reason) -> Revision | None:
+        """The write that a reconcile ran for, from the history of its object."""
+        kind, _, group = reason.kind.partition(".")
+        resource = resource_of(self._resources, GroupKind(group, kind)) if kind and reason.revision else None
+        if resource is None:
+            return None
+        namespace, _, name = reason.object.rpartition("/")
+        try:
+            return written(reason, await self._history(Place(resource, name, namespace)))
+        except (NoPast, NotThere):
+            return None
+
+    # What it waits for
+
+    async def _waits(self, tree: Object, depth: int = 0) -> tuple[Wait, ...]:
+        from setpoint.workload.dependencies import requirements, waiting_for
+
+        if depth > _DEEPEST or ((tree.get("status") or {}).get("state") in ("Running", "Finished", "Succeeded")):
+            return ()
+        for each in requirements(tree):
+            await self._fetch(each.kind, each.name)
+        found = []
+        for wait in waiting_for(tree, lambda kind, name: self._trees.get((kind, name))):
+            other = self._trees.get((wait.kind, wait.name))
+            deeper = await self._waits(other, depth + 1) if other is not None else ()
+            why = wait.why if other is None else self._word(other) or wait.why
+            found.append(Wait(wait.kind, wait.name, wait.condition, why, deeper))
+        return tuple(found)
+
+    def _word(self, tree: Object) -> str:
+        """What an object says of itself."""
+        summary = self._summary(tree)
+        return "" if summary.ready else summary.message
+
+    async def _fetch(self, kind: str, name: str) -> None:
+        if (kind, name) in self._trees:
+            return
+        found = [each for each in self._resources if each.gvk.kind == kind and WORKLOADS in each.categories]
+        self._trees[kind, name] = await self._get(Place(found[0], name)) if found else None
+
+    # What is around it
+
+    async def _output(self, place: Place) -> tuple[str, ...]:
+        path = place.resource.path(place.namespace, place.name, "log")
+        query = [("source", "all"), ("tail", str(_OUTPUT_LINES))]
+        call = Call("GET", path, query, {"accept": "*/*"}, timeout=_OUTPUT_SECONDS)
+        try:
+            async with self._client.stream(call) as stream:
+                text = b"".join([piece async for piece in stream]).decode("utf-8", "replace")
+        except (APIError, TransportError):
+            return ()
+        return tuple(text.splitlines()[-_OUTPUT_LINES:])
+
+    async def _events(self, place: Place, tree: Object) -> tuple[Object, ...]:
+        fields = {"involvedObject.uid": tree["metadata"].get("uid", "")}
+        namespace = place.namespace or "default"
+        try:
+            listed = await self._client.list("v1/Event", namespace, fields=fields)
+        except (APIError, LookupError):
+            return ()
+        return tuple(sorted(listed.items, key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or ""))
+
+    async def _owned(self, related: Related, tree: Object, place: Place) -> tuple[Neighbour, ...]:
+        if not _may_own(place):
+            return ()
+        places = await related.owned(tree, place)
+        trees = await asyncio.gather(*(self._get(each) for each in places))
+        return tuple(
+            Neighbour(each, found, self._summary(found) if found is not None else None)
+            for each, found in zip(places, trees, strict=True)
+        )
+
+    async def _ports(self) -> dict[str, int]:
+        """Where the services are."""
+        kind = GroupVersionKind(_GROUP, "v1", "Service")
+        try:
+            listed: list[Any] = (await self._client.list(KindRef(kind))).items
+        except (APIError, LookupError):
+            return {}
+        found = {}
+        for each in listed:
+            port = (each.get("status") or {}).get("effectivePort") or (each.get("spec") or {}).get("port")
+            if isinstance(port, int) and port:
+                found[each["metadata"]["name"]] = port
+        return found
+
+
+def turns(history: Sequence[Revision]) -> list[Revision]:
+    """The revisions that made an object what it is, the newest first: its last changes of state, and the last change of
+    what it should be."""
+    found: list[Revision] = []
+    for revision in reversed(history):
+        if revision.type == ADDED:
+            found.append(revision)
+            break
+        is_state = any(_is_state(change.path) for change in revision.told)
+        if revision.type == DELETED or (is_state and len(found) < _TURNS - 1):
+            found.append(revision)
+        elif any(change.path.startswith(_WANTED) for change in revision.told):
+            found.append(revision)
+            break
+    return found[: _TURNS + 1]
+
+
+def _is_state(path: str) -> bool:
+    return path in ("status.state", "status.phase") or (path.startswith("status.conditions[") and path.endswith("]"))
+
+
+_WANTED = ("spec", "data", "metadata.annotations", "metadata.deletionTimestamp", "metadata.labels")
+
+
+def _may_own(place: Place) -> bool:
+    """What runs by itself, and what only says something, owns nothing that is worth asking for."""
+    return place.gvk.kind not in {
+        "ConfigMap",
+        "Secret",
+        "Pod",
+        "Executable",
+        "Container",
+        "Service",
+        "Endpoint",
+        "Event",
+    }
+
+
+def _with(facts: Facts, **changes: Any) -> Facts:
+    from msgspec.structs import replace
+
+    return replace(facts, **changes)

@@ -1,0 +1,152 @@
+"""Hints: what may be the matter and what to do, by a table of rules (`hints.yaml`) and by the services. Pure."""
+
+import importlib.resources
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from string import Formatter
+
+import msgspec
+
+from setpoint.objects import yamltext
+from setpoint.objects.tree import Json, Object
+from setpoint.past.masking import masked_text
+from setpoint.past.why.facts import Facts, Neighbour
+
+_MOST = 3
+_refused = re.compile(
+    r"refused.*?\b(?:port\s+|:)(\d{2,5})\b|\b(?:port\s+|:)(\d{2,5})\b.*?refused", re.IGNORECASE
+).search
+
+
+class _Rule(msgspec.Struct, forbid_unknown_fields=True):
+    """A rule as it is written."""
+
+    hint: str
+    kinds: list[str] = []
+    reasons: list[str] = []
+    says: str = ""
+    holds: str = ""
+
+
+@lru_cache(maxsize=1)
+def _rules() -> list[_Rule]:
+    text = (importlib.resources.files(__package__) / "hints.yaml").read_bytes()
+    return msgspec.convert(yamltext.load(text).tree, list[_Rule])
+
+
+def hints(facts: Facts) -> tuple[str, ...]:
+    """What may be the matter, the most certain first."""
+    found = [*_wrong_ports(facts), *_who_to_ask(facts), *filter(None, (_of_rule(rule, facts) for rule in _rules()))]
+    return tuple(masked_text(text) for text in dict.fromkeys(found))[:_MOST]
+
+
+def _who_to_ask(facts: Facts) -> Iterator[str]:
+    """Where to go on: at the end of what waits for each other, and at what an object is made of."""
+    for first in facts.waits:
+        wait = first
+        while wait.deeper:
+            wait = wait.deeper[0]
+        if wait.why != "it does not exist":
+            yield f"ask on: setpoint why {wait.kind.lower()}/{wait.name}"
+            return
+    for each in facts.owned:
+        if each.summary is not None and each.summary.error:
+            namespace = f" -n {each.place.namespace}" if each.place.namespace not in ("", "default") else ""
+            yield f"ask on: setpoint why {each.place.gvk.kind.lower()}/{each.place.name}{namespace}"
+            return
+
+
+def _of_rule(rule: _Rule, facts: Facts) -> str:
+    """The hint of a rule, if it fits."""
+    if rule.kinds and facts.place.gvk.kind not in rule.kinds:
+        return ""
+    if rule.reasons and not _reasons(facts) & set(rule.reasons):
+        return ""
+    if rule.holds and not _field(facts.tree or {}, rule.holds):
+        return ""
+    values: dict[str, str] = {"name": facts.place.name}
+    if rule.says:
+        match = next((found for text in _said(facts) if (found := re.search(rule.says, text))), None)
+        if match is None:
+            return ""
+        values |= {key: value or "" for key, value in match.groupdict().items()}
+    return Formatter().vformat(rule.hint, (), values)
+
+
+def _field(tree: Object, path: str) -> Json:
+    value: Json = tree
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _reasons(facts: Facts) -> set[str]:
+    found = set(_reasons_of(facts.tree, facts.summary.reason if facts.summary else ""))
+    found |= {event.get("reason", "") for event in facts.events if event.get("type") == "Warning"}
+    for each in facts.owned:
+        found |= set(_of_neighbour(each))
+    return found
+
+
+def _of_neighbour(each: Neighbour) -> Iterator[str]:
+    if each.summary is not None and not each.summary.ready:
+        yield each.summary.reason
+
+
+def _reasons_of(tree: Object | None, reason: str) -> Iterator[str]:
+    yield reason
+    for each in _conditions(tree):
+        if each.get("status") != "True" or each.get("type") not in ("Ready", "Started", "Available"):
+            yield each.get("reason", "")
+
+
+def _conditions(tree: Object | None) -> list[Object]:
+    listed = ((tree or {}).get("status") or {}).get("conditions") or ()
+    return [each for each in listed if isinstance(each, dict)]
+
+
+def _said(facts: Facts) -> Iterator[str]:
+    """Everything that anybody said of it."""
+    for each in _conditions(facts.tree):
+        yield str(each.get("message", ""))
+    if facts.summary is not None:
+        yield facts.summary.message
+    yield from reversed(facts.output)
+    for event in facts.events:
+        yield str(event.get("message") or event.get("note") or "")
+    for child in facts.owned:
+        if child.summary is not None and not child.summary.ready:
+            yield child.summary.message
+
+
+def _wrong_ports(facts: Facts) -> Iterator[str]:
+    """A connection was refused at a port that a variable names, while the service is somewhere else."""
+    for line in _said(facts):
+        if (match := _refused(line)) is None:
+            continue
+        port = match[1] or match[2]
+        for name, value in _variables(facts.tree or {}):
+            if not re.search(rf"(?<!\d){port}(?!\d)", value):
+                continue
+            meant = _meant(name, value, facts)
+            if meant and str(facts.ports[meant]) != port:
+                yield f"{name} points to port {port}, and Service {meant} is at {facts.ports[meant]}: use its address"
+                return
+
+
+def _variables(tree: Object) -> Iterator[tuple[str, str]]:
+    status, spec = tree.get("status") or {}, tree.get("spec") or {}
+    for each in (*(spec.get("env") or ()), *(status.get("effectiveEnv") or ())):
+        if isinstance(each, dict):
+            yield str(each.get("name", "")), str(each.get("value") or "")
+
+
+def _meant(variable: str, value: str, facts: Facts) -> str:
+    """The service that a variable is about: by its name, or because there is only one."""
+    words = set(re.split(r"[^a-z0-9]+", f"{variable} {value}".lower()))
+    named = [name for name in facts.ports if set(re.split(r"[^a-z0-9]+", name.lower())) & words]
+    if named:
+        return named[0]
+    others = [name for name in facts.ports if name != facts.place.name]
+    return others[0] if len(others) == 1 else ""
