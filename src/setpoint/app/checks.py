@@ -21,6 +21,7 @@ _CONTAINERS_ONLY = (
     "entrypoint", "volumes", "networks", "resources", "user", "pull", "privileged", "cap_add", "cap_drop", "tmpfs",
     "extra_hosts", "devices", "labels",
 )  # fmt: skip
+_SIGNALS = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH")
 _PROCESSES_ONLY = {"stdin": False, "replicas": None, "inherit_env": True}
 
 
@@ -33,10 +34,10 @@ def check(app: AppFile) -> list[Fault]:
         found += _service_faults(("services", name), service)
     for name, task in app.tasks.items():
         found += _task_faults(("tasks", name), task)
-    # What depends on the forms of ports and waits can only be looked at once those are right.
+    found += _wait_faults(app)
+    # What depends on the forms of ports can only be looked at once those are right.
     if not found:
         found += _port_faults(app)
-        found += _wait_faults(app)
     return found
 
 
@@ -88,8 +89,7 @@ def _workload_faults(app: AppFile, path: Path, name: str, workload: Workload) ->
         yield from span_fault((*path, "stop", "grace"), workload.stop.grace)
         given = workload.stop.signal
         if given and forms.signal(given) not in signal.Signals.__members__:
-            known = [each.name.removeprefix("SIG") for each in signal.Signals]
-            yield (*path, "stop", "signal"), f"{given!r} is no signal{choices(given.removeprefix('SIG'), known)}"
+            yield (*path, "stop", "signal"), f"{given!r} is no signal{choices(given.removeprefix('SIG'), _SIGNALS)}"
     if workload.stdin and workload.terminal:
         yield (*path, "stdin"), "a terminal brings its own input; leave stdin out"
     yield from _quantity_faults(path, workload)
@@ -114,8 +114,8 @@ def _attempt(path: Path, work: Callable[[], object]) -> Iterator[Fault]:
     try:
         work()
     except ValueError as error:
-        message = str(error)
-        yield path, f"{message}; close the quote" if message.startswith("No ") else message
+        # What shlex says of quotes has no remedy.
+        yield path, "a quote or escape is not closed" if str(error).startswith("No ") else str(error)
 
 
 def _volume_faults(path: Path, volume: object) -> Iterator[Fault]:
@@ -216,23 +216,26 @@ def _port_faults(app: AppFile) -> Iterator[Fault]:
 
 
 def _wait_faults(app: AppFile) -> Iterator[Fault]:
-    known = [*app.services, *app.tasks]
     for section, name, workload in _workloads(app):
         path = (section, name, "after")
-        try:
-            waits = forms.waits(workload, app)
-        except ValueError as error:
-            yield path, str(error)
-            continue
-        for wait in waits:
-            place = (*path, wait.name) if isinstance(workload.after, dict) else path
-            task = app.tasks.get(wait.name)
-            if wait.name == name:
-                yield place, f"{name} would wait for itself, for ever; take it out"
-            elif wait.name not in known:
-                others = [each for each in known if each != name]
-                yield place, f"there is no service or task {wait.name}{choices(wait.name, others) if others else ''}"
-            elif task is not None and wait.condition == "Ready":
-                yield place, f"{wait.name} is a task: write done, finished or started"
-            elif task is not None and task.auto is False:
-                yield place, f"{wait.name} does not run with the app (auto: false), so that {name} would wait for ever"
+        for other, how in forms.said_waits(workload).items():
+            place = (*path, other) if isinstance(workload.after, dict) else path
+            try:
+                wait = forms.wait(other, how, app)
+            except ValueError as error:
+                yield place, str(error)
+            else:
+                yield from ((place, message) for message in _wait_faults_of(app, name, wait))
+
+
+def _wait_faults_of(app: AppFile, name: str, wait: forms.Wait) -> Iterator[str]:
+    task = app.tasks.get(wait.name)
+    others = [each for each in (*app.services, *app.tasks) if each != name]
+    if wait.name == name:
+        yield f"{name} would wait for itself, for ever; take it out"
+    elif wait.name not in others:
+        yield f"there is no service or task {wait.name}{choices(wait.name, others) if others else ''}"
+    elif task is not None and wait.condition == "Ready":
+        yield f"{wait.name} is a task: write done, finished or started"
+    elif task is not None and task.auto is False:
+        yield f"{wait.name} does not run with the app (auto: false), so that {name} would wait for ever"

@@ -109,12 +109,18 @@ def _unquoted(text: str) -> str:
 
 def waits(workload: Workload, app: AppFile) -> list[Wait]:
     """What a service or task comes after. Raises ValueError."""
-    if isinstance(workload.after, dict):
-        return [_wait(name, how) for name, how in workload.after.items()]
-    return [Wait(name, "Succeeded" if name in app.tasks else "Ready") for name in many(workload.after)]
+    return [wait(name, how, app) for name, how in said_waits(workload).items()]
 
 
-def _wait(name: str, how: str) -> Wait:
+def said_waits(workload: Workload) -> dict[str, str]:
+    """The names that a service or task comes after, and how far those must be, where that is said."""
+    return workload.after if isinstance(workload.after, dict) else dict.fromkeys(many(workload.after), "")
+
+
+def wait(name: str, how: str, app: AppFile) -> Wait:
+    """Raises ValueError."""
+    if not how:
+        return Wait(name, "Succeeded" if name in app.tasks else "Ready")
     if how.startswith("log:"):
         if _unquoted(how[4:]):
             return Wait(name, "Ready", _unquoted(how[4:]))

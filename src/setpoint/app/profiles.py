@@ -49,19 +49,20 @@ def tree_of(part: msgspec.Struct) -> Object:
     return found
 
 
-def _selected(app: AppFile, all_of_them: dict[str, W], kind: type[W], chosen: Collection[str]) -> dict[str, W]:
-    found: dict[str, W] = {}
-    for name, each in all_of_them.items():
-        there = not each.profiles or not {*each.profiles}.isdisjoint(chosen)
-        made: W = each
-        for choice in _choices(app, name, chosen):
-            if isinstance(choice, bool):
-                there = choice
-            else:
-                made = typedyaml.convert(overlaid(made, choice), kind, lambda path: "")
-        if there:
-            found[name] = msgspec.structs.replace(made, profiles=())
-    return found
+def _selected(app: AppFile, workloads: dict[str, W], kind: type[W], chosen: Collection[str]) -> dict[str, W]:
+    found = ((name, _one(each, kind, _choices(app, name, chosen), chosen)) for name, each in workloads.items())
+    return {name: each for name, each in found if each is not None}
+
+
+def _one(workload: W, kind: type[W], choices: Iterable[Choice], chosen: Collection[str]) -> W | None:
+    """A workload as the choices make it; None where it is not there."""
+    there = not workload.profiles or not {*workload.profiles}.isdisjoint(chosen)
+    for choice in choices:
+        if isinstance(choice, bool):
+            there = choice
+        else:
+            workload = typedyaml.convert(overlaid(workload, choice), kind, lambda path: "")
+    return msgspec.structs.replace(workload, profiles=()) if there else None
 
 
 def _choices(app: AppFile, name: str, chosen: Collection[str]) -> Iterable[Choice]:

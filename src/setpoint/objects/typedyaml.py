@@ -22,6 +22,7 @@ Path = tuple[str | int, ...]
 
 _MAX_BYTES = 1 << 20
 _MAX_SHOWN = 60
+_MAX_LISTED = 32
 _STRUCTS = (inspect.StructType, inspect.DictType)
 _LISTS = (inspect.ListType, inspect.VarTupleType)
 # What a tree of a form can be, where a field may be one of several.
@@ -124,7 +125,10 @@ def choices(name: str, allowed: Sequence[str]) -> str:
     lower = {each.lower(): each for each in allowed}
     close = get_close_matches(name.lower(), lower, 1, 0.6)
     listed = ", ".join(allowed)
-    return f"; did you mean {lower[close[0]]}? Allowed are {listed}" if close else f"; allowed are {listed}"
+    if not close:
+        return f"; allowed are {listed}"
+    # A long list would only hide the one that was meant.
+    return f"; did you mean {lower[close[0]]}?{f' Allowed are {listed}' if len(allowed) <= _MAX_LISTED else ''}"
 
 
 class _Reader:

@@ -1,0 +1,34 @@
+"""App files for tests: written, read and rendered."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from setpoint.app.loading import load_app
+from setpoint.objects.tree import Object
+
+CASES = Path(__file__).parent / "cases"
+
+
+def cases(name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load((CASES / f"{name}.yaml").read_text())
+    return found
+
+
+def written(directory: Path, text: str, files: Mapping[str, str] | None = None) -> Path:
+    """An app file, with others beside it."""
+    for name, content in {**(files or {}), "setpoint.yaml": text}.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(content)
+    return directory / "setpoint.yaml"
+
+
+def rendered(file: Path, environ: Mapping[str, str] | None = None, profiles: tuple[str, ...] = ()) -> list[Object]:
+    """The objects that an app file becomes."""
+    return load_app(file, environ or {}, profiles=profiles, session="s1", on_this_machine=False).objects
+
+
+def by_name(objects: list[Object]) -> dict[str, Object]:
+    return {f"{tree['kind']}/{tree['metadata']['name']}": tree for tree in objects}
