@@ -1,6 +1,5 @@
-"""`setpoint crd` and `setpoint version`, as someone at a terminal meets them."""
+"""`setpoint crd`, as someone at a terminal meets it."""
 
-import subprocess
 import sys
 
 import pytest
@@ -8,7 +7,6 @@ import yaml
 from click.testing import CliRunner
 from tests.cli.widgets import Gadget, Widget, WidgetBeta
 
-from setpoint import __version__
 from setpoint.cli.main import main
 
 
@@ -16,10 +14,6 @@ def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(main, list(arguments))
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.output
-
-
-def test_version_prints_the_version() -> None:
-    assert run("version") == (0, f"{__version__}\n")
 
 
 def test_a_class_prints_its_definition() -> None:
@@ -77,19 +71,3 @@ def test_a_module_that_fails_is_told(tmp_path: object, monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert "broken_widgets cannot be imported: ZeroDivisionError" in run("crd", "broken_widgets:X")[1]
     assert "needy_widgets imports not_installed_anywhere, which is not installed" in run("crd", "needy_widgets:X")[1]
-
-
-def test_printing_the_version_imports_no_command() -> None:
-    code = (
-        "import sys; from setpoint.cli.main import main; main(['version'], standalone_mode=False); "
-        "print(sorted(name for name in sys.modules if name.startswith(('setpoint.schema', 'yaml'))))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == [__version__, "[]"]
-
-
-def test_help_lists_the_commands() -> None:
-    code, output = run("--help")
-    assert code == 0
-    assert "crd" in output
-    assert "version" in output

@@ -60,9 +60,10 @@ class Kinds:
         return None
 
     def word_for(self, resource: APIResource) -> str:
-        """The shortest word that means a resource: its kind, with the group where another has the same."""
-        kind, group = resource.gvk.kind.lower(), resource.gvk.group
-        return kind if self.one(kind) == resource or not group else f"{kind}.{group}"
+        """The shortest word that means a resource: its kind, with as much of the group as it takes."""
+        kind, parts = resource.gvk.kind.lower(), resource.gvk.group.split(".")
+        words = (".".join((kind, *parts[:length])) for length in range(len(parts) + 1))
+        return next((word for word in words if self.one(word) == resource), f"{kind}.{resource.gvk.group}")
 
     def selection(self, resource: APIResource, names: tuple[str, ...] = ()) -> Selection:
         return Selection(resource, names, self.word_for(resource))

@@ -6,6 +6,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
@@ -15,7 +16,7 @@ import click
 from setpoint.cli.connecting import Server, connect, find, run, server_options
 from setpoint.cli.failing import FAILED, Failure
 from setpoint.cli.printing.output import Form, output_option, write_tree
-from setpoint.cli.printing.terminal import Meaning, terminal
+from setpoint.cli.printing.terminal import Meaning, Terminal, terminal
 
 if TYPE_CHECKING:
     from setpoint.cli.sessions import Sessions
@@ -51,15 +52,28 @@ def doctor(form: Form, server: Server) -> None:
         write_tree([each._asdict() for each in findings], form)
     else:
         place = terminal()
-        width = max(len(each.name) for each in findings)
-        for each in findings:
-            sign = place.paint(f"{each.verdict:<4}", _MEANINGS[each.verdict])
-            place.echo(f"{sign}  {each.name:<{width}}  {each.says}")
-            if each.remedy:
-                place.echo(f"{' ' * (width + 8)}{place.paint('→ ' + each.remedy, 'heading')}")
+        place.echo("\n".join(_lines(findings, place)))
     failed = [each.name for each in findings if each.verdict == "fail"]
     if failed:
         raise Failure(f"something has to be done about: {', '.join(failed)}", FAILED)
+
+
+def _lines(findings: list[Finding], place: Terminal) -> list[str]:
+    width = max(len(each.name) for each in findings)
+    found = []
+    for each in findings:
+        head = f"{place.paint(f'{each.verdict:<4}', _MEANINGS[each.verdict])}  {each.name:<{width}}  "
+        first, *rest = _wrapped(each.says, width + 8, place) or [""]
+        found += [f"{head}{first}", *(f"{' ' * (width + 8)}{line}" for line in rest)]
+        for number, line in enumerate(_wrapped(each.remedy, width + 10, place)):
+            found.append(f"{' ' * (width + 8)}{place.paint(('→ ' if number == 0 else '  ') + line, 'heading')}")
+    return found
+
+
+def _wrapped(text: str, indent: int, place: Terminal) -> list[str]:
+    if place.width is None:
+        return [text] if text else []
+    return textwrap.wrap(text, max(20, place.width - indent), break_long_words=False, break_on_hyphens=False)
 
 
 def check(environ: Mapping[str, str]) -> Iterator[Finding]:

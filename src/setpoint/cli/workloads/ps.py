@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from setpoint.cli.workloads.reading import Workload
 
-_HEADERS = ("NAME", "KIND", "STATE", "READY", "RESTARTS", "AGE", "URL")
+_HEADERS = ("NAME", "KIND", "STATE", "READY", "RESTARTS", "AGE")
 
 
 @click.command()
@@ -50,10 +50,9 @@ async def _ps(server: Server, selector: str, everything: bool, form: Form) -> No
 def ps_lines(
     workloads: "list[Workload]", now: "datetime", place: Terminal, *, everything: bool = False, wide: bool = False
 ) -> list[str]:
-    """The table. Where it is too wide for the terminal the reasons stand on lines of their own, so that they can be
-    read to their end."""
+    """The table. Where it is too wide for the terminal addresses and reasons stand on lines of their own, so that they
+    can be copied, and read to their end."""
     from setpoint.cli.printing.table import render
-    from setpoint.cli.printing.terminal import harmless, width_of
 
     shown = [(workload, "") for workload in workloads]
     if everything:
@@ -61,23 +60,31 @@ def ps_lines(
             found for workload in workloads for found in ((workload, ""), *((each, "  ") for each in workload.children))
         ]
     rows = [_row(workload, indent, now) for workload, indent in shown]
-    reasons = [workload.judgement.why for workload, _ in shown]
-    headers: list[str] = list(_HEADERS)
-    if not any(row[-1] for row in rows):
-        headers, rows = headers[:-1], [row[:-1] for row in rows]
-    if not any(reasons):
-        return render(headers, rows, place, fit=not wide)
-    one_line = [[*row, reason] for row, reason in zip(rows, reasons, strict=True)]
-    lines = render([*headers, "WHY"], one_line, place._replace(colours=False), fit=False)
-    if place.width is None or wide or max(map(width_of, lines)) <= place.width:
-        return render([*headers, "WHY"], one_line, place, fit=False)
-    table = render(headers, rows, place)
+    more = {
+        "URL": [" ".join(workload.urls) for workload, _ in shown],
+        "WHY": [workload.judgement.why for workload, _ in shown],
+    }
+    more = {header: texts for header, texts in more.items() if any(texts)}
+    for beside in (("URL", "WHY"), ("URL",), ()):
+        columns = [header for header in more if header in beside]
+        headers = (*_HEADERS, *columns)
+        cells = [[*row, *(more[header][index] for header in columns)] for index, row in enumerate(rows)]
+        if place.width is None or wide or _width(render(headers, cells, Terminal(), fit=False)) <= place.width:
+            break
+    table = render(headers, cells, place, fit=not wide)
+    below = [more[header] for header in more if header not in columns]
     found = table[:1]
-    for line, reason in zip(table[1:], reasons, strict=True):
+    for index, line in enumerate(table[1:]):
         found.append(line)
-        if reason:
-            found += [place.paint(text, "quiet") for text in _wrapped(harmless(reason), place.width)]
+        for text in (texts[index] for texts in below):
+            found += [place.paint(each, "quiet") for each in _wrapped(text, place.width or 0)]
     return found
+
+
+def _width(lines: list[str]) -> int:
+    from setpoint.cli.printing.terminal import width_of
+
+    return max(map(width_of, lines))
 
 
 def _row(workload: "Workload", indent: str, now: "datetime") -> list[Any]:
@@ -87,16 +94,24 @@ def _row(workload: "Workload", indent: str, now: "datetime") -> list[Any]:
     judgement = workload.judgement
     return [
         f"{indent}{workload.name}",
-        workload.kind,
+        f"Executable ×{workload.replicas}" if workload.kind == "ExecutableReplicaSet" else workload.kind,
         Cell(judgement.state, judgement.meaning),
         workload.ready,
         str(workload.restarts),
         age(workload.tree["metadata"].get("creationTimestamp"), now),
-        " ".join(workload.urls),
     ]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
     import textwrap
 
-    return textwrap.wrap(" ".join(text.split()), width, initial_indent="  └ ", subsequent_indent="    ")
+    from setpoint.cli.printing.terminal import harmless
+
+    return textwrap.wrap(
+        " ".join(harmless(text).split()),
+        width,
+        initial_indent="  └ ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -54,13 +54,18 @@ class Workload(NamedTuple):
         return own + sum(child.restarts for child in self.children)
 
     @property
+    def replicas(self) -> int:
+        """How many there should be."""
+        found: int = self.tree["spec"].get("replicas", 1)
+        return found
+
+    @property
     def ready(self) -> str:
         """How many of how many are ready; nothing of what is done when it ends."""
         if self.kind == "Task":
             return "-"
         if self.kind == "ExecutableReplicaSet":
-            wanted = self.tree["spec"].get("replicas", 1)
-            return f"{sum(child.judgement.ready for child in self.children)}/{wanted}"
+            return f"{sum(child.judgement.ready for child in self.children)}/{self.replicas}"
         return f"{int(self.judgement.ready)}/1"
 
 
