@@ -1,10 +1,14 @@
 """The garbage collector over a real server: what belongs to nobody goes, the way its owner was deleted."""
 
+from typing import Any
+
 import pytest
 from tests.system.worlds import CONFIG_MAP, World, in_world, reference
 
 from setpoint.client.patches import merge
 from setpoint.objects.tree import Object
+from setpoint.server.exchange import Request
+from setpoint.server.pipeline import Server
 
 NO_UID = "00000000-0000-0000-0000-00000000dead"
 
@@ -242,4 +246,27 @@ def test_writes_are_those_of_the_collectors_own_user() -> None:
         (entry, *_) = await server.services.store.history("/core/configmaps/default/child")
         assert entry.actor.user == "system:serviceaccount:kube-system:generic-garbage-collector"
 
+    in_world(test)
+
+
+def test_owners_that_are_there_need_not_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    answer = Server.__call__
+
+    def call(server: Server, request: Request) -> Any:
+        if "generic-garbage-collector" in request.headers.get("user-agent", ""):
+            asked.append(f"{request.method} {request.path}")
+        return answer(server, request)
+
+    async def test(world: World) -> None:
+        owner = await world.make("owner")
+        for number in range(3):
+            await world.make(f"child-{number}", reference(owner))
+        await world.plane.settle()
+        assert asked == []
+        await world.delete("owner")
+        assert not [name for name in await world.names() if name.startswith("child")]
+        assert asked
+
+    monkeypatch.setattr(Server, "__call__", call)
     in_world(test)

@@ -34,6 +34,13 @@ def test_an_owner_that_nobody_has_seen_is_looked_for_once() -> None:
     assert graph.observe(seen("d2", "o")) == []
 
 
+def test_an_owner_that_was_found_with_its_dependent_is_not_looked_for_until_it_goes() -> None:
+    graph = Graph()
+    assert graph.observe(seen("d", "o", "p")._replace(found=[1])) == [Work("o", at("o"))]
+    assert graph.gone("p") == [Work("d")]
+    assert graph.observe(seen("e", "p")._replace(found=[0])) == [Work("e")]  # old news: what is gone stays gone
+
+
 def test_an_owner_that_goes_has_its_dependents_looked_at() -> None:
     graph = Graph()
     graph.observe(seen("d1", "o"))

@@ -104,7 +104,7 @@ class Feed:
                 if event.type == BOOKMARK:
                     has_begun = True
                 else:
-                    self._tell(event.type, Seen.of(tree))
+                    self._tell(event.type, Seen.of(tree, tree.get("found", ())))
                 if has_begun:  # until then a new beginning is the only way to go on
                     self._advance(tree["metadata"]["resourceVersion"])
 

@@ -9,7 +9,7 @@ there counts: a reference with the right uid and the wrong kind, name or namespa
 gone: a uid never comes back.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -59,9 +59,11 @@ class Seen(NamedTuple):
     owners: tuple[Reference, ...] = ()
     finalizers: tuple[str, ...] = ()
     is_being_deleted: bool = False
+    # The places of the references to owners that whoever saw it found there.
+    found: Collection[int] = ()
 
     @classmethod
-    def of(cls, tree: dict[str, Any]) -> "Seen":
+    def of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Seen":
         """The same of an object, or of its metadata with its apiVersion and kind."""
         meta = tree["metadata"]
         return cls(
@@ -72,6 +74,7 @@ class Seen(NamedTuple):
             tuple(Reference.of(each) for each in meta.get("ownerReferences") or ()),
             tuple(meta.get("finalizers") or ()),
             bool(meta.get("deletionTimestamp")),
+            found,
         )
 
     @property
@@ -214,7 +217,7 @@ class Graph:
         """Puts an object below its owners, and takes it away from those it has no more."""
         known = before.owners if before is not None else ()
         work: list[Work] = []
-        for reference in seen.owners:
+        for place, reference in enumerate(seen.owners):
             if reference in known:
                 continue
             owner = self._nodes.get(reference.uid)
@@ -224,6 +227,8 @@ class Graph:
             at = _place(node, reference)
             if self.is_absent(reference.uid, at) or owner.waits_for_dependents:
                 work.append(Work(node.uid))
+            elif place in seen.found:
+                owner.found_at.add(at)
             elif at not in owner.found_at:
                 work.append(Work(reference.uid, at))
         kept = {reference.uid for reference in seen.owners}

@@ -63,8 +63,26 @@ def test_it_tells_of_what_has_owners_and_of_everything_that_goes() -> None:
                 "ownerReferences": [reference],
                 "resourceVersion": child["metadata"]["resourceVersion"],
             },
+            "found": [0],
         }
         assert bookmark["metadata"]["resourceVersion"] == events[1][1]["metadata"]["resourceVersion"]
+
+    with_plane(test)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"name": "other"}, {"uid": "other"}, {"kind": "Secret"}, {"kind": "Nothing"}, {"apiVersion": "a/v1"}]
+)
+def test_it_says_which_references_lead_to_an_owner(wrong: dict[str, str]) -> None:
+    async def test(plane: ControlPlane, client: Client) -> None:
+        owner = await client.create(config_map("owner"))
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+        await client.create(config_map("child", ownerReferences=[{**reference, **wrong}, reference]))
+        *events, _ = await told(client, sendInitialEvents="true")
+        assert [each["found"] for _, each in events] == [[1]]
+        await client.delete("v1/ConfigMap", "owner", "default")
+        *events, _ = await told(client, sendInitialEvents="true")
+        assert ["found" in each for _, each in events] == [False]
 
     with_plane(test)
 
