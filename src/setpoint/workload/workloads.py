@@ -22,6 +22,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.recorder import Events
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
+from setpoint.workload.controllers.cascade import Cascade
 from setpoint.workload.controllers.container import Containers
 from setpoint.workload.controllers.container_exec import ContainerExecs
 from setpoint.workload.controllers.container_network import ContainerNetworks
@@ -32,6 +33,7 @@ from setpoint.workload.controllers.replica_set import ReplicaSets
 from setpoint.workload.controllers.service import Services
 from setpoint.workload.controllers.task import Tasks
 from setpoint.workload.controllers.tunnel_proxy import TunnelProxies
+from setpoint.workload.controllers.watching import FileWatching
 from setpoint.workload.engine.choice import connect
 from setpoint.workload.engines import Connect, Engines
 from setpoint.workload.kinds.all import KINDS
@@ -112,6 +114,9 @@ class Workloads:
         self.volumes = ContainerVolumes(self.world)
         self.execs = ContainerExecs(self.world)
         self.tunnels = TunnelProxies(self.world)
+        self.file_watching = FileWatching(self.world, self.executables, self.containers)
+        self.world.watched = self.file_watching.said
+        self.cascade = Cascade(self.world, self.executables, self.containers)
         self._controllers: list[Controller] = [
             self.executables.controller,
             self.services.controller,
@@ -122,6 +127,8 @@ class Workloads:
             self.volumes.controller,
             self.execs.controller,
             self.tunnels.controller,
+            *self.file_watching.controllers,
+            *self.cascade.controllers,
         ]
 
     async def prepare(self) -> None:
@@ -149,6 +156,7 @@ class Workloads:
     async def stop(self) -> None:
         """Ends everything that is not to be kept."""
         await asyncio.gather(*(controller.stop(0) for controller in self._controllers))
+        self.file_watching.close()
         self.executables.close()
         await self.execs.close()
         await self.tunnels.close()

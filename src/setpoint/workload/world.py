@@ -51,6 +51,8 @@ class World:
     # Who else runs things, where there is somebody.
     ide: Runner | None = None
     terminals: Terminals | None = None
+    # How the files of a workload, by its kind and name, are watched: status, reason and message of a condition.
+    watched: Callable[[str, str], tuple[bool, str, str] | None] = lambda kind, name: None
 
     def __post_init__(self) -> None:
         self.telling = Telling(self.logs)

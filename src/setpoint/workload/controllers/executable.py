@@ -76,10 +76,12 @@ class Executables:
         """Has an Executable looked at."""
         self._channel.send(Request(name))
 
-    def restart(self, name: str, why: str) -> None:
-        """Has an Executable started again, for a reason that is not in the object."""
+    def restart(self, name: str, why: str, *, rebuild: bool = False) -> None:
+        """Has an Executable started again, for a reason that is not in the object, also if it has ended. There is
+        nothing to rebuild."""
         found = self._known.get(name)
-        if found is not None and found.run is not None and not found.restarting:
+        has_begun = found is not None and (found.run is not None or found.is_over or found.due is not None)
+        if found is not None and has_begun and not found.restarting:
             found.restarting = why
             self.wake(name)
 
@@ -137,7 +139,7 @@ class Executables:
                 return None  # what it started is still being stopped
             await self._take_end(spec, execution)
         if execution.is_over:
-            if not self._asked_to_restart(obj, execution):
+            if not self._asked_to_restart(obj, execution) and (spec.stop or not execution.restarting):
                 return None
             execution.starts_anew()
         if spec.stop:
@@ -145,7 +147,7 @@ class Executables:
             return None
         if execution.due is not None:
             left = execution.due - self._world.clock.monotonic()
-            if left > 0 and not self._asked_to_restart(obj, execution):
+            if left > 0 and not self._asked_to_restart(obj, execution) and not execution.restarting:
                 return left
             execution.starts_anew()
         return await self._begin(ctx, obj, tree, execution)
@@ -413,6 +415,8 @@ class Executables:
         health = execution.health
         ctx.status.put(execution.status())
         running = execution.state == "Running"
+        if (watched := self._world.watched("Executable", execution.name)) is not None:
+            ctx.status.condition("Watching", *watched)
         ctx.status.condition("Started", running, execution.reason, execution.message)
         if not running:
             ctx.status.condition("Ready", False, execution.reason, execution.message)

@@ -258,6 +258,9 @@ class Dependency(Model):
     condition: DependencyCondition = "Ready"
     """How far it must have come: Started, Ready (started and healthy), Finished, or Succeeded (with exit code 0)."""
 
+    restart: Flag = False
+    """Whether this one is started again whenever the other was, once that has come so far again."""
+
 
 class RestartBackoff(Model):
     """How long to wait before the next restart: doubled each time, back to the first after a good while."""

@@ -1,0 +1,62 @@
+"""`dependsOn[].restart`: has those started again who depend on something that was started again.
+
+They are stopped at once, and wait for what they depend on before they start, as at their first start.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from setpoint.client.kinds import tree_of
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request
+from setpoint.objects import meta
+from setpoint.objects.tree import Object
+from setpoint.workload.controllers.watching import Restarts
+from setpoint.workload.kinds.container import Container
+from setpoint.workload.kinds.executable import Executable
+from setpoint.workload.world import World
+
+
+class Cascade:
+    """Knows how often everything was started again, and who cares."""
+
+    def __init__(self, world: World, executables: Restarts, containers: Restarts) -> None:
+        self._world = world
+        self._restarts = {"Executable": executables, "Container": containers}
+        # By kind and name: the object, and how often it was started again.
+        self._known: dict[tuple[str, str], tuple[str, int]] = {}
+        self.controllers = [
+            Controller(
+                f"{kind.__name__.lower()}-dependants",
+                partial(self._reconcile, kind.__name__),
+                kind=kind,
+                clock=world.clock,
+                ids=world.ids,
+            )
+            for kind in (Executable, Container)
+        ]
+
+    async def _reconcile(self, kind: str, ctx: Context, request: Request) -> None:
+        obj = await ctx.object()
+        key = kind, request.name
+        if obj is None:
+            self._known.pop(key, None)
+            return
+        tree = tree_of(obj)
+        now = meta.uid(tree), (tree.get("status") or {}).get("restartCount", 0)
+        before = self._known.get(key)
+        self._known[key] = now
+        if before is None or before[0] != now[0] or now[1] <= before[1]:
+            return
+        for dependant in self._dependants(kind, request.name):
+            name = meta.name(dependant)
+            self._restarts[dependant["kind"]].restart(name, f"{kind} {request.name} was started again")
+
+    def _dependants(self, kind: str, name: str) -> Iterator[Object]:
+        for tree in self._world.objects():
+            if tree["kind"] in self._restarts and any(
+                each.get("restart") and (each["kind"], each["name"]) == (kind, name)
+                for each in tree["spec"].get("dependsOn") or ()
+            ):
+                yield tree

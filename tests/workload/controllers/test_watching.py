@@ -1,0 +1,103 @@
+"""`spec.watch`, and who is started again with whom, with real processes and files."""
+
+import asyncio
+from pathlib import Path
+
+from tests.workload.app import WAITS, App, app, condition_of
+
+from setpoint.objects.tree import Object
+
+
+async def started_again(world: App, name: str, times: int) -> Object:
+    found: Object = await world.until(
+        "Executable",
+        name,
+        lambda tree: tree["status"].get("restartCount", 0) == times and tree["status"]["state"] == "Running",
+    )
+    return found
+
+
+async def watched(world: App, name: str, reason: str = "Watching") -> Object:
+    found: Object = await world.until(
+        "Executable", name, lambda tree: condition_of(tree, "Watching").get("reason") == reason
+    )
+    return found
+
+
+async def test_a_changed_file_starts_a_process_again_and_is_named(tmp_path: Path) -> None:
+    (tmp_path / "app" / "src").mkdir(parents=True)
+    watch = {"paths": ["src"], "debounce": "20ms"}
+    async with app(tmp_path) as world:
+        await world.python("web", workingDirectory="app", watch=watch)
+        await watched(world, "web")
+        pid = (await world.state("Executable", "web", "Running"))["status"]["pid"]
+        (tmp_path / "app" / "src" / "main.py").touch()
+        found = await started_again(world, "web", 1)
+        assert found["status"]["pid"] != pid
+        assert "src/main.py changed" in await world.log("web", source="system")
+
+
+async def test_one_that_has_failed_is_started_again_when_its_file_is_mended(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("1/0")
+    async with app(tmp_path) as world:
+        await world.python("web", "exec(open('main.py').read())", watch={"paths": ["main.py"], "debounce": "20ms"})
+        await watched(world, "web")
+        await world.state("Executable", "web", "Finished")
+        (tmp_path / "main.py").write_text(WAITS)
+        await started_again(world, "web", 1)
+
+
+async def test_one_that_was_stopped_stays_so(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await world.python("web", watch={"paths": ["a"], "debounce": "1ms"})
+        await world.python("other", watch={"paths": ["a"], "debounce": "20ms"})
+        for name in ("web", "other"):
+            await watched(world, name)
+            await world.state("Executable", name, "Running")
+        await world.patch("Executable", "web", spec={"stop": True})
+        await world.state("Executable", "web", "Finished")
+        (tmp_path / "a").touch()
+        await started_again(world, "other", 1)
+        found = await world.get("Executable", "web")
+        assert found["status"]["state"] == "Finished"
+        assert "restartCount" not in found["status"]
+
+
+async def test_a_pattern_that_cannot_be_read_is_a_condition(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await world.python("web", watch={"paths": ["src"], "ignore": ["[z-a]"]})
+        found = await watched(world, "web", "InvalidPattern")
+        assert "correct the pattern" in condition_of(found, "Watching")["message"]
+        # It is watched as soon as it can be.
+        await world.patch("Executable", "web", spec={"watch": {"ignore": []}})
+        await watched(world, "web")
+
+
+async def test_those_who_ask_for_it_are_started_again_with_what_they_depend_on(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await world.python("base", watch={"paths": ["a"], "debounce": "10ms"})
+        await world.python("web", dependsOn=[{"kind": "Executable", "name": "base", "restart": True}])
+        await world.python("front", dependsOn=[{"kind": "Executable", "name": "web", "restart": True}])
+        await world.python("other", dependsOn=[{"kind": "Executable", "name": "base"}])
+        await watched(world, "base")
+        for name in ("base", "web", "front", "other"):
+            await world.ready("Executable", name)
+        (tmp_path / "a").touch()
+        for name in ("base", "web", "front"):
+            await started_again(world, name, 1)
+        assert "Executable base was started again" in await world.log("web", source="system")
+        assert "restartCount" not in (await world.get("Executable", "other"))["status"]
+
+
+async def test_many_changes_at_once_are_one_restart(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    async with app(tmp_path) as world:
+        await world.python("web", watch={"paths": ["src"], "debounce": "150ms"})
+        await watched(world, "web")
+        await world.state("Executable", "web", "Running")
+        for number in range(100):
+            (tmp_path / "src" / str(number)).touch()
+            if number % 20 == 0:
+                await asyncio.sleep(0.01)
+        await started_again(world, "web", 1)
+        assert "and 99 more changed" in await world.log("web", source="system")
