@@ -6,34 +6,25 @@ Kubernetes tells it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from functools import partial
-
-import msgspec
 
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest, ServiceUnavailable
-from setpoint.objects.tree import Object
 from setpoint.server.context import Context
-from setpoint.server.exchange import Frame, Line, Response, Sink
-from setpoint.server.http.websocket import PROTOCOL, offered
-from setpoint.server.options import truth
+from setpoint.server.exchange import Response
+from setpoint.server.http.websocket import PROTOCOL
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.get import read
 from setpoint.workload.controllers.running import Run
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.store import LogStore
-from setpoint.workload.process.streams import Stdin
+from setpoint.workload.subresources.channels import SOURCES, STDOUT, Conversation, Listener, asks_for, chosen_protocol
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
 from setpoint.workload.workloads import Workloads
 
 NAME = "attach"
-STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
-PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-_SOURCES = {"stdout": STDOUT, "stderr": STDERR}
-# What may wait for a process that does not read before its client has to.
-_MOST_WAITING = 64
 # What a terminal may have shown before a client that does not read is left.
 _MOST_UNSEEN = 4 << 20
 
@@ -51,94 +42,43 @@ class AttachEndpoint:
             raise ServiceUnavailable("workloads are not run by this control plane: start it with --workloads")
         tree = resource.item(await read(context, resource))
         name = f"{resource.kind} {meta.name(tree)}"
-        offer = offered(context.request.headers)
-        chosen = None if offer is None else next((each for each in PROTOCOLS if each in offer.protocols), None)
-        if chosen is None:
-            raise BadRequest(f"attaching takes a WebSocket that speaks {' or '.join(PROTOCOLS)}")
+        chosen = chosen_protocol(context, "attaching")
         execution = workloads.executables.find(meta.uid(tree))
         if execution is None or execution.run is None:
             raise BadRequest(f"{name} does not run: {(tree.get('status') or {}).get('state') or 'it has not begun'}")
         run = execution.run
-        if run.screen is not None:
-            attached = _Attached(run, {STDOUT: partial(_shown, run.screen)}, run.screen)
-            return Response(200, "text/plain", attached, [(PROTOCOL, chosen)])
+        if (screen := run.screen) is not None:
+            listener = Listener(screen.write, resize=partial(_resize, screen))
+            shown = Conversation([partial(_shown, screen)], listener, partial(_exit_code, run))
+            return Response(200, "text/plain", shown, [(PROTOCOL, chosen)])
         stdin = run.running.stdin if run.running is not None else None
-        if "stdin" in context.query and truth(context.query["stdin"][-1]) and stdin is None:
+        if asks_for(context, "stdin") and stdin is None:
             raise BadRequest(f"{name} does not listen to its standard input: set spec.stdin to true, and restart it")
         logs = workloads.world.logs
-        said = {channel: partial(_said, logs, execution.uid, source) for source, channel in _SOURCES.items()}
-        return Response(200, "text/plain", _Attached(run, said, stdin), [(PROTOCOL, chosen)])
+        said = [partial(_said, logs, execution.uid, source) for source in SOURCES]
+        told = Listener(stdin.write, stdin.close) if stdin is not None else None
+        attached = Conversation(said, told, partial(_exit_code, run))
+        return Response(200, "text/plain", attached, [(PROTOCOL, chosen)])
 
 
-class _Attached:
-    """One client, and a process: what it says, by channel, and who is told what the client says."""
-
-    def __init__(
-        self, run: Run, said: Mapping[int, Callable[[], AsyncIterator[bytes]]], told: Stdin | Screen | None
-    ) -> None:
-        self._run, self._said, self._told = run, said, told
-        self._heard: asyncio.Queue[bytes] = asyncio.Queue()
-
-    async def run(self, sink: Sink) -> None:
-        run = self._run
-        if not isinstance(sink, Line):
-            return
-
-        def hear(message: bytes) -> None:
-            self._heard.put_nowait(message)
-            if self._heard.qsize() >= _MOST_WAITING:
-                sink.hold(True)
-
-        sink.listen(hear)
-        telling = [asyncio.ensure_future(_tell(sink, channel, said())) for channel, said in self._said.items()]
-        feeding = asyncio.ensure_future(self._feed(sink))
-        gone = asyncio.ensure_future(sink.wait_closed())
-        try:
-            all_told = asyncio.gather(*telling, return_exceptions=True)
-            await asyncio.wait((all_told, gone), return_when=asyncio.FIRST_COMPLETED)
-            if run.exited.done() and not run.exited.cancelled():
-                ended = run.exited.result()
-                code = ended.code if ended.code is not None else 128 + (ended.signal or 0)
-                sink.write(Frame(bytes((ERROR,)) + msgspec.json.encode(_ended(code))))
-                await sink.drain()
-        finally:
-            for task in (*telling, feeding, gone):
-                task.cancel()
-            await asyncio.gather(*telling, feeding, gone, return_exceptions=True)
-
-    async def _feed(self, sink: Line) -> None:
-        """Passes on what it is told."""
-        told = self._told
-        while True:
-            message = await self._heard.get()
-            if self._heard.qsize() == 0:
-                sink.hold(False)
-            if told is None or not message:
-                continue
-            if message[0] == STDIN:
-                try:
-                    await told.write(message[1:])
-                except (BrokenPipeError, OSError):
-                    return  # it listens no more
-            elif isinstance(told, Screen):
-                if message[0] == RESIZE and (size := _size(message[1:])) is not None:
-                    told.resize(size)
-            elif message[0] == CLOSE and message[1:2] == bytes((STDIN,)):
-                told.close()
+async def _exit_code(run: Run) -> int | None:
+    """How a process ended; None while it runs."""
+    if not run.exited.done() or run.exited.cancelled():
+        return None
+    ended = run.exited.result()
+    return ended.code if ended.code is not None else 128 + (ended.signal or 0)
 
 
-async def _tell(sink: Sink, channel: int, said: AsyncIterator[bytes]) -> None:
-    async for piece in said:
-        if not (sink.write(Frame(bytes((channel,)) + piece)) and await sink.drain()):
-            return
+async def _resize(screen: Screen, size: Size) -> None:
+    screen.resize(size)
 
 
-async def _said(logs: LogStore, uid: str, source: str) -> AsyncIterator[bytes]:
+async def _said(logs: LogStore, uid: str, source: str) -> AsyncIterator[tuple[int, bytes]]:
     """What a process says from now on."""
     track = logs.of(uid).tracks.get(source)
     skip = track.complete() if track is not None else 0
     async for piece in logs.read(uid, LogOptions(source, follow=True, skip=skip)):
-        yield piece
+        yield SOURCES[source], piece
 
 
 class _Looking:
@@ -167,45 +107,14 @@ class _Looking:
         return data
 
 
-async def _shown(screen: Screen) -> AsyncIterator[bytes]:
+async def _shown(screen: Screen) -> AsyncIterator[tuple[int, bytes]]:
     """What a terminal showed last, and what it shows from now on."""
     looking = _Looking()
     past = screen.join(looking)
     try:
         if past:
-            yield past
+            yield STDOUT, past
         while (data := await looking.next()) is not None:
-            yield data
+            yield STDOUT, data
     finally:
         screen.leave(looking)
-
-
-def _size(message: bytes) -> Size | None:
-    """The size that a client asks for; None where it is none."""
-    try:
-        found = msgspec.json.decode(message, type=_Resize)
-    except msgspec.DecodeError:
-        return None
-    size = Size(found.width, found.height)
-    return size if all(0 < each < 1 << 16 for each in size) else None
-
-
-class _Resize(msgspec.Struct, rename="pascal"):
-    """How clients of Kubernetes say the size of their terminal."""
-
-    width: int = 0
-    height: int = 0
-
-
-def _ended(code: int) -> Object:
-    """How a process ended, in the shape of the API."""
-    kind = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
-    if code == 0:
-        return {**kind, "status": "Success"}
-    return {
-        **kind,
-        "status": "Failure",
-        "message": f"command terminated with non-zero exit code: {code}",
-        "reason": "NonZeroExitCode",
-        "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
-    }

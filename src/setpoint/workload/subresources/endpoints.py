@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from setpoint.server.extension import Extension
 from setpoint.workload.kinds.parts import GROUP
 from setpoint.workload.logs.store import LogStore
-from setpoint.workload.subresources import attach, log
+from setpoint.workload.subresources import attach, container_exec, log
 from setpoint.workload.workloads import Workloads
 
 _PLURALS = {"Executable": "executables", "Container": "containers", "ContainerExec": "containerexecs"}
@@ -22,9 +22,11 @@ class WorkloadEndpoints:
         """What the server is told of."""
         logs = log.LogEndpoint(self._logs)
         attached = attach.AttachEndpoint(lambda: self.workloads)
+        executed = container_exec.ExecEndpoint(lambda: self.workloads)
         return (
             *(Extension(GROUP, _PLURALS[kind], log.NAME, {"get": logs.get}) for kind in log.SOURCES),
             Extension(GROUP, "executables", attach.NAME, {"get": attached.connect, "create": attached.connect}),
+            Extension(GROUP, "containers", container_exec.NAME, {"get": executed.connect, "create": executed.connect}),
         )
 
     def _logs(self) -> LogStore | None:

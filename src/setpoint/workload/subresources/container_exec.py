@@ -1,0 +1,107 @@
+"""`…/containers/name/exec`: a command in a container that runs, to talk with, by the channels of Kubernetes.
+
+The parameters are those of `kubectl exec`: `command`, once for each word, `stdin`, `stdout`, `stderr` and `tty`.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+
+from setpoint.objects import meta
+from setpoint.objects.errors import BadRequest, ServiceUnavailable
+from setpoint.server.context import Context
+from setpoint.server.exchange import Frame, Response, Sink
+from setpoint.server.http.websocket import PROTOCOL
+from setpoint.server.resource import Resource
+from setpoint.server.verbs.get import read
+from setpoint.workload.engine.attached import Exec
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError
+from setpoint.workload.subresources.channels import (
+    ERROR,
+    SOURCES,
+    Conversation,
+    Heard,
+    Listener,
+    asks_for,
+    chosen_protocol,
+)
+from setpoint.workload.terminal.hmp import Size
+from setpoint.workload.workloads import Workloads
+
+NAME = "exec"
+
+
+class ExecEndpoint:
+    """Answers for Containers."""
+
+    def __init__(self, workloads: Callable[[], Workloads | None]) -> None:
+        self._workloads = workloads
+
+    async def connect(self, context: Context, resource: Resource) -> Response:
+        """Runs a command for a client. Raises BadRequest, NotFound and ServiceUnavailable."""
+        workloads = self._workloads()
+        if workloads is None:
+            raise ServiceUnavailable("workloads are not run by this control plane: start it with --workloads")
+        tree = resource.item(await read(context, resource))
+        chosen = chosen_protocol(context, "running a command")
+        command = context.query.get("command") or []
+        if not command:
+            raise BadRequest("command: say what to run, once for each word")
+        life, engine = workloads.containers.find(meta.uid(tree)), workloads.world.engines.engine
+        if life is None or engine is None or life.state != "Running":
+            state = (tree.get("status") or {}).get("state") or "it has not begun"
+            raise BadRequest(f"{resource.kind} {meta.name(tree)} does not run: {state}")
+        asked = _Asked(life.id, tuple(command), asks_for(context, "stdin"), asks_for(context, "tty"))
+        return Response(200, "text/plain", _Executed(engine, asked), [(PROTOCOL, chosen)])
+
+
+class _Asked(NamedTuple):
+    """What a client wants to run."""
+
+    container: str
+    command: tuple[str, ...]
+    stdin: bool
+    tty: bool
+
+
+class _Executed:
+    """One client, and a command."""
+
+    def __init__(self, engine: Engine, asked: _Asked) -> None:
+        self._engine, self._asked = engine, asked
+
+    async def run(self, sink: Sink) -> None:
+        container, command, stdin, tty = self._asked
+        heard = Heard(sink)
+        try:
+            async with self._engine.containers.exec(container, command, stdin=stdin, tty=tty) as run:
+                listener = _listener(run, tty=tty) if stdin or tty else None
+                await Conversation([lambda: _said(run)], listener, run.exit_code).go_on(sink, heard)
+        except EngineError as error:
+            failed = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+            failed |= {"message": error.message, "reason": "InternalError"}
+            sink.write(Frame(bytes((ERROR,)) + msgspec.json.encode(failed)))
+            await sink.drain()
+
+
+def _listener(run: Exec, *, tty: bool) -> Listener:
+    async def write(data: bytes) -> None:
+        try:
+            await run.write(data)
+        except EngineError as error:
+            raise BrokenPipeError(error.message) from None
+
+    async def resize(size: Size) -> None:
+        # One that has just ended has no terminal any more.
+        with suppress(EngineError):
+            await run.resize(*size)
+
+    return Listener(write, run.end_input, resize if tty else None)
+
+
+async def _said(run: Exec) -> AsyncIterator[tuple[int, bytes]]:
+    async for source, data in run:
+        yield SOURCES[source], data
