@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from setpoint.merge.equality import identical
 from setpoint.objects.tree import Json, Object
 
 # By which of its fields an item of a list is known.
@@ -108,7 +109,7 @@ def _changes(path: str, old: Json, new: Json) -> Iterator[FieldChange]:
         before, after = _by_key(old, field), _by_key(new, field)
         for key in dict.fromkeys((*before, *after)):
             yield from _of_one(f"{path}[{key}]", before.get(key, ABSENT), after.get(key, ABSENT))
-    elif old != new or type(old) is not type(new):
+    elif not identical(old, new):
         yield FieldChange(path, old, new, _is_noise(path))
 
 

@@ -3,15 +3,21 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from setpoint.client.client import Client
 from setpoint.client.discovery import APIResource
 from setpoint.client.kinds import KindRef
+from setpoint.client.transport import Call, TransportError
+from setpoint.client.watch import raw_events
 from setpoint.objects.errors import APIError
-from setpoint.objects.gvk import GroupVersion
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.past.place import WORKLOADS, Place, resource_of
 
 APP_LABEL = "app.kubernetes.io/part-of"
+_OWNERSHIP = "/apis/setpoint.dev/v1/ownership"
+_SECONDS = 5.0
 # Who owns whom does not go deeper than this; a circle would.
 _DEEPEST = 10
 # They tell of objects, and are none of their own; there may be very many.
@@ -30,11 +36,11 @@ class Related:
         """The objects that one owns, directly or not; each after its owner."""
         found: list[Place] = []
         uids = {(tree.get("metadata") or {}).get("uid", "")} - {""}
-        everything = await self._everything(place.namespace)
+        having_owners = await self._having_owners(place.namespace)
         seen: set[str] = set(uids)
         for _ in range(_DEEPEST):
             next_: set[str] = set()
-            for resource, item in everything:
+            for resource, item in having_owners:
                 uid = item["metadata"].get("uid", "")
                 if uid not in seen and uids & owner_uids(item):
                     found.append(_place(resource, item))
@@ -45,6 +51,29 @@ class Related:
             uids = next_
         return found
 
+    async def _having_owners(self, namespace: str) -> list[tuple[APIResource, Object]]:
+        """The objects that have owners. Our own servers tell of all in one answer; others are asked kind by kind."""
+        try:
+            told = await self._told_by_server()
+        except (APIError, TransportError):
+            return [each for each in await self._everything(namespace) if owner_uids(each[1])]
+        found = []
+        for tree in told:
+            resource = resource_of(self._resources, GroupVersionKind.of(tree).group_kind)
+            if resource is not None and owner_uids(tree):
+                found.append((resource, tree))
+        return found
+
+    async def _told_by_server(self) -> list[Object]:
+        query = [("watch", "true"), ("sendInitialEvents", "true")]
+        found: list[Object] = []
+        async with self._client.stream(Call("GET", _OWNERSHIP, query, timeout=_SECONDS)) as stream:
+            async for event in raw_events(stream):
+                if event.type == "BOOKMARK":
+                    break
+                found.append(msgspec.json.decode(event.object))
+        return found
+
     async def of_app(self, app: str) -> list[Place]:
         """The objects that say they are part of an app, and all workloads if they say of none."""
         return [
@@ -52,6 +81,11 @@ class Related:
             for resource, item in await self._everything("")
             if (item["metadata"].get("labels") or {}).get(APP_LABEL) == app
         ]
+
+    async def inside(self, namespace: str) -> list[tuple[Place, Object]]:
+        """The objects in a namespace, by their metadata; those first that something still holds."""
+        found = [(_place(resource, item), item) for resource, item in await self._everything(namespace)]
+        return sorted(found, key=lambda each: not each[1]["metadata"].get("finalizers"))
 
     async def workloads(self) -> list[Place]:
         """All workloads there are."""

@@ -1,4 +1,4 @@
-"""What all questions have in common: which object is meant, which moments, and how it is told when there is no answer."""
+"""What all questions have in common: which object is meant, which moments, and what is told when nothing is known."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -74,9 +74,7 @@ def _headline(facts: Facts) -> tuple[Verdict, str]:
     ready = condition(tree, "Ready")
     state = status.get("state") or status.get("phase") or ""
     if isinstance(state, str) and ready.get("reason") in _DONE and not _is_going(tree):
-        code = status.get("exitCode")
-        ended = f" with exit code {code}" if code is not None else ""
-        return "ready", f"{name} {_DONE[ready['reason']]}{ended}: {ready.get('message') or state}"
+        return "ready", f"{name} {_DONE[ready['reason']]}: {ready.get('message') or state}"
     if summary is None or summary.ready:
         word = state if isinstance(state, str) and state else (summary.state if summary else "there")
         more = f" ({summary.message})" if summary and summary.message else ""
@@ -94,9 +92,13 @@ def _headline(facts: Facts) -> tuple[Verdict, str]:
 
 
 def _waited_for(wait: Wait, facts: Facts) -> str:
-    """What is waited for; why it is not so is said at once where that is all there is to say."""
+    """What is waited for; where that is one thing, with all that it waits for in turn."""
     text = f"{wait.kind} {wait.name} to be {wait.condition}"
-    return f"{text}: {wait.why}" if len(facts.waits) == 1 else text
+    if len(facts.waits) > 1:
+        return text
+    if len(wait.deeper) == 1:
+        return f"{text}, which waits for {_waited_for(wait.deeper[0], facts)}"
+    return f"{text}: {wait.why}"
 
 
 def _is_going(tree: Object) -> bool:
@@ -116,7 +118,7 @@ def _since(facts: Facts) -> datetime | None:
     restarts = (tree.get("status") or {}).get("restartCount")
     if not moment and restarts and (first := _first_end(facts)) is not None:
         return first
-    moment = moment or condition(tree, "Ready").get("lastTransitionTime")
+    moment = moment or (condition(tree, "Ready") or condition(tree, "Available")).get("lastTransitionTime")
     if isinstance(moment, str):
         return _time(moment)
     for revision in reversed(facts.history):
@@ -184,8 +186,10 @@ def _suspension(tree: Object) -> Iterator[str]:
 
 def _deeper(wait: Wait, name: str) -> Iterator[tuple[str, str]]:
     """What is waited for, down to what waits for nothing."""
-    text = f"{wait.kind} {wait.name} to be {wait.condition}: {wait.why}"
-    yield f"{name} waits for {text}", text
+    text = f"{wait.kind} {wait.name} to be {wait.condition}"
+    # Who waits for others has no more to say than what those have.
+    why = text if wait.deeper else f"{text}: {wait.why}"
+    yield f"{name} waits for {why}", why
     for each in wait.deeper:
         yield from _deeper(each, wait.name)
 

@@ -190,6 +190,9 @@ class _Gathering:
         return tuple(sorted(listed.items, key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or ""))
 
     async def _owned(self, related: Related, tree: Object, place: Place) -> tuple[Neighbour, ...]:
+        if place.gvk.kind == "Namespace" and tree["metadata"].get("deletionTimestamp"):
+            left = await related.inside(place.name)
+            return tuple(Neighbour(each, found, self._summary(found)) for each, found in left)
         if not _may_own(place):
             return ()
         places = await related.owned(tree, place)

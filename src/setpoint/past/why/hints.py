@@ -47,11 +47,12 @@ def _who_to_ask(facts: Facts) -> Iterator[str]:
         wait = first
         while wait.deeper:
             wait = wait.deeper[0]
-        if wait.why != "it does not exist":
+        if wait.why == "it does not exist":
+            yield f"{wait.kind} {wait.name} was never created: create it, or correct the name where it is waited for"
+        else:
             yield f"ask on: setpoint why {wait.kind.lower()}/{wait.name}"
-            return
     for each in facts.owned:
-        if each.summary is not None and each.summary.error:
+        if each.summary is not None and (each.summary.error or each.summary.state == "removing"):
             namespace = f" -n {each.place.namespace}" if each.place.namespace not in ("", "default") else ""
             yield f"ask on: setpoint why {each.place.gvk.kind.lower()}/{each.place.name}{namespace}"
             return

@@ -11,7 +11,9 @@ Meaning: TypeAlias = Literal["good", "pending", "bad", "quiet", "heading"]
 # A text, in the colour of what it means.
 Paint: TypeAlias = Callable[[str, Meaning], str]
 _MEANINGS: Mapping[str, Meaning] = {"ready": "good", "progressing": "pending", "failed": "bad", "gone": "bad"}
-_NARROWEST = 20
+_NARROWEST = 10
+# What happened takes no more lines than this.
+_MOST_LINES = 3
 
 
 def plain(text: str, meaning: Meaning) -> str:
@@ -30,7 +32,7 @@ def _lines(story: Story, width: int | None, zone: tzinfo, now: datetime, paint: 
         yield paint(line, _MEANINGS[story.verdict])
     for text in story.details:
         yield from wrapped(text, width, "  ", "    ")
-    yield from _steps(story.steps, width, zone, now, paint)
+    yield from _steps(story.object, story.steps, width, zone, now, paint)
     for number, line in enumerate(story.output):
         yield cut(f"{'last output' if number == 0 else '':11} │ {line}", width)
     for text in story.hints:
@@ -38,18 +40,40 @@ def _lines(story: Story, width: int | None, zone: tzinfo, now: datetime, paint: 
             yield paint(line, "heading")
 
 
-def _steps(steps: Sequence[Step], width: int | None, zone: tzinfo, now: datetime, paint: Paint) -> Iterator[str]:
+def _steps(
+    own: str, steps: Sequence[Step], width: int | None, zone: tzinfo, now: datetime, paint: Paint
+) -> Iterator[str]:
     """Each with what it led to below it; the names of who did it stand in a column."""
     heads = [f" {clock_time(step.time, zone, now)}  rv {step.revision:<5} " for step in steps]
-    texts = [f"{'   ' * step.depth}{step.object} {step.what}" for step in steps]
+    # Of whom the story is need not be said each time.
+    texts = [f"{'   ' * step.depth}{'' if step.object == own else f'{step.object} '}{step.what}" for step in steps]
     room = max(map(len, texts), default=0)
     if width is not None:
         longest = max((len(head) + len(step.who) + 2 for head, step in zip(heads, steps, strict=True)), default=0)
         room = max(min(room, width - longest), _NARROWEST)
     for head, text, step in zip(heads, texts, steps, strict=True):
-        yield f"{paint(head, 'quiet')}{cut(text, room):<{room}}  {paint(step.who, 'heading')}".rstrip()
+        gap, indent = " " * len(head), "   " * step.depth
+        first, *rest = _broken(text, room, indent)
+        yield f"{paint(head, 'quiet')}{first:<{room}}  {paint(step.who, 'heading')}".rstrip()
+        yield from (f"{gap}{line}" for line in rest)
         if step.caused:
-            yield paint(cut(f"{' ' * len(head)}{'   ' * step.depth}└─ {step.caused}", width), "quiet")
+            for line in wrapped(f"└─ {step.caused}", width, f"{gap}{indent}", f"{gap}{indent}   "):
+                yield paint(line, "quiet")
+
+
+def _broken(text: str, room: int, indent: str) -> list[str]:
+    """A text in as many lines as it takes; what is one word may be cut anywhere."""
+    if len(text) <= room:
+        return [text]
+    how = textwrap.TextWrapper(
+        room,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,
+        max_lines=_MOST_LINES,
+        placeholder="…",
+    )
+    return how.wrap(text.strip())
 
 
 def clock_time(moment: datetime, zone: tzinfo, now: datetime) -> str:
