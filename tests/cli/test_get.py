@@ -97,7 +97,7 @@ def test_columns_of_ones_own(setpoint: Command, shop: str) -> None:
     assert columns(ran.stdout) == [["NAME", "BREAD"], ["hours", "<none>"], ["prices", "2"]]
 
 
-def test_rows_are_sorted_by_a_field_and_numbers_as_numbers(setpoint: Command, shop: str) -> None:
+def test_rows_are_sorted_by_a_field_and_those_without_it_come_first(setpoint: Command, shop: str) -> None:
     ran = setpoint("get", "cm", "-n", shop, "-l", "app=shop", "--sort-by", ".data.bread", "--no-headers")
     assert [row[0] for row in columns(ran.stdout)] == ["hours", "prices"]
     ran = setpoint("get", "cm", "-n", shop, "-l", "app=shop", "--sort-by", "{.data.monday}", "--no-headers")

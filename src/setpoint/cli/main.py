@@ -8,63 +8,63 @@ from setpoint.cli.connecting import Server, server_options
 from setpoint.cli.lazy import LazyGroup
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
     """Where a command is, and what it does in a few words: help on all commands imports none of them."""
 
     place: str
     summary: str
 
 
-_SECTIONS: dict[str, dict[str, _Entry]] = {
+SECTIONS: dict[str, dict[str, Entry]] = {
     "Run": {
-        "scale": _Entry("setpoint.cli.objects.scale:scale", "Set how many replicas there should be."),
-        "wait": _Entry("setpoint.cli.objects.wait:wait", "Wait until objects are as wanted."),
-        "exec": _Entry("setpoint.cli.workloads.talking:exec_", "Run a command inside a container."),
-        "attach": _Entry("setpoint.cli.workloads.talking:attach", "Talk with a process that runs."),
+        "scale": Entry("setpoint.cli.objects.scale:scale", "Set how many replicas there should be."),
+        "wait": Entry("setpoint.cli.objects.wait:wait", "Wait until objects are as wanted."),
+        "exec": Entry("setpoint.cli.workloads.talking:exec_", "Run a command inside a container."),
+        "attach": Entry("setpoint.cli.workloads.talking:attach", "Talk with a process that runs."),
     },
     "See": {
-        "ps": _Entry("setpoint.cli.workloads.ps:ps", "Show what runs, and what it waits for."),
-        "logs": _Entry("setpoint.cli.workloads.logs:logs", "Show the output of workloads."),
-        "top": _Entry("setpoint.cli.workloads.top:top", "Show what workloads take of processor and memory."),
-        "url": _Entry("setpoint.cli.workloads.url:url", "Print the addresses of services."),
-        "open": _Entry("setpoint.cli.workloads.url:open_", "Open a service in the browser."),
-        "env": _Entry("setpoint.cli.workloads.env:env", "Show the environment of a workload, and where it is from."),
+        "ps": Entry("setpoint.cli.workloads.ps:ps", "Show what runs, and what it waits for."),
+        "logs": Entry("setpoint.cli.workloads.logs:logs", "Show the output of workloads."),
+        "top": Entry("setpoint.cli.workloads.top:top", "Show what workloads take of processor and memory."),
+        "url": Entry("setpoint.cli.workloads.url:url", "Print the addresses of services."),
+        "open": Entry("setpoint.cli.workloads.url:open_", "Open a service in the browser."),
+        "env": Entry("setpoint.cli.workloads.env:env", "Show the environment of a workload, and where it is from."),
     },
     "Ask": {
-        "why": _Entry("setpoint.cli.asking.why:why", "Tell why an object is as it is."),
-        "history": _Entry("setpoint.cli.asking.history:history", "Show the revisions of an object."),
-        "diff": _Entry("setpoint.cli.asking.diff:diff", "Show what differs between two moments of an object."),
-        "at": _Entry("setpoint.cli.asking.at:at", "Read as of a moment in the past."),
-        "blame": _Entry("setpoint.cli.asking.blame:blame", "Show who last set each field of an object."),
-        "timeline": _Entry("setpoint.cli.asking.timeline:timeline", "Show what happened to objects, in order."),
-        "trace": _Entry("setpoint.cli.asking.trace:trace", "Show the reconciles of an object, and why they ran."),
+        "why": Entry("setpoint.cli.asking.why:why", "Tell why an object is as it is."),
+        "history": Entry("setpoint.cli.asking.history:history", "Show the revisions of an object."),
+        "diff": Entry("setpoint.cli.asking.diff:diff", "Show what differs between two moments of an object."),
+        "at": Entry("setpoint.cli.asking.at:at", "Read as of a moment in the past."),
+        "blame": Entry("setpoint.cli.asking.blame:blame", "Show who last set each field of an object."),
+        "timeline": Entry("setpoint.cli.asking.timeline:timeline", "Show what happened to objects, in order."),
+        "trace": Entry("setpoint.cli.asking.trace:trace", "Show the reconciles of an object, and why they ran."),
     },
     "Objects": {
-        "get": _Entry("setpoint.cli.objects.get:get", "Show objects."),
-        "describe": _Entry("setpoint.cli.objects.describe:describe", "Tell all that is known of objects."),
-        "apply": _Entry("setpoint.cli.objects.apply:apply", "Make objects as files say."),
-        "delete": _Entry("setpoint.cli.objects.delete:delete", "Delete objects."),
-        "edit": _Entry("setpoint.cli.objects.edit:edit", "Change objects in an editor."),
-        "explain": _Entry("setpoint.cli.objects.explain:explain", "Tell what the fields of a kind mean."),
+        "get": Entry("setpoint.cli.objects.get:get", "Show objects."),
+        "describe": Entry("setpoint.cli.objects.describe:describe", "Tell all that is known of objects."),
+        "apply": Entry("setpoint.cli.objects.apply:apply", "Make objects as files say."),
+        "delete": Entry("setpoint.cli.objects.delete:delete", "Delete objects."),
+        "edit": Entry("setpoint.cli.objects.edit:edit", "Change objects in an editor."),
+        "explain": Entry("setpoint.cli.objects.explain:explain", "Tell what the fields of a kind mean."),
     },
     "Controllers": {
-        "crd": _Entry("setpoint.cli.crd:crd", "Print the CustomResourceDefinition of each class."),
-        "models": _Entry("setpoint.cli.models:models", "Print the Python classes of CustomResourceDefinitions."),
-        "fsm": _Entry("setpoint.cli.fsm:fsm", "Print the states of a finite-state controller."),
-        "envtest-assets": _Entry("setpoint.cli.envtest:envtest_assets", "Write what the tests of Go operators start."),
+        "crd": Entry("setpoint.cli.crd:crd", "Print the CustomResourceDefinition of each class."),
+        "models": Entry("setpoint.cli.models:models", "Print the Python classes of CustomResourceDefinitions."),
+        "fsm": Entry("setpoint.cli.fsm:fsm", "Print the states of a finite-state controller."),
+        "envtest-assets": Entry("setpoint.cli.envtest:envtest_assets", "Write what the tests of Go operators start."),
     },
     "House": {
-        "serve": _Entry("setpoint.cli.serve:serve", "Serve the Kubernetes API."),
-        "user": _Entry("setpoint.cli.user:user", "Make a kubeconfig for a user."),
-        "kubeconfig": _Entry("setpoint.cli.house.kubeconfig:kubeconfig", "Print where the kubeconfig is."),
-        "sessions": _Entry("setpoint.cli.house.sessions:sessions", "Show which apps run on this machine."),
-        "dcp": _Entry("setpoint.cli.dcp.group:dcp", "What clients of Microsoft's DCP call."),
-        "doctor": _Entry("setpoint.cli.house.doctor:doctor", "Look for what on this machine is in the way."),
-        "completion": _Entry("setpoint.cli.house.completion:completion", "Print the completion for a shell."),
-        "version": _Entry("setpoint.cli.house.version:version", "Print the versions of this program and the server."),
+        "serve": Entry("setpoint.cli.serve:serve", "Serve the Kubernetes API."),
+        "user": Entry("setpoint.cli.user:user", "Make a kubeconfig for a user."),
+        "kubeconfig": Entry("setpoint.cli.house.kubeconfig:kubeconfig", "Print where the kubeconfig is."),
+        "sessions": Entry("setpoint.cli.house.sessions:sessions", "Show which apps run on this machine."),
+        "dcp": Entry("setpoint.cli.dcp.group:dcp", "What clients of Microsoft's DCP call."),
+        "doctor": Entry("setpoint.cli.house.doctor:doctor", "Look for what on this machine is in the way."),
+        "completion": Entry("setpoint.cli.house.completion:completion", "Print the completion for a shell."),
+        "version": Entry("setpoint.cli.house.version:version", "Print the versions of this program and the server."),
     },
 }
-_COMMANDS = {name: entry.place for section in _SECTIONS.values() for name, entry in section.items()}
+_COMMANDS = {name: entry.place for section in SECTIONS.values() for name, entry in section.items()}
 
 
 class _Sections(LazyGroup):
@@ -83,7 +83,7 @@ class _Sections(LazyGroup):
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section, entries in _SECTIONS.items():
+        for section, entries in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
 
