@@ -29,7 +29,7 @@ CONDITIONS: dict[str, Condition] = {
 RESTARTS = {"no": "never", "never": "never", "on-failure": "failure", "failure": "failure", "always": "always"}
 RESTARTS["unless-stopped"] = "unless-stopped"
 # Ports whose number says what is spoken there.
-_SCHEMES = {
+SCHEMES = {
     443: "https", 8443: "https", 80: "http", 3000: "http", 5000: "http", 8000: "http", 8080: "http", 9000: "http",
     5432: "postgres", 3306: "mysql", 6379: "redis", 27017: "mongodb", 5672: "amqp", 4222: "nats", 1433: "sqlserver",
     9092: "kafka", 11211: "memcached",
@@ -84,7 +84,7 @@ def scheme(name: str, given: Port, *, container: bool) -> str:
     if given.scheme or name in ("http", "https"):
         return given.scheme or name
     if container:
-        return _SCHEMES.get(given.port or 0, "tcp" if given.protocol == "tcp" else "udp")
+        return SCHEMES.get(given.port or 0, "tcp" if given.protocol == "tcp" else "udp")
     return "http" if given.protocol == "tcp" else "udp"
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 
 from setpoint.app.faults import Where
 from setpoint.app.including import rebased
 from setpoint.app.model import AppFile, Service, Task
 from setpoint.app.profiles import overlaid, selected
+from setpoint.app.texts import as_written
 from setpoint.objects import typedyaml
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Mistake, Mistakes, Source, choices, path_text
@@ -173,8 +173,7 @@ def _converted(source: Source) -> AppFile:
     if source.tree is not None and type(source.tree) is not dict:
         raise Mistakes([Mistake(source.place(()), "", "it should have fields, such as services")])
     tree: Object = source.tree or {}
-    if tree:
-        _as_written(tree, yaml.compose(source.text, Loader=yaml.CSafeLoader), "")
+    as_written(tree, source.text, ("env", "args"))
     try:
         return typedyaml.convert(tree, AppFile, source.place)
     except Mistakes as mistakes:
@@ -191,25 +190,6 @@ def _hinted(mistake: Mistake) -> Mistake:
             message="give each port a name: ports: {http: 8080}, or {http: auto} to have one chosen"
         )
     return mistake
-
-
-def _as_written(tree: Any, node: Any, name: str) -> None:
-    """Puts the texts of the file in place of what YAML makes of them: for variables, and for names such as `on`."""
-    if isinstance(tree, list) and isinstance(node, yaml.SequenceNode):
-        for item, inner in zip(tree, node.value, strict=False):
-            _as_written(item, inner, "")
-    if not isinstance(tree, dict) or not isinstance(node, yaml.MappingNode):
-        return
-    keys = [str(key.value) for key, _ in node.value]
-    if len(keys) == len(tree) and "<<" not in keys:
-        values = list(tree.values())
-        tree.clear()
-        tree.update(zip(keys, values, strict=True))
-    for key, inner in zip(keys, (inner for _, inner in node.value), strict=True):
-        if name in ("env", "args") and isinstance(inner, yaml.ScalarNode) and isinstance(tree.get(key), int | float):
-            tree[key] = inner.value
-        else:
-            _as_written(tree.get(key), inner, key)
 
 
 def _profile_mistakes(app: AppFile, where: Where) -> Iterator[Mistake]:

@@ -1,0 +1,76 @@
+"""A proposal for an app file while it is made: services and tasks as trees, with where they come from, and notes."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from setpoint.objects import yamltext
+from setpoint.objects.tree import Object
+
+_SECTIONS = ("volumes", "networks", "secrets")
+
+
+class Proposal(NamedTuple):
+    """An app file, and what its author should know."""
+
+    text: str
+    notes: tuple[str, ...]
+    found: tuple[str, ...]
+
+
+@dataclass
+class Draft:
+    """What was found by now. Names are those of the app file."""
+
+    services: dict[str, Object] = field(default_factory=dict)
+    tasks: dict[str, Object] = field(default_factory=dict)
+    sections: dict[str, Object] = field(default_factory=dict)
+    # Comments by the name of the service or task.
+    comments: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    # The files that something was taken from.
+    found: list[str] = field(default_factory=list)
+
+    def service(self, name: str, fields: Object, *comments: str) -> None:
+        self._add(self.services, name, fields, comments)
+
+    def task(self, name: str, fields: Object, *comments: str) -> None:
+        self._add(self.tasks, name, fields, comments)
+
+    def _add(self, section: dict[str, Object], name: str, fields: Object, comments: tuple[str, ...]) -> None:
+        if name in self.services or name in self.tasks:
+            self.note(f"there are two {name}; the second was left out")
+            return
+        section[name] = fields
+        self.comments[name] = list(comments)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def took(self, file: str) -> None:
+        if file not in self.found:
+            self.found.append(file)
+
+    def proposal(self, app: str) -> Proposal:
+        """The file as a text."""
+        lines = [f"# Written by `setpoint init`{f', from {_listed(self.found)}' if self.found else ''}."]
+        lines += (f"# Note: {note}." for note in self.notes)
+        lines += ["", f"app: {app}"]
+        for name, section in (("services", self.services), ("tasks", self.tasks)):
+            if section:
+                lines += ["", f"{name}:"]
+                for each, fields in section.items():
+                    lines += (f"  # {comment}" for comment in self.comments[each])
+                    lines += _indented(yamltext.dump({each: fields}, in_order=True), "  ")
+        for name in _SECTIONS:
+            if self.sections.get(name):
+                lines += ["", *yamltext.dump({name: self.sections[name]}, in_order=True).splitlines()]
+        return Proposal("\n".join(lines) + "\n", tuple(self.notes), tuple(self.found))
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _indented(text: str, indent: str) -> list[str]:
+    return [f"{indent}{line}" if line else "" for line in text.splitlines()]

@@ -1,0 +1,42 @@
+"""Procfiles, as foreman, honcho and overmind read them: a name and a command a line."""
+
+import re
+
+from setpoint.app.init.draft import Draft
+from setpoint.app.init.listing import PROCFILES, Listing
+from setpoint.app.reading import app_name
+from setpoint.app.references import written
+from setpoint.objects.tree import Object
+
+_LINE = re.compile(r"([A-Za-z0-9_-]+)\s*:\s*(.+)")
+_PORT = re.compile(r"\$(PORT\b|\{PORT[}:])")
+
+
+def take(listing: Listing, draft: Draft) -> None:
+    """Takes over the processes of a Procfile, if there is one."""
+    file = next((name for name in PROCFILES if name in listing), None)
+    if file is None:
+        return
+    draft.took(file)
+    release = ""
+    for line in listing[file].splitlines():
+        found = _LINE.fullmatch(line.strip())
+        if found is None or line.lstrip().startswith("#"):
+            continue
+        name, run = app_name(found[1]), written(found[2].strip())
+        fields: Object = {"run": run}
+        if ".env" in listing:
+            # What runs Procfiles gives them the variables of .env.
+            fields["env_file"] = ".env"
+        if name == "release":
+            release = name
+            draft.task(name, {**fields, "auto": True}, "The release phase: it runs before the others.")
+            continue
+        comments = []
+        if name == "web" or _PORT.search(found[2]):
+            fields |= {"env": {"PORT": "${port.http}"}, "ports": {"http": "auto"}}
+            comments.append("It gets a free port as $PORT; `setpoint url` says where it is reached.")
+        draft.service(name, fields, *comments)
+    if release:
+        for fields in draft.services.values():
+            fields.setdefault("after", release)
