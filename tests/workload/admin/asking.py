@@ -1,5 +1,6 @@
 """Asks a control plane about itself."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,10 +14,17 @@ EXECUTION = "/admin/execution"
 MERGE_PATCH = "application/merge-patch+json"
 
 
-async def asked(client: Client, method: str, path: str, body: bytes = b"", content_type: str = "", **query: str) -> Any:
+async def asked(
+    client: Client,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    content_type: str = "",
+    query: Mapping[str, str] | None = None,
+) -> Any:
     """The status code and the body of an answer, whatever it is."""
     headers = {"content-type": content_type} if content_type else {}
-    answer = await client.transport.send(Call(method, path, list(query.items()), headers, body))
+    answer = await client.transport.send(Call(method, path, list((query or {}).items()), headers, body))
     return answer.status, msgspec.json.decode(answer.body) if answer.body else None
 
 

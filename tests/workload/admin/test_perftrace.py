@@ -25,15 +25,15 @@ PERFTRACE = "/admin/perftrace"
 )
 async def test_a_request_that_makes_no_sense_is_refused(tmp_path: Path, query: dict[str, str], says: str) -> None:
     async with app(tmp_path) as world:
-        status, answer = await asked(world.client, "PUT", PERFTRACE, **query)
+        status, answer = await asked(world.client, "PUT", PERFTRACE, query=query)
         assert status == 400
         assert says in answer["message"]
 
 
 async def test_one_profile_is_taken_at_a_time_and_the_end_cuts_it_short(tmp_path: Path) -> None:
     async with app(tmp_path) as world:
-        assert await asked(world.client, "PUT", PERFTRACE, duration="5m") == (204, None)
-        status, answer = await asked(world.client, "PUT", PERFTRACE, duration="1s")
+        assert await asked(world.client, "PUT", PERFTRACE, query={"duration": "5m"}) == (204, None)
+        status, answer = await asked(world.client, "PUT", PERFTRACE, query={"duration": "1s"})
         assert (status, answer["message"]) == (409, "a profile is being taken: wait until it is over")
     (path,) = (tmp_path / "run").glob("perftrace-snapshot-*.speedscope.json")
     assert json.loads(path.read_text())["exporter"] == "setpoint"

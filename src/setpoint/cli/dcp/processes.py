@@ -62,7 +62,9 @@ def fork_process(command: Sequence[str], **flags: Any) -> None:
         if watched is None:
             return  # whoever wanted it is gone
     try:
-        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        # Whoever reads our output is not to wait for the end of that process.
+        nowhere = subprocess.DEVNULL
+        started = subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
     except OSError as error:
         raise click.ClickException(f"{command[0]}: {error.strerror}") from None
     click.echo(started.pid)

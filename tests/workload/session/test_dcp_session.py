@@ -1,0 +1,297 @@
+"""A session as a client of DCP has it: it starts an instance, creates objects, watches, reads logs, and ends it all."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from click.testing import CliRunner
+from tests.workload.session.instances import GROUP, Instance, dcp, environment, instance, is_alive, run, until
+
+from setpoint.cli.dcp.certificate import brought
+from setpoint.cli.dcp.group import dcp as dcp_group
+from setpoint.objects.clock import ManualClock, SystemClock
+from setpoint.server.certificates import Authority
+
+SERVER = """
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"hello from api")
+    def log_message(self, *_): pass
+print("listens", flush=True)
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+CLIENT = """
+import os, time, urllib.request
+print(urllib.request.urlopen(os.environ["API"]).read().decode(), flush=True)
+time.sleep(1000)
+"""
+WAITS = {"executablePath": sys.executable, "args": ["-c", "import time; print('up', flush=True); time.sleep(1000)"]}
+
+
+class Watching(threading.Thread):
+    """Somebody who watches a kind from a revision on, and remembers the states of every object."""
+
+    def __init__(self, serving: Instance, plural: str) -> None:
+        super().__init__(daemon=True)
+        version = serving.ask("GET", f"{GROUP}/{plural}")["metadata"]["resourceVersion"]
+        self._answer = serving.open("GET", f"{GROUP}/{plural}?watch=true&resourceVersion={version}")
+        self.states: dict[str, list[str]] = {}
+        self.start()
+
+    def run(self) -> None:
+        with self._answer as lines:
+            for line in lines:
+                event = json.loads(line)
+                found = self.states.setdefault(event["object"]["metadata"]["name"], [])
+                state = event["type"]
+                if state == "MODIFIED":
+                    state = (event["object"].get("status") or {}).get("state") or ""
+                if not found or found[-1] != state:
+                    found.append(state)
+
+
+def test_a_whole_session_from_the_kubeconfig_to_the_last_process(tmp_path: Path) -> None:
+    with instance(tmp_path) as serving:
+        config = yaml.safe_load(serving.kubeconfig.read_text())
+        assert config["current-context"] == "apiserver"
+        assert config["contexts"] == [
+            {"name": "apiserver", "context": {"cluster": "apiserver_cluster", "user": "apiserver_user"}}
+        ]
+        assert serving.kubeconfig.stat().st_mode & 0o777 == 0o600
+        assert serving.url.startswith("https://127.0.0.1:")
+        watching = Watching(serving, "executables")
+        serving.make("Service", "api", {"addressAllocationMode": "Localhost", "protocol": "TCP"})
+        serving.make(
+            "Executable",
+            "web",
+            {
+                "executablePath": sys.executable,
+                "args": ["-c", CLIENT],
+                "env": [{"name": "API", "value": 'http://{{- addressFor "api" -}}:{{- portFor "api" -}}'}],
+            },
+        )
+        serving.make(
+            "Executable",
+            "api",
+            {"executablePath": sys.executable, "args": ["-c", SERVER, '{{- portForServing "api" -}}']},
+            annotations={"service-producer": json.dumps([{"serviceName": "api"}])},
+        )
+        pids = [serving.state("Executable", name, "Running")["pid"] for name in ("api", "web")]
+        assert serving.state("Service", "api", "Ready")["effectivePort"] > 0
+        with serving.open("GET", f"{GROUP}/executables/web/log?follow=true&line_numbers=true") as log:
+            assert log.readline() == b"1 hello from api\n"
+            patch = [{"op": "add", "path": "/spec/stop", "value": True}]
+            serving.ask("PATCH", f"{GROUP}/executables/web", patch, "application/json-patch+json")
+            assert log.readline() == b""  # the log ends with the process
+        serving.state("Executable", "web", "Finished")
+        until(lambda: watching.states["web"][-3:] == ["Running", "Stopping", "Finished"])
+        assert serving.end("CleaningResources")["status"] == "CleaningResources"
+        until(lambda: serving.ask("GET", "/admin/execution")["status"] == "CleanupComplete")
+        until(lambda: watching.states["api"][-1:] == ["DELETED"])
+        assert not any(map(is_alive, pids))
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            serving.make("Executable", "late", WAITS)
+        assert json.load(refused.value)["details"]["causes"][0]["reason"] == "FieldValueForbidden"
+        assert serving.end("Stopping")["status"] == "Stopping"
+        assert serving.process.wait(30) == 0
+        assert not serving.kubeconfig.exists()
+
+
+def test_the_official_client_works_with_an_instance_unchanged(tmp_path: Path) -> None:
+    kubernetes = pytest.importorskip("kubernetes")
+    with instance(tmp_path) as serving, kubernetes.config.new_client_from_config(str(serving.kubeconfig)) as api:
+        objects = kubernetes.client.CustomObjectsApi(api)
+        where = ("usvc-dev.developer.microsoft.com", "v1", "executables")
+        body = {
+            "apiVersion": "usvc-dev.developer.microsoft.com/v1",
+            "kind": "Executable",
+            "metadata": {"name": "web"},
+            "spec": WAITS,
+        }
+        objects.create_cluster_custom_object(*where, body)
+        for event in kubernetes.watch.Watch().stream(objects.list_cluster_custom_object, *where, timeout_seconds=30):
+            if (event["object"].get("status") or {}).get("state") == "Running":
+                break
+        url = f"{serving.url}{GROUP}/executables/web/log"
+        headers = {"Authorization": f"Bearer {serving.token}"}
+        until(lambda: api.call_api("GET", url, headers).read() == b"up\n")
+        objects.delete_cluster_custom_object(*where, "web")
+
+
+def test_the_death_of_the_parent_is_the_end_of_everything(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "1000"]) as parent, instance(tmp_path, "--monitor", str(parent.pid)) as serving:
+        serving.make("Executable", "web", WAITS)
+        pid = serving.state("Executable", "web", "Running")["pid"]
+        parent.kill()
+        assert serving.process.wait(30) == 0
+        assert not is_alive(pid)
+        assert not serving.kubeconfig.exists()
+
+
+def test_a_token_that_both_sides_know_is_written_nowhere(tmp_path: Path) -> None:
+    shows = {"executablePath": sys.executable, "args": ["-c", "import os; print(sorted(os.environ), flush=True)"]}
+    with instance(tmp_path, DCP_SECURE_TOKEN="known-to-both") as serving:
+        [user] = yaml.safe_load(serving.kubeconfig.read_text())["users"]
+        assert user["user"]["token"] == "<placeholder>"
+        serving.make("Executable", "web", shows)
+        serving.state("Executable", "web", "Finished")
+        with serving.open("GET", f"{GROUP}/executables/web/log") as log:
+            said = log.read().decode()
+        assert "PATH" in said
+        assert "DCP_SECURE_TOKEN" not in said
+        serving.token = "<placeholder>"
+        with pytest.raises(urllib.error.HTTPError, match="401") as unknown:
+            serving.ask("GET", "/admin/execution")
+        unknown.value.close()
+
+
+def test_detached_it_returns_when_it_serves_and_runs_on(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "folder" / "kubeconfig"
+    with subprocess.Popen(["sleep", "1000"]) as parent:
+        try:
+            done = run(
+                tmp_path,
+                "start-apiserver",
+                "--detach",
+                "--monitor",
+                str(parent.pid),
+                DCP_SESSION_FOLDER=str(kubeconfig.parent),
+            )
+            assert (done.returncode, done.stderr) == (0, "")
+            assert kubeconfig.exists()
+            assert Instance(parent, kubeconfig).ask("GET", "/admin/execution")["status"] == "Running"  # type: ignore[arg-type]
+        finally:
+            parent.kill()
+    until(lambda: not kubeconfig.exists())
+
+
+def test_what_keeps_it_from_serving_is_said_and_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: str) -> str:
+        done = CliRunner().invoke(dcp_group, ["start-apiserver", *arguments])
+        assert done.exit_code == 1
+        return done.output
+
+    taken = tmp_path / "taken"
+    taken.write_text("somebody else's")
+    assert "exists already" in refused("--kubeconfig", str(taken))
+    assert "exists already" in refused("--kubeconfig", str(taken), "--detach")
+    assert "is a directory" in refused("--kubeconfig", str(tmp_path))
+    assert taken.read_text() == "somebody else's"
+    free = ["--kubeconfig", str(tmp_path / "free")]
+    assert "is gone already" in refused(*free, "--monitor", "4194304")
+    time = "--monitor-identity-time"
+    assert "is gone already" in refused(*free, "--monitor", "1", time, "2001-01-01T00:00:00.000Z")
+    assert "is not a time" in refused(*free, "--monitor", "1", time, "then")
+    assert "use --tls-cert-file" in refused(*free, "--tls-cert-thumbprint", "ab")
+    monkeypatch.setenv("DCP_WORKLOAD_ID", "x" * 1025)
+    assert "longer than 1024 bytes" in refused(*free)
+    assert not (tmp_path / "free").exists()
+
+
+def test_an_address_that_is_taken_is_said_by_who_was_detached_as_well(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        for more in ([], ["--detach"]):
+            path = tmp_path / "kubeconfig"
+            port = str(busy.getsockname()[1])
+            done = run(tmp_path, "start-apiserver", "--kubeconfig", str(path), "--port", port, *more)
+            assert done.returncode == 1
+            assert done.stderr == f"Error: cannot listen at 127.0.0.1:{port}: Address already in use\n"
+            assert not path.exists()
+
+
+def test_it_serves_with_the_certificate_of_its_client(tmp_path: Path) -> None:
+    authority = Authority.create(SystemClock().now())
+
+    def write(*names: str) -> list[str]:
+        pair = authority.issue_server(names, SystemClock().now())
+        for name, text in (("crt", pair.certificate), ("key", pair.key), ("ca", authority.pair.certificate)):
+            (tmp_path / name).write_bytes(text)
+        flags = {"--tls-cert-file": "crt", "--tls-key-file": "key", "--tls-ca-file": "ca"}
+        return [text for flag, name in flags.items() for text in (flag, str(tmp_path / name))]
+
+    with instance(tmp_path, *write("localhost")) as serving:
+        assert serving.url.startswith("https://localhost:")
+        assert serving.ask("GET", "/admin/execution")["status"] == "Running"
+    clock = SystemClock()
+    names = {"certificate": str(tmp_path / "crt"), "key": str(tmp_path / "key"), "authority": str(tmp_path / "ca")}
+    write("example.com")
+    with pytest.raises(click.ClickException, match=r"it should be for 127.0.0.1 or ::1 or localhost"):
+        brought(**names, preferred="127.0.0.1", clock=clock)
+    with pytest.raises(click.ClickException, match="belong together"):
+        brought(**{**names, "key": ""}, preferred="127.0.0.1", clock=clock)
+    (tmp_path / "crt").write_text("none")
+    with pytest.raises(click.ClickException, match="holds no certificate"):
+        brought(**names, preferred="127.0.0.1", clock=clock)
+    write("localhost")
+    with pytest.raises(click.ClickException, match="is valid from"):
+        brought(**names, preferred="127.0.0.1", clock=ManualClock(clock.now() + timedelta(days=4000)))
+
+
+def test_the_controllers_may_be_a_process_of_their_own(tmp_path: Path) -> None:
+    with instance(tmp_path, "--server-only") as serving:
+        command = dcp("run-controllers", "--kubeconfig", str(serving.kubeconfig), "--monitor", str(serving.process.pid))
+        with subprocess.Popen(command, env=environment(tmp_path), stderr=subprocess.PIPE, text=True) as controllers:
+            try:
+                serving.make("Executable", "web", WAITS)
+                pid = serving.state("Executable", "web", "Running")["pid"]
+                serving.process.terminate()
+                assert controllers.wait(30) == 0, controllers.communicate()[1]
+                assert not is_alive(pid)
+            finally:
+                controllers.kill()
+    done = run(tmp_path, "run-controllers", "--kubeconfig", str(tmp_path / "none"))
+    assert "there is no kubeconfig" in done.stderr
+
+
+def test_what_it_logs_goes_to_the_socket_of_its_client(tmp_path: Path) -> None:
+    path = str(tmp_path / "log.sock")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        with instance(tmp_path, DCP_LOG_SOCKET=path) as serving:
+            connection, _ = listening.accept()
+            with connection, connection.makefile() as lines:
+                line = next(line for line in lines if "serves at" in line)
+                time, level, who, text = line.rstrip("\n").split("\t")
+                assert (level, who, serving.url in text) == ("info", "setpoint.cli.dcp.start", True)
+                assert len(time) == len("2026-01-02T15:04:05.000+0000")
+
+
+def _log_of(directory: Path) -> list[Any]:
+    return [json.loads(line) for path in directory.iterdir() for line in path.read_text().splitlines()]
+
+
+def test_a_signal_ends_everything_and_the_logs_of_the_session_are_merged_by_time(tmp_path: Path) -> None:
+    logs = tmp_path / "diagnostics"
+    variables = {
+        "DCP_DIAGNOSTICS_LOG_LEVEL": "debug",
+        "DCP_DIAGNOSTICS_LOG_FOLDER": str(logs),
+        "DCP_LOG_SESSION_ID": "s1",
+    }
+    with instance(tmp_path, **variables) as serving:
+        serving.make("Executable", "web", WAITS)
+        pid = serving.state("Executable", "web", "Running")["pid"]
+        serving.process.terminate()
+        assert serving.process.wait(30) == 0
+        assert not is_alive(pid)
+        assert not serving.kubeconfig.exists()
+    assert any("serves at" in each["msg"] for each in _log_of(logs))
+    (logs / "s1-other.log").write_text('{"ts": "2001-01-01T00:00:00.000+0000", "msg": "first"}\nand more of it\n')
+    (logs / "s2-other.log").write_text('{"ts": "2001-01-01T00:00:00.000+0000", "msg": "of another"}\n')
+    lines = run(tmp_path, "session-log", "s1", "--source", str(logs)).stdout.splitlines()
+    assert json.loads(lines[0])["msg"] == "first"
+    assert lines[1] == "and more of it"
+    assert any("serves at" in line for line in lines[2:])
+    assert not any("of another" in line for line in lines)
+    done = run(tmp_path, "session-log", "s3", "--source", str(logs), "--output", str(tmp_path / "out"))
+    assert "has no logs of session s3" in done.stderr
