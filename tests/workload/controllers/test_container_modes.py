@@ -1,10 +1,13 @@
 """Containers and networks that outlive a control plane, or do not: modes, leases, what dead sessions have left."""
 
+import asyncio
+import os
 from pathlib import Path
 
 from tests.workload.app import GROUP, condition_of
 from tests.workload.controllers.ship import IMAGE, asked, made, only, running, scripted, ship
 
+from setpoint.objects.clock import SystemClock
 from setpoint.objects.tree import Object
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.body import create_body
@@ -45,6 +48,24 @@ async def test_a_persistent_container_is_taken_over_started_again_or_made_anew(t
         await world.state("Container", "kept", "Exited")
         await world.delete("Container", "kept")
     assert not engine.containers
+
+
+async def test_a_persistent_container_stops_with_the_process_that_it_is_bound_to(tmp_path: Path) -> None:
+    engine = scripted()
+    process = await asyncio.create_subprocess_exec("sleep", "600")
+    began = SystemClock().now()
+    async with ship(tmp_path, engine) as world:
+        bound = {"monitorPid": process.pid, "monitorTimestamp": f"{began:%Y-%m-%dT%H:%M:%S.%fZ}"}
+        await running(world, "kept", **KEPT, **bound)
+        process.kill()
+        await process.wait()
+        found = await world.state("Container", "kept", "Exited")
+        assert condition_of(found, "Started")["reason"] == "MonitoredProcessEnded"
+        assert not only(engine).is_running
+        # Whoever has that pid now is not the process that was meant.
+        other = {**bound, "monitorPid": os.getpid(), "monitorTimestamp": "2001-01-01T00:00:00.000000Z"}
+        await made(world, "late", containerName="late", persistent=True, **other)
+        await world.state("Container", "late", "Exited")
 
 
 async def test_one_control_plane_at_a_time_takes_care_of_a_persistent_container(tmp_path: Path) -> None:

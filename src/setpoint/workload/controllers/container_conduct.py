@@ -23,6 +23,7 @@ from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
 from setpoint.workload.kinds.parts import RESTART_REQUESTED, RestartBackoff
+from setpoint.workload.process.monitored import monitored
 from setpoint.workload.world import World
 
 # How soon an engine that failed is asked again.
@@ -106,10 +107,24 @@ class ContainerConduct:
         elif seen.status != "created":
             life.output.follow(engine, seen)
         if seen.is_running:
+            await self._monitor(obj.spec, life)
             self._health.attend(engine, obj, life)
             self.tell(life, *_state_of(seen))
         elif seen.status in ("exited", "dead") and (was_running or life.state not in ("Exited", "FailedToStart")):
             await self._take_end(obj.spec, life, seen)
+
+    async def _monitor(self, spec: ContainerSpec, life: ContainerLife) -> None:
+        """Watches the process with whose end the container is to stop."""
+        if spec.monitor_pid is None or spec.monitor_timestamp is None or life.monitored is not None:
+            return
+        identity = monitored(spec.monitor_pid, spec.monitor_timestamp)
+        found = await self._world.processes.adopt(identity) if identity is not None else None
+        if found is None:
+            life.monitored = asyncio.get_running_loop().create_future()
+            life.monitored.set_result(None)
+        else:
+            life.monitored = found.exited
+            life.monitored.add_done_callback(lambda _: self._wake(life.name))
 
     async def _removed(self, life: ContainerLife) -> None:
         life.close_probing()
@@ -124,6 +139,8 @@ class ContainerConduct:
         """Sees to what runs."""
         if obj.spec.stop:
             self.stop(engine, life, "Stopping", "stop was set")
+        elif life.monitored is not None and life.monitored.done():
+            self.stop(engine, life, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
         elif self._asked_to_restart(obj, life):
             life.restarting = "a restart was asked for"
             self.stop(engine, life, "Restarting", life.restarting)
@@ -181,13 +198,19 @@ class ContainerConduct:
             self._note(life, f"{said}; {life.restarting}")
             life.starts_anew()
             return
-        if not spec.stop and (life.restarting or should_restart(spec, seen.exit_code)):
+        must_stop = spec.stop or (life.monitored is not None and life.monitored.done())
+        if not must_stop and (life.restarting or should_restart(spec, seen.exit_code)):
             why = f"{life.restarting}; {said}" if life.restarting else said
             self._later(spec, life, await self._with_output(life, why))
             return
         self._ends(life)
-        if spec.stop:
-            self.tell(life, "Exited", "Stopped", f"{said} after it was asked to stop")
+        if must_stop:
+            self.tell(
+                life,
+                "Exited",
+                "Stopped" if spec.stop else "MonitoredProcessEnded",
+                f"{said} after it was asked to stop",
+            )
         else:
             self.tell(life, "Exited", reason, await self._with_output(life, said))
 

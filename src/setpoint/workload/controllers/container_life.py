@@ -7,6 +7,7 @@ done to it at a time (`work`: a start or a stop), and its end is taken over by t
 import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from setpoint.controller.context import Context
 from setpoint.schema.types import MicroTime
@@ -76,6 +77,8 @@ class ContainerLife:
     # What the engine's health check says, and since when.
     checked: str = ""
     checked_at: datetime | None = None
+    # Done when the process has ended with which it is to stop.
+    monitored: "asyncio.Future[Any] | None" = None
     progress: str = ""
     files: tuple[str, str] = ("", "")
     terminal: str = ""
