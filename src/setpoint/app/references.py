@@ -62,4 +62,4 @@ def _joined(parts: list[str | Reference]) -> list[str | Reference]:
 
 def written(text: str) -> str:
     """The text as it stands in a file where it is meant as it is: its dollars doubled before what could be mistaken."""
-    return re.sub(r"\$(?=[${])", "$$$$", text)
+    return re.sub(r"\$(?=[${])", "$$", text)

@@ -15,7 +15,10 @@ from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Mistakes
 
 _VARIABLE = re.compile(r"\$\$|\$\{(\w+)(?:(:?[-?+])([^}]*))?\}|\$([A-Za-z_]\w*)")
-_PORT = re.compile(r"(?:(?P<address>\[?[\w.:]*\]?):)?(?:(?P<host>\d+):)?(?P<port>\d+)(?:/(?P<protocol>tcp|udp))?")
+_PORT = re.compile(
+    r"(?:(?P<address>\[[\w.:]+\]|[\d.]+\.\d+|[A-Za-z][\w.-]*):)?(?:(?P<host>\d*):)?(?P<port>\d+)"
+    r"(?:/(?P<protocol>tcp|udp))?"
+)
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmg])b?", re.I)
 _CONDITIONS = {"service_started": "started", "service_healthy": "ready", "service_completed_successfully": "done"}
 _PULLS = {"always": "always", "never": "never", "missing": "missing", "if_not_present": "missing"}
@@ -231,10 +234,8 @@ def _port(value: Any) -> Object | None:
     found = _PORT.fullmatch(str(value))
     if found is None:
         return None
-    host, address = found["host"], found["address"] or ""
-    if address.isdecimal() and not host:
-        host, address = address, ""
-    made = {"port": int(found["port"]), "host": int(host) if host else None, "address": address.strip("[]")}
+    host, address = found["host"], (found["address"] or "").strip("[]")
+    made = {"port": int(found["port"]), "host": int(host) if host else None, "address": address}
     return {**made, "protocol": found["protocol"] or "tcp", "name": ""}
 
 
