@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.client.patches import merge
+from setpoint.objects.tree import Object
 from setpoint.past.as_of import as_of
 from setpoint.past.blame import blame
 from setpoint.past.change import compare
@@ -76,7 +77,7 @@ async def test_a_client_of_the_past_masks_what_it_reads() -> None:
     async with past() as world:
         value = base64.b64encode(b"one").decode()
         metadata = {"name": "s", "namespace": "default"}
-        made = await world.client.create(
+        made: Object = await world.client.create(
             {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"p": value}}
         )
         revision = int(made["metadata"]["resourceVersion"])

@@ -4,15 +4,17 @@ from datetime import timedelta
 
 import pytest
 
+import setpoint as sp
 from setpoint.client.patches import merge
 from setpoint.objects.provenance import Reason
 from setpoint.past.blame import blame, blame_by_managers
 from setpoint.past.moment import Moment
+from setpoint.past.place import place_at
 from setpoint.past.reading import NoPast, NotThere, read_at, read_history, read_log, revision_at
 from setpoint.past.related import Related
 from setpoint.past.revision import folded
 from setpoint.past.timeline import timeline
-from setpoint.past.trace import read_traces
+from setpoint.past.trace import read_traces, written
 from setpoint.past.who import told
 
 from .world import EXECUTABLE, START, Past, past
@@ -227,3 +229,19 @@ async def test_a_trace_tells_of_each_reconcile_what_it_ran_for_and_what_it_wrote
         ((reason, write),) = found.because
         assert write is not None
         assert (reason.revision, write.summary) == (owner["metadata"]["resourceVersion"], "created")
+
+
+async def test_controllers_say_with_each_write_what_they_ran_for() -> None:
+    async with sp.ControlPlane() as plane, plane.client() as client:
+        await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}})
+        metadata = {"name": "a", "namespace": "old"}
+        await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        await client.delete("v1/Namespace", "old")
+        await plane.settle()
+        gone = (await read_history(client, await place_at(client, "v1/ConfigMap", "a", "old")))[-1]
+        assert gone.cause is not None
+        assert (gone.summary, gone.cause.controller) == ("deleted", "namespace-controller")
+        (reason,) = gone.cause.because
+        began = written(reason, await read_history(client, await place_at(client, "v1/Namespace", "old")))
+        assert began is not None
+        assert began.summary == "deletion began"

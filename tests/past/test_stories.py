@@ -163,14 +163,16 @@ async def rollout(world: Past) -> Place:
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
     metadata: Object = {"name": "web", "namespace": "default"}
     spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
-    web = await world.client.create(
+    web: Object = await world.client.create(
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}, field_manager="kubectl"
     )
     world.later(1)
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": web["metadata"]["uid"]}
     metadata = {"name": "web-1", "namespace": "default", "labels": labels, "ownerReferences": [owner]}
     client = world.controller("deployment", "default/web", web)
-    replicas = await client.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec})
+    replicas: Object = await client.create(
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}
+    )
     owner = {**owner, "kind": "ReplicaSet", "name": "web-1", "uid": replicas["metadata"]["uid"]}
     metadata = {"name": "web-1-a", "namespace": "default", "labels": labels, "ownerReferences": [owner]}
     pod = await client.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
@@ -188,7 +190,7 @@ async def orphan(world: Past) -> Place:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "4711", "controller": True}
     metadata = {"name": "left", "namespace": "default", "ownerReferences": [owner]}
     containers = [{"name": "web", "image": "web"}]
-    pod = await world.client.create(
+    pod: Object = await world.client.create(
         {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
     )
     regarding = {
