@@ -218,9 +218,13 @@ class ControlPlane:
         return self._host.workloads
 
     async def workloads_started(self) -> None:
-        """Returns when the controllers of workloads work. Raises what keeps them from it."""
+        """Returns when the controllers of workloads work. Raises PlaneError if they cannot: a control plane that takes
+        objects and does nothing about them is of no use."""
         if self._host is not None:
-            await self._host.started()
+            try:
+                await self._host.started()
+            except Exception as error:
+                raise PlaneError(f"workloads cannot be run: {type(error).__name__}: {error}") from error
 
     def end(self) -> None:
         """Asks for the end of the workloads, as clients do at `/admin/execution`; `ended` tells when that has come."""
@@ -229,11 +233,12 @@ class ControlPlane:
 
     async def ended(self) -> None:
         """Returns when a client has asked at `/admin/execution` for the end, and the workloads are cleaned up; without
-        workloads, never. Raises what keeps them from being run."""
+        workloads, never. Raises PlaneError if they cannot be run."""
         if self._host is None:
             await asyncio.Event().wait()
         else:
-            await self._host.ended()
+            await self.workloads_started()
+            await self._host.shutdown.ended()
 
     def start_system(self, names: bool | Collection[str] = True) -> None:
         """Starts system controllers, unless they run already. They begin when others have had their turn."""

@@ -70,15 +70,9 @@ class WorkloadHost:
         self._starting = asyncio.ensure_future(self._workloads.start())
 
     async def started(self) -> None:
-        """Returns when the controllers work."""
+        """Returns when the controllers work. Raises what keeps them from it."""
         if self._starting is not None:
             await asyncio.shield(self._starting)
-
-    async def ended(self) -> None:
-        """Returns when a client has asked for the end, and what runs is cleaned up. Raises what keeps the controllers
-        from working."""
-        await self.started()
-        await self.shutdown.ended()
 
     async def stop(self) -> None:
         """Ends everything that is not to be kept, and removes what only we have use for."""

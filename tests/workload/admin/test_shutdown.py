@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from tests.workload.admin.asking import execution, patched
 from tests.workload.app import GROUP, WAITS, App, app, gone
+from tests.workload.controllers.ship import asked, made, scripted, ship, until
 
 from setpoint.objects.errors import Invalid, NotFound
+from setpoint.plane import PlaneError
 from setpoint.workload.shutdown import TIMEOUT_SECONDS, timeout_seconds
 
 # Writes its name to a file when it is asked to end.
@@ -127,7 +129,7 @@ async def test_workloads_that_cannot_be_run_are_no_secret(tmp_path: Path, monkey
 
     monkeypatch.setattr("setpoint.workload.process.processes.Processes.sweep", fails)
     async with app(tmp_path) as world:
-        with pytest.raises(RuntimeError, match="no guardian today"):
+        with pytest.raises(PlaneError, match="workloads cannot be run: RuntimeError: no guardian today"):
             await world.plane.ended()
 
 
@@ -135,3 +137,18 @@ def test_the_time_for_it_is_what_the_environment_says_if_that_is_one() -> None:
     assert timeout_seconds({"DCP_SHUTDOWN_TIMEOUT_SECONDS": "7"}) == 7.0
     for text in ("", "soon", "-1", "0"):
         assert timeout_seconds({"DCP_SHUTDOWN_TIMEOUT_SECONDS": text}) == TIMEOUT_SECONDS
+
+
+async def test_a_pull_of_minutes_is_given_up_and_keeps_nobody_waiting(tmp_path: Path) -> None:
+    engine = scripted()
+    engine.offer("far:1")
+    engine.delay("images.pull", 600)
+    async with ship(tmp_path, engine) as world:
+        await made(world, "pulled", image="far:1")
+        await until(lambda: asked(engine, "images.pull"))
+        await made(world, "beside")
+        await world.state("Container", "beside", "Running")
+        await patched(world, "CleaningResources")
+        async with asyncio.timeout(10):
+            assert (await _cleaned(world))["progress"] == {"objects": 2, "gone": 2, "left": []}
+        assert not engine.containers
