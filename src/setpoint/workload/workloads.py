@@ -9,11 +9,11 @@
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
@@ -36,6 +36,7 @@ from setpoint.workload.controllers.tunnel_proxy import TunnelProxies
 from setpoint.workload.controllers.watching import FileWatching
 from setpoint.workload.engine.choice import connect
 from setpoint.workload.engines import Connect, Engines
+from setpoint.workload.ide.offer import is_offered
 from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
@@ -47,6 +48,9 @@ from setpoint.workload.records import Records
 from setpoint.workload.telling import RECORDER
 from setpoint.workload.terminal.terminals import Terminals
 from setpoint.workload.world import World
+
+if TYPE_CHECKING:
+    from setpoint.workload.ide.runner import IdeRunner
 
 _BY_SERVICE = "service"
 # How long the last events may take to be written.
@@ -106,6 +110,8 @@ class Workloads:
         self._telling: asyncio.Task[None] | None = None
         self.terminals = self.world.terminals = Terminals(self.world)
         self.executables = Executables(self.world)
+        self.ide = _ide(self.world, self.executables.wake)
+        self.world.ide = self.ide
         self.services = Services(self.world)
         self.replica_sets = ReplicaSets(self.world)
         self.tasks = Tasks(self.world)
@@ -164,6 +170,8 @@ class Workloads:
         await self.networks.close()
         await self.world.engines.close()
         await self.services.close()
+        if self.ide is not None:
+            await self.ide.close()
         await self.world.processes.close()
         await self.terminals.close()
         if self._telling is not None:
@@ -192,3 +200,12 @@ class Workloads:
             (tree_of(held.object) for held in found),
             key=lambda tree: (tree["metadata"]["creationTimestamp"], tree["metadata"]["name"]),
         )
+
+
+def _ide(world: World, wake: Callable[[str], None]) -> "IdeRunner | None":
+    """What runs Executables in an IDE, where one has said how to reach it; else nothing of it is even loaded."""
+    if not is_offered(world.environ):
+        return None
+    from setpoint.workload.ide.runner import IdeRunner
+
+    return IdeRunner(world.environ, world.clock, world.ids, world.logs, wake)

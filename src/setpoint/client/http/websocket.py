@@ -62,8 +62,9 @@ class WebSocket(Upgrade):
             "upgrade": "websocket",
             "sec-websocket-version": "13",
             "sec-websocket-key": key.decode(),
-            "sec-websocket-protocol": ", ".join(protocols),
         }
+        if protocols:
+            headers["sec-websocket-protocol"] = ", ".join(protocols)
         try:
             self._transport.write(request(headers))
             answer = await self._read_head("a WebSocket")
@@ -83,6 +84,11 @@ class WebSocket(Upgrade):
         self._write(_BINARY, message)
         if not self._writable.is_set():
             await self._writable.wait()
+
+    def ping(self) -> None:
+        """Has the other side say something, so that those in between know that the connection is in use."""
+        if not self._ended:
+            self._write(_PING, b"")
 
     async def receive(self) -> bytes | None:
         while not self._messages:
@@ -113,7 +119,7 @@ class WebSocket(Upgrade):
         expected = base64.b64encode(hashlib.sha1(key + _GUID).digest()).decode()
         if answer.headers.get("sec-websocket-accept") != expected:
             raise TransportError("the server shakes hands as no WebSocket does", sent=True)
-        if (chosen := answer.headers.get("sec-websocket-protocol", "")) not in protocols:
+        if (chosen := answer.headers.get("sec-websocket-protocol", "")) not in (protocols or ("",)):
             raise TransportError(f"the server chose the protocol {chosen!r}, which was not offered", sent=True)
 
     # Frames.

@@ -31,6 +31,7 @@ from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, RestartBacko
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Limits
 from setpoint.workload.probes.prober import Probing
 from setpoint.workload.process.command import Command, StartError
+from setpoint.workload.process.streams import Sink
 from setpoint.workload.proxy.ports import TCP, PortBusyError
 from setpoint.workload.serving import Producer, producers
 from setpoint.workload.templates import NotYet
@@ -300,18 +301,22 @@ class Executables:
             if self._world.ide is None:
                 remedy = "start the control plane from the IDE, or use executionType Process"
                 raise StartError("IDENotAvailable", "no IDE has told us how to reach it", remedy)
-            return await self._world.ide.start(obj, execution, args)
+            return await self._world.ide.start(obj, execution, args, *self._output(obj, execution))
         command = self._command(obj, execution, args)
         execution.release_ports()
         if obj.spec.effective_mode != "session":
             return await self._kept.run(obj, execution, command)
         if obj.spec.terminal is not None and self._world.terminals is not None:
             return await self._world.terminals.start(obj, execution, command)
-        limits = _limits(obj.spec)
-        sinks = [self._world.logs.capture(execution.uid, source, limits) for source in (STDOUT, STDERR)]
-        directory = self._world.logs.of(execution.uid).directory
-        execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
+        sinks = self._output(obj, execution)
         return ProcessRun(self._world.processes, await self._world.processes.start(command, *sinks))
+
+    def _output(self, obj: Executable, execution: Execution) -> tuple[Sink, Sink]:
+        """Where what it says goes."""
+        limits, logs = _limits(obj.spec), self._world.logs
+        directory = logs.of(execution.uid).directory
+        execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
+        return logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
 
     def _command(self, obj: Executable, execution: Execution, args: list[str]) -> Command:
         spec, world = obj.spec, self._world

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.process.command import Command, Exit
 from setpoint.workload.process.processes import Processes, Running
+from setpoint.workload.process.streams import Sink
 from setpoint.workload.terminal.screen import Screen
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ class ProcessRun:
 class Runner(Protocol):
     """Runs Executables in its own way."""
 
-    async def start(self, obj: Executable, execution: "Execution", args: Sequence[str]) -> Run:
+    async def start(
+        self, obj: Executable, execution: "Execution", args: Sequence[str], stdout: Sink, stderr: Sink
+    ) -> Run:
         """Starts one. Raises StartError."""
 
 

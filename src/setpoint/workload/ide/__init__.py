@@ -1,0 +1,1 @@
+"""Executables that an IDE runs, under its debugger."""

@@ -1,0 +1,223 @@
+"""Runs Executables in an IDE: a session for each, whose output, process and end the IDE tells of on one socket.
+
+What it tells of a session before it has answered the request for it is kept until then. A connection that breaks is
+made anew; sessions go on meanwhile.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+import msgspec
+
+from setpoint.client.http.websocket import WebSocket
+from setpoint.client.transport import Socket
+from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.ids import Ids
+from setpoint.workload.controllers.execution import Execution
+from setpoint.workload.ide import messages
+from setpoint.workload.ide.connection import Connection, unavailable
+from setpoint.workload.ide.messages import Info, Notification, RunSession, Variable
+from setpoint.workload.kinds.executable import Executable
+from setpoint.workload.logs.store import LogStore
+from setpoint.workload.process.command import Exit, StartError
+from setpoint.workload.process.processes import Running
+from setpoint.workload.process.streams import Sink
+from setpoint.workload.terminal.screen import Screen
+
+_CONNECT_SECONDS, _AGAIN_SECONDS, _PING_SECONDS = 20.0, 1.0, 5.0
+# How long the end of a session is waited for that the IDE has agreed to.
+_ENDING_SECONDS = 10.0
+# Of how many sessions that nobody knows yet, or any more, something is kept, and how much of each.
+_MOST_UNKNOWN, _MOST_KEPT = 256, 10_000
+
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """One session: what runs for an Executable."""
+
+    # It is no process of ours, whoever runs it.
+    running: Running | None = None
+    screen: Screen | None = None
+    identity = ""
+
+    def __init__(self, ide: "IdeRunner", id_: str, execution: Execution, stdout: Sink, stderr: Sink) -> None:
+        self._ide, self.id = ide, id_
+        self.name, self.uid = execution.name, execution.uid
+        self.pid: int | None = None
+        self.stdout, self.stderr = stdout, stderr
+        self.exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+
+    async def stop(self, signal: int, grace: float) -> str:
+        """Ends it, in the IDE's own way."""
+        try:
+            await self._ide.stop(self)
+        except StartError as error:
+            return f"session {self.id} of the IDE ({error.message})"
+        return ""
+
+
+class IdeRunner:
+    """One IDE, and the sessions that it runs for us. `wake` has an Executable looked at."""
+
+    def __init__(
+        self, environ: Mapping[str, str], clock: Clock, ids: Ids, logs: LogStore, wake: Callable[[str], None]
+    ) -> None:
+        self._environ, self._clock, self._ids = environ, clock, ids
+        self._logs, self._wake = logs, wake
+        self._connection: Connection | None = None
+        self._info: Info | None = None
+        self._turn = asyncio.Lock()
+        self._listening: asyncio.Task[NoReturn] | None = None
+        self._connected = asyncio.Event()
+        self._trouble = ""
+        self._sessions: dict[str, Session] = {}
+        # What was told of sessions that are not known; None: they are over.
+        self._unknown: OrderedDict[str, list[Notification] | None] = OrderedDict()
+
+    async def start(
+        self, obj: Executable, execution: Execution, args: Sequence[str], stdout: Sink, stderr: Sink
+    ) -> Session:
+        """Has the IDE run an Executable. Raises StartError."""
+        text = (obj.metadata.annotations or {}).get(messages.LAUNCH_CONFIGURATIONS, "")
+        if not text:
+            raise StartError(
+                "NoLaunchConfiguration",
+                "an IDE needs to be told what to launch",
+                f"set the annotation {messages.LAUNCH_CONFIGURATIONS}, or use executionType Process",
+            )
+        try:
+            wanted = messages.launch_types(text)
+        except ValueError as error:
+            raise StartError("NoLaunchConfiguration", str(error), "correct the annotation") from None
+        connection, info = await self._ready()
+        if not set(wanted) & set(info.launches):
+            message = f"the IDE launches {', '.join(info.launches)}, and not {', '.join(wanted)}"
+            raise StartError("UnsupportedLaunchConfiguration", message, "install what the IDE needs for that")
+        assert execution.environment is not None
+        env = [Variable(name, value) for name, value in sorted(execution.environment.values.items())]
+        id_ = await connection.run(RunSession(msgspec.Raw(text.encode()), env, list(args)))
+        session = self._sessions[id_] = Session(self, id_, execution, stdout, stderr)
+        for each in self._unknown.pop(id_, None) or ():
+            self._take(session, each)
+        return session
+
+    async def stop(self, session: Session) -> None:
+        """Ends a session, and returns when it has. Raises StartError."""
+        if session.exited.done() or self._connection is None:
+            return
+        if await self._connection.stop(session.id):
+            with suppress(TimeoutError):
+                async with timeout(self._clock, _ENDING_SECONDS):
+                    await asyncio.shield(session.exited)
+        self._end(session, None)
+
+    async def close(self) -> None:
+        """Ends all sessions, and the connection."""
+        stops = (self.stop(session) for session in list(self._sessions.values()))
+        for ended in await asyncio.gather(*stops, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                _log.warning("%s", ended)
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        if self._connection is not None:
+            await self._connection.close()
+
+    # The connection
+
+    async def _ready(self) -> tuple[Connection, Info]:
+        """The connection, once the IDE has told of itself and notifies us. Raises StartError."""
+        async with self._turn:
+            if self._connection is None:
+                self._connection = Connection(self._environ, self._ids)
+            if self._info is None:
+                self._info = await self._connection.info()
+            if self._listening is None:
+                self._listening = asyncio.ensure_future(self._listen(self._connection))
+        try:
+            async with timeout(self._clock, _CONNECT_SECONDS):
+                await self._connected.wait()
+        except TimeoutError:
+            raise unavailable(self._trouble or "the IDE does not notify us") from None
+        return self._connection, self._info
+
+    async def _listen(self, connection: Connection) -> NoReturn:
+        while True:
+            try:
+                async with connection.notifications() as socket:
+                    self._connected.set()
+                    await self._hear(socket)
+                    self._trouble = "the IDE has closed the connection"
+            except StartError as error:
+                self._trouble = error.message
+            self._connected.clear()
+            _log.debug("%s", self._trouble)
+            await self._clock.sleep(_AGAIN_SECONDS)
+
+    async def _hear(self, socket: Socket) -> None:
+        pinging = asyncio.ensure_future(self._ping(socket))
+        try:
+            while (message := await socket.receive()) is not None:
+                for line in message.splitlines():
+                    self._heard(line)
+        finally:
+            pinging.cancel()
+
+    async def _ping(self, socket: Socket) -> None:
+        while isinstance(socket, WebSocket):
+            await self._clock.sleep(_PING_SECONDS)
+            socket.ping()
+
+    # What the IDE tells
+
+    def _heard(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            told = messages.notification(line)
+        except msgspec.DecodeError as error:
+            _log.debug("the IDE said something that is not understood: %s", error)
+            return
+        session = self._sessions.get(told.session_id)
+        if session is not None:
+            self._take(session, told)
+            return
+        if told.session_id not in self._unknown:
+            self._remember(told.session_id, [])
+        kept = self._unknown[told.session_id]
+        if kept is not None and len(kept) < _MOST_KEPT:
+            kept.append(told)
+
+    def _remember(self, id_: str, kept: list[Notification] | None) -> None:
+        self._unknown[id_] = kept
+        while len(self._unknown) > _MOST_UNKNOWN:
+            self._unknown.popitem(last=False)
+
+    def _take(self, session: Session, told: Notification) -> None:
+        match told:
+            case messages.ProcessRestarted(pid=pid):
+                session.pid = pid
+                self._wake(session.name)
+            case messages.ServiceLogs(log_message=text, is_std_err=is_error):
+                sink = session.stderr if is_error else session.stdout
+                sink.write((text if text.endswith("\n") else f"{text}\n").encode())
+            case messages.SessionMessage():
+                self._logs.note(session.uid, f"the IDE says: {told}")
+            case messages.SessionTerminated(exit_code=code):
+                self._end(session, code)
+
+    def _end(self, session: Session, code: int | None) -> None:
+        if self._sessions.pop(session.id, None) is None:
+            return
+        self._remember(session.id, None)
+        for sink in (session.stdout, session.stderr):
+            sink.close()
+        if not session.exited.done():
+            # The status has room for 32 bits with a sign, and IDEs tell codes without one.
+            signed = None if code is None else ((code + (1 << 31)) % (1 << 32)) - (1 << 31)
+            session.exited.set_result(Exit(signed, None, self._clock.now()))
