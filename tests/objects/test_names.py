@@ -65,3 +65,11 @@ def test_a_generated_name_is_the_base_cut_to_58_and_a_random_end(base: str) -> N
 
 def test_a_base_outside_ascii_is_cut_between_characters() -> None:
     assert names.generate_name("é" * 40, SeededIds(1))[:-5] == "é" * 29
+
+
+@given(st.lists(st.text("ab.-_/ä\n", max_size=3) | st.just("k" * 63) | st.just("k" * 64), max_size=4))
+def test_keys_that_are_looked_at_together_are_right_one_by_one(keys: list[str]) -> None:
+    if names.are_config_keys(keys):
+        assert not any(map(names.config_key, keys))
+    plain = [key for key in keys if key and set(key) <= set("abk-_") and len(key) < 64]
+    assert names.are_config_keys(plain) == bool(plain)

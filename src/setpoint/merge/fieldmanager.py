@@ -92,11 +92,11 @@ class FieldManager:
 
     def _created(self, new: Object, manager: str) -> Object:
         """The same for a new object, as most are: nobody has owned anything of it, and its writer owns what it sets."""
-        nothing = self._nothing
-        metadata = {name: value for name, value in new["metadata"].items() if name not in _UNOWNED}
-        ownable = {**new, "apiVersion": self._version, "kind": nothing["kind"], "metadata": metadata}
+        ownable = {**new, "metadata": {name: new["metadata"][name] for name in new["metadata"].keys() - _UNOWNED}}
+        ownable.pop("apiVersion", None)
+        ownable.pop("kind", None)
         try:
-            _, modified, added = compare(self._type, nothing, ownable)
+            _, modified, added = compare(self._type, self._unnamed, ownable)
         except Mismatch:
             return new
         fields = self._updater.without_reset(fieldset.union(modified, added), self._version)
@@ -204,6 +204,11 @@ class FieldManager:
         if zero is None:
             zero = self._type.zero if isinstance(self._type, MapType) else {}
         return {"metadata": {}, **zero, "apiVersion": self._version, "kind": self._gvk.kind}
+
+    @cached_property
+    def _unnamed(self) -> Object:
+        """The same without what says of which kind it is."""
+        return {name: value for name, value in self._nothing.items() if name not in ("apiVersion", "kind")}
 
     def _now(self) -> str:
         return format_time(self._clock.now())

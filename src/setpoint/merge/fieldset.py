@@ -111,10 +111,11 @@ def _difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
         other = right.get(element)
         if other is None:
             found[element] = node
-        elif element != MEMBER:
-            rest = _difference(node, other)
-            if rest is not None:
-                found[element] = rest
+        elif not node:  # a leaf, and so is the mark
+            if other and MEMBER not in other:
+                found[element] = node
+        elif (rest := _difference(node, other)) is not None:
+            found[element] = rest
     return _node(found)
 
 

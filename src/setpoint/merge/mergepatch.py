@@ -44,7 +44,9 @@ def _merge(target: Object, patch: Object) -> Object:
             merged.pop(key, None)
             continue
         current = merged.get(key)
-        if type(current) is not dict:
+        if type(value) is str:
+            merged[key] = value
+        elif type(current) is not dict:
             merged[key] = _without_nulls(value)
         elif type(value) is dict:
             merged[key] = _merge(current, value)

@@ -95,9 +95,10 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin
         errors += _validate_generation(new, path)
         if new.get("generation", 0) < old.get("generation", 0):
             errors.append(invalid(child(path, "generation"), new.get("generation", 0), "must not be decremented"))
-    for name, absent in _UNCHANGING:
-        if (value := new.get(name, absent)) != old.get(name, absent):
-            errors.append(invalid(child(path, name), value, _IMMUTABLE))
+    if list(map(new.get, _UNCHANGING)) != list(map(old.get, _UNCHANGING)):
+        for name, absent in _UNCHANGING.items():
+            if (value := new.get(name, absent)) != old.get(name, absent):
+                errors.append(invalid(child(path, name), value, _IMMUTABLE))
     if labels := new.get("labels"):
         errors += validate_labels(labels, child(path, "labels"))
     if annotations := new.get("annotations"):
@@ -112,14 +113,14 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin
 
 
 # What no update may change, and what its absence is shown as.
-_UNCHANGING: tuple[tuple[str, Json], ...] = (
-    ("name", ""),
-    ("namespace", ""),
-    ("uid", ""),
-    ("creationTimestamp", None),
-    ("deletionTimestamp", None),
-    ("deletionGracePeriodSeconds", None),
-)
+_UNCHANGING: dict[str, Json] = {
+    "name": "",
+    "namespace": "",
+    "uid": "",
+    "creationTimestamp": None,
+    "deletionTimestamp": None,
+    "deletionGracePeriodSeconds": None,
+}
 
 
 def _validate_generation(meta: Object, path: str) -> list[FieldError]:
@@ -278,7 +279,7 @@ def _is_usual(entry: Object) -> bool:
         and len(manager) <= MAX_FIELD_MANAGER
         and manager.isascii()
         and manager.isprintable()
-        and "subresource" not in entry
+        and len(entry.get("subresource", "")) <= MAX_SUBRESOURCE // 4  # a character has at most four bytes
     )
 
 

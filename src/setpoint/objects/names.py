@@ -6,7 +6,7 @@ Patterns match the whole text (never just up to a final newline) and take time l
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -33,6 +33,8 @@ _match_dns1035_label = re.compile(rf"(?=[a-z]){_label}").fullmatch
 _match_label_key = re.compile("[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*").fullmatch
 _match_label_value = re.compile("(?:[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*)?").fullmatch
 _match_config_key = re.compile(_CONFIG_KEY).fullmatch
+# Several with slashes between them, none with a dot at its beginning.
+_match_config_keys = re.compile(rf"(?!\.){_CONFIG_KEY}(?:/(?!\.){_CONFIG_KEY})*").fullmatch
 
 
 def _regex_error(message: str, pattern: str, *examples: str) -> str:
@@ -180,6 +182,14 @@ def config_key(text: str) -> tuple[str, ...]:
     elif text.startswith(".."):
         errors.append("must not start with '..'")
     return tuple(errors)
+
+
+def are_config_keys(texts: Collection[str]) -> bool:
+    """Whether all are surely such keys: one look at the names of most maps. Where it says no, look at each."""
+    joined = "/".join(texts)  # which none of them may contain
+    if joined.count("/") != len(texts) - 1 or _match_config_keys(joined) is None:
+        return False
+    return max(map(len, texts)) <= LABEL_LENGTH
 
 
 def generate_name(base: str, ids: Ids) -> str:

@@ -96,6 +96,8 @@ def remove_owner(tree: Object, uid: str) -> bool:
 def remove_duplicates(meta: Object, *, after_admission: bool = False) -> str | None:
     """Takes references that stand twice out of the metadata; the warning about them where there were any."""
     references: list[Object] = meta.get("ownerReferences", [])
+    if len(references) < 2:
+        return None
     kept: list[Object] = []
     duplicates = []
     seen: set[str] = set()

@@ -11,7 +11,7 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.field import FieldError, forbidden, invalid, key, required, too_long
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import byte_length
-from setpoint.objects.names import config_key
+from setpoint.objects.names import are_config_keys, config_key
 from setpoint.objects.tree import Json, Object
 from setpoint.server.kinds.cells import field, selectable
 from setpoint.server.kinds.columns import AGE, NAME, count
@@ -54,13 +54,13 @@ class ConfigMapStrategy(Strategy):
     def validate(self, tree: Object) -> list[FieldError]:
         found: list[FieldError] = []
         data, binary = tree.get("data") or {}, tree.get("binaryData") or {}
-        size = 0
-        for name, value in data.items():
+        values = data.values()
+        size = sum(map(len if all(map(str.isascii, values)) else byte_length, values))
+        for name in () if not binary and are_config_keys(data) else data:
             if messages := config_key(name):
                 found += wrong(key("data", name), name, messages)
             if name in binary:
                 found.append(invalid(key("data", name), name, "duplicate of key present in binaryData"))
-            size += len(value) if value.isascii() else byte_length(value)
         for name, value in binary.items():
             found += wrong(key("binaryData", name), name, config_key(name))
             size += _decoded_size(value)

@@ -312,10 +312,13 @@ def _list(inner: _Value, go_type: str) -> Convert:
 
 def _map(inner: _Value, go_type: str) -> Convert:
     convert, plain = inner.convert, inner.plain
+    all_plain = frozenset((plain,)).issuperset
 
     def read(entries: Json, unknown: list[str]) -> Json:
         if type(entries) is not dict:
             raise _Fault(json_type(entries), go_type)
+        if all_plain(map(type, entries.values())):
+            return entries
         for key, entry in entries.items():
             if type(entry) is plain:
                 continue
