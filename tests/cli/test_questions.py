@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
@@ -225,3 +226,23 @@ def test_questions_import_nothing_of_the_server() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     heavy = ("setpoint.server", "setpoint.store", "setpoint.controller", "setpoint.cache", "setpoint.plane")
     assert not [name for name in done.stdout.split() if name.startswith(heavy)]
+
+
+def test_the_page_about_it_can_be_followed(setpoint: Command) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "why.md").read_text()
+    (app,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (console,) = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    apply(setpoint, app)
+    try:
+        assert setpoint("wait", "exe/shop-api", "--for", "jsonpath={.status.exitCode}=1", "--timeout", "30s").code == 0
+        reason = "jsonpath={.status.conditions[0].reason}=WaitingForDependencies"
+        assert setpoint("wait", "exe/shop-web", "--for", reason, "--timeout", "30s").code == 0
+        commands = re.findall(r"^\$ setpoint (.+)$", console, re.MULTILINE)
+        assert len(commands) == 10
+        for command in commands:
+            ran = setpoint(*command.split())
+            assert (ran.code, bool(ran.stdout)) == (0, True), (command, ran.stderr)
+        (hint,) = re.findall(r"^hint: .*$", console, re.MULTILINE)
+        assert hint in setpoint("why", "shop-web").stdout
+    finally:
+        setpoint("delete", "exe", "shop-api", "shop-web", "--no-wait")
