@@ -97,10 +97,15 @@ class Engines:
         if found.endpoint.unix:
             label = f"{labels.SESSION}={self._processes.session}"
             self._processes.guard(_KEY, Removal(found.endpoint.unix, labels=(label,)))
-        async for told in found.events(self._broken):
-            if isinstance(told, Resync):
-                self._trouble = None
-            self._tell(told)
+        while True:
+            try:
+                async for told in found.events(self._broken):
+                    if isinstance(told, Resync):
+                        self._trouble = None
+                    self._tell(told)
+            except Exception:  # an event that makes no sense must not be the last one
+                _log.exception("the events of the container engine cannot be followed; it is tried again")
+            await self._clock.sleep(_FIRST_WAIT)
 
     async def _connected(self) -> Engine | Unavailable:
         try:

@@ -7,6 +7,7 @@ from tests.workload.app import GROUP, condition_of
 from tests.workload.controllers.ship import IMAGE, RESTART, asked, logged, made, only, running, scripted, ship, until
 
 from setpoint.objects.tree import Object
+from setpoint.workload.engine.errors import EngineLost
 from setpoint.workload.engine.scripted.engine import Ran
 
 MEANWHILE = {"schedule": {"interval": "100ms"}}
@@ -248,6 +249,12 @@ async def test_with_a_backoff_we_start_it_again_and_otherwise_the_engine(tmp_pat
         await made(world, "theirs", restartPolicy="always")
         await world.ready("Container", "theirs")
         assert only(engine).body["HostConfig"]["RestartPolicy"] == {"Name": "always"}
+        theirs = only(engine)
+        engine.exit(theirs.id, 1)
+        await world.ready("Container", "theirs", "False", "Restarting")
+        theirs.restarts = 1
+        await engine.engine.containers.start(theirs.id)
+        assert (await world.ready("Container", "theirs"))["status"]["restartCount"] == 1
         backoff = {"initial": "50ms", "max": "50ms"}
         ours = await running(world, "ours", restartPolicy="on-failure", restartBackoff=backoff)
         assert "RestartPolicy" not in engine.containers[ours["containerId"]].body["HostConfig"]
@@ -277,6 +284,41 @@ async def test_probes_run_in_the_container_and_a_dead_one_is_started_again(tmp_p
         await world.until("Container", "web", lambda tree: (tree["status"].get("restartCount") or 0) >= 1)
         answers["alive"] = 0
         await world.ready("Container", "web")
+
+
+async def test_an_engine_that_does_not_answer_makes_no_probe_fail(tmp_path: Path) -> None:
+    engine = scripted()
+    probe = {"name": "alive", "type": "Exec", "role": "Liveness", "execProbe": {"command": ["alive"]}, **MEANWHILE}
+    async with ship(tmp_path, engine) as world:
+        await running(world, healthProbes=[probe])
+        engine.stop()
+        await world.state("Container", "web", "RuntimeUnhealthy")
+        engine.calls.clear()
+        await until(lambda: len(asked(engine, "containers.exec")) >= 3)
+        engine.start()
+        found = await world.ready("Container", "web")
+        assert "restartCount" not in found["status"]
+
+
+async def test_a_start_that_the_engine_did_not_live_to_confirm_is_not_made_twice(tmp_path: Path) -> None:
+    engine = scripted()
+    lost = True
+
+    def break_once(container: object) -> None:
+        nonlocal lost
+        if lost:
+            lost = False
+            engine.stop()
+            raise EngineLost("the engine was stopped")
+
+    engine.on_start = break_once
+    async with ship(tmp_path, engine) as world:
+        await made(world, containerName="fixed")
+        await world.state("Container", "web", "RuntimeUnhealthy")
+        assert len(engine.containers) == 1
+        engine.start()
+        status = (await world.ready("Container", "web"))["status"]
+        assert [each.id for each in engine.containers.values()] == [status["containerId"]]
 
 
 async def test_the_health_check_of_an_image_is_a_probe_that_may_flap(tmp_path: Path) -> None:

@@ -86,6 +86,9 @@ async def test_a_service_reaches_a_container_and_containers_reach_each_other_by_
             "inner",
             lambda tree: found["status"]["containerId"] not in tree["status"]["containerIds"],
         )
+        await shell(world, "alone", "ip -o link", networks=[])
+        await world.state("Container", "alone", "Exited")
+        assert len((await world.log("alone", "containers")).splitlines()) == 1, "it has nothing but the loopback"
         await world.delete("Container", "caller")
         await world.delete("Container", "server")
         await world.delete("ContainerNetwork", "inner")

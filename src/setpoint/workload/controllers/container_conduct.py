@@ -14,7 +14,7 @@ from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers import container_links as links
 from setpoint.workload.controllers.container_health import ContainerHealth
-from setpoint.workload.controllers.container_life import ContainerLife, ended, should_restart
+from setpoint.workload.controllers.container_life import ContainerLife, ended, restarted_by_engine, should_restart
 from setpoint.workload.controllers.container_start import KIND, ContainerStart, StartProblem
 from setpoint.workload.controllers.container_wanted import Blocked, wanted
 from setpoint.workload.controllers.engine_trouble import told_trouble, words_of
@@ -28,6 +28,8 @@ from setpoint.workload.world import World
 
 # How soon an engine that failed is asked again.
 AGAIN_SECONDS = 2.0
+# How long an engine may take to start again what has ended, by its restart policy.
+_RESTART_SECONDS = 3.0
 _LINES = 5
 
 _log = logging.getLogger(__name__)
@@ -58,10 +60,10 @@ class ContainerConduct:
             self.without_engine(life, told_trouble(engine) if engine else None)
             return None
         try:
-            if life.id and life.stale:
-                await self._look(engine, obj, life)
-        except EngineLost as error:
-            self.without_engine(life, ("EngineLost", words_of(error)))
+            if life.id and life.stale and (after := await self._look(engine, obj, life)) is not None:
+                return after
+        except EngineError as error:
+            self.without_engine(life, (type(error).__name__, words_of(error)))
             return AGAIN_SECONDS
         if life.id and life.seen is not None and life.seen.is_running:
             self._tend(engine, obj, life)
@@ -88,19 +90,21 @@ class ContainerConduct:
             self.tell(life, "RuntimeUnhealthy", *trouble)
             life.stale = True
 
-    async def _look(self, engine: Engine, obj: Container, life: ContainerLife) -> None:
-        """Looks at the container again, and takes over what has become of it. Raises EngineLost."""
+    async def _look(self, engine: Engine, obj: Container, life: ContainerLife) -> float | None:
+        """Looks at the container again, and takes over what has become of it; seconds until it should be looked at once
+        more. Raises EngineError."""
         # What happens from here on is news.
         life.stale = False
         try:
             seen = await engine.containers.find(life.id)
-        except EngineLost:
+        except EngineError:
             life.stale = True
             raise
         if seen is None:
             await self._removed(life)
-            return
-        was_running = life.seen is not None and life.seen.is_running and life.seen.started_at == seen.started_at
+            return None
+        before = life.seen
+        is_other = before is None or before.is_running or before.started_at != seen.started_at
         life.looks_like(seen, self._world.clock.now())
         if life.on_demand:
             self._world.logs.of(life.uid).demand = partial(life.output.fetch, engine, seen)
@@ -109,9 +113,27 @@ class ContainerConduct:
         if seen.is_running:
             await self._monitor(obj.spec, life)
             self._health.attend(engine, obj, life)
+            life.ended_at = None
             self.tell(life, *_state_of(seen))
-        elif seen.status in ("exited", "dead") and (was_running or life.state not in ("Exited", "FailedToStart")):
+        elif seen.status in ("exited", "dead") and (is_other or not life.is_over):
+            if self._is_restarted_soon(obj.spec, life, seen):
+                return _RESTART_SECONDS
             await self._take_end(obj.spec, life, seen)
+        return None
+
+    def _is_restarted_soon(self, spec: ContainerSpec, life: ContainerLife, seen: Seen) -> bool:
+        """Whether the engine is about to start again what has ended: it takes a moment, and it may choose not to."""
+        now = self._world.clock.monotonic()
+        if not restarted_by_engine(spec, seen.exit_code) or spec.stop or life.restarting or life.stopped:
+            return False
+        if life.ended_at is None:
+            life.ended_at = now
+        if now - life.ended_at >= _RESTART_SECONDS:
+            return False
+        life.stale = True
+        life.close_probing()
+        self.tell(life, "Starting", "Restarting", f"{ended(seen)[1]}; the engine starts it again")
+        return True
 
     async def _monitor(self, spec: ContainerSpec, life: ContainerLife) -> None:
         """Watches the process with whose end the container is to stop."""
@@ -234,7 +256,7 @@ class ContainerConduct:
             if life.is_over:
                 self._ends(life)
             return found.again
-        life.began = self._world.clock.monotonic()
+        life.began, life.stopped = self._world.clock.monotonic(), False
         life.due = life.due_at = None
         directory = self._world.logs.of(life.uid).directory
         life.files = str(directory / "startup_stdout.0.log"), str(directory / "startup_stderr.0.log")
@@ -253,6 +275,7 @@ class ContainerConduct:
     def stop(self, engine: Engine, life: ContainerLife, reason: str, message: str) -> None:
         """Begins to stop what runs; its end wakes us."""
         self.tell(life, "Stopping", reason, message)
+        life.stopped = True
         life.close_probing()
         stopping = asyncio.ensure_future(engine.containers.stop(life.id, seconds=life.stop_seconds))
         self._works(life, stopping, starting=False)

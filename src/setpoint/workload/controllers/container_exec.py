@@ -293,7 +293,10 @@ class ContainerExecs:
             engine, inside = self._world.engines.engine, _pid_inside(identity.pid)
             if engine is None or inside is None:
                 return False
-            code, _ = await execute_in(engine, run.container, ["kill", f"-{int(number)}", str(inside)], "")
+            try:
+                code, _ = await execute_in(engine, run.container, ["kill", f"-{int(number)}", str(inside)], "")
+            except EngineLost:
+                return False
             return code == 0
 
     # Telling

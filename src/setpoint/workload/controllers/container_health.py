@@ -12,7 +12,7 @@ from setpoint.workload.controllers.container_life import ContainerLife
 from setpoint.workload.controllers.container_links import tree_with_kind
 from setpoint.workload.controllers.probing import Probes
 from setpoint.workload.engine.engine import Engine
-from setpoint.workload.engine.errors import EngineError
+from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.probes.prober import Probing
 from setpoint.workload.world import World
@@ -65,13 +65,16 @@ class ContainerHealth:
 
 
 async def execute_in(engine: Engine, container: str, command: Sequence[str], directory: str) -> tuple[int | None, str]:
-    """Runs a command in a container to its end: its exit code, and the end of what it said."""
+    """Runs a command in a container to its end: its exit code, and the end of what it said. Raises EngineLost: what
+    that says of the command is nothing."""
     said = b""
     try:
         async with engine.containers.exec(container, command, directory=directory) as run:
             async for _, data in run:
                 said = (said + data)[-_OUTPUT_BYTES:]
             code = await run.exit_code()
+    except EngineLost:
+        raise
     except EngineError as error:
         return None, error.message
     return code, said.decode("utf-8", "replace").strip()

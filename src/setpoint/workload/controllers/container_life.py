@@ -62,6 +62,9 @@ class ContainerLife:
     due_at: datetime | None = None
     wait: timedelta | None = None
     began: float = 0.0
+    # Whether we have stopped it; and when it was first seen to have ended though the engine should start it again.
+    stopped: bool = False
+    ended_at: float | None = None
     # Why it is stopped only to be started again; whether the next start waits, and makes everything anew.
     restarting: str = ""
     restart_waits: bool = False
@@ -216,11 +219,17 @@ class ContainerLife:
 
 def should_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
     """Whether it is us who start what has ended so again: with a backoff in the spec, else the engine does."""
-    if spec.restart_backoff is None:
-        return False
-    return spec.restart_policy in ("always", "unless-stopped") or (
-        spec.restart_policy == "on-failure" and exit_code != 0
-    )
+    return spec.restart_backoff is not None and _says_restart(spec, exit_code)
+
+
+def restarted_by_engine(spec: ContainerSpec, exit_code: int | None) -> bool:
+    """Whether it is the engine who starts what has ended so again."""
+    return spec.restart_backoff is None and _says_restart(spec, exit_code)
+
+
+def _says_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
+    policy = spec.restart_policy
+    return policy in ("always", "unless-stopped") or (policy == "on-failure" and exit_code != 0)
 
 
 def ended(seen: Seen) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from setpoint.controller.watch import Watch
 from setpoint.workload.controllers.engine_trouble import told_trouble, words_of
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.engine import Engine
-from setpoint.workload.engine.errors import BadRequest, EngineError, EngineLost, InUse, NotFound
+from setpoint.workload.engine.errors import BadRequest, EngineError, EngineLost, InUse, NameTaken, NotFound
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.engine.results import Network
 from setpoint.workload.kinds.container_network import (
@@ -168,14 +168,21 @@ class ContainerNetworks:
             **{each.key: each.value for each in spec.labels},
             **self._world.engines.made_by_us(persistent=persistent),
         }
-        made = await engine.networks.create(
-            known.network_name,
-            driver=spec.driver or "bridge",
-            ipv6=spec.ipv6,
-            subnet=spec.subnet or "",
-            internal=spec.internal,
-            labels=ours,
-        )
+        try:
+            made = await engine.networks.create(
+                known.network_name,
+                driver=spec.driver or "bridge",
+                ipv6=spec.ipv6,
+                subnet=spec.subnet or "",
+                internal=spec.internal,
+                labels=ours,
+            )
+        except NameTaken:
+            # The engine may have made it though it never got to say so.
+            found = await engine.networks.inspect(known.network_name)
+            if found.labels.get(labels.UID) != known.uid:
+                raise
+            return found
         if persistent:
             self._world.records.keep(KIND, known.network_name, {"id": made}, self._world.workload_id)
         return await engine.networks.inspect(made)

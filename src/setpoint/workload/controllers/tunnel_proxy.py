@@ -172,15 +172,19 @@ class TunnelProxies:
             message = f"ContainerNetwork {name} has no gateway, as its driver is {status.driver}: use the driver bridge"
             known.becomes("Failed", "NoGateway", message)
             return None
-        await self._listen(ctx, obj, known, status.gateways[0])
+        again = await self._listen(ctx, obj, known, status.gateways[0])
         if known.failed:
             known.becomes("Running", "SomeFailed", "; ".join(known.failed.values()))
-            return _AGAIN_SECONDS
+            return again
         known.becomes("Running", "Running", f"tunnels end at {status.gateways[0]}")
         return None
 
-    async def _listen(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _Known, gateway: str) -> None:
-        """Has every tunnel listen at the gateway and lead to its Service, and no others."""
+    async def _listen(
+        self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _Known, gateway: str
+    ) -> float | None:
+        """Has every tunnel listen at the gateway and lead to its Service, and no others; seconds until what did not
+        work is tried again."""
+        again = None
         wanted = {each.name: each for each in obj.spec.tunnels}
         known.failed.clear()
         for name, listening in list(known.tunnels.items()):
@@ -200,9 +204,11 @@ class TunnelProxies:
                     known.tunnels[name] = await self._tunnel(gateway, port or 0)
                 except OSError as error:
                     known.failed[name] = f"tunnel {name} cannot listen at {gateway}: {error.strerror or error}"
+                    again = _AGAIN_SECONDS
                     continue
                 known.version += 1
             self._lead(known.tunnels[name], tunnel, status.effective_address if status is not None else "", port or 0)
+        return again
 
     async def _tunnel(self, gateway: str, wanted: int) -> _Listening:
         """Begins to listen, at the port of the Service where that is free. Raises OSError."""
