@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
@@ -37,9 +37,10 @@ from setpoint.workload.engine.images import BuildOptions, whole
 from setpoint.workload.engine.layers import DOCKERFILE, LayerError, layered_name, layers_archive
 from setpoint.workload.engine.progress import Progress
 from setpoint.workload.engine.results import Container as Seen
+from setpoint.workload.engine.results import Image
 from setpoint.workload.engine.run_args import BadArgument
 from setpoint.workload.kinds.container import ContainerState
-from setpoint.workload.kinds.parts import GROUP, VERSION, creates_if_missing
+from setpoint.workload.kinds.parts import GROUP, VERSION, Mode, creates_if_missing
 from setpoint.workload.lifecycle_key import LifecycleKey, container_key, difference
 from setpoint.workload.logs.capture import Capture
 from setpoint.workload.world import World
@@ -70,7 +71,7 @@ class Wanted(NamedTuple):
     """What a container should be, with everything filled in."""
 
     tree: Object
-    mode: str
+    mode: Mode
     env: Mapping[str, str]
     args: Sequence[str]
     places: Sequence[Place]
@@ -116,7 +117,7 @@ class ContainerStart:
                 self._tell("Starting", "Starting", f"container {found.name} is started again")
                 await self._engine.containers.start(found.id)
             return
-        if not creates_if_missing(mode):  # type: ignore[arg-type]
+        if not creates_if_missing(mode):
             name = self._spec.get("containerName", "")
             message = f"there is no container {name}: start it, or use the mode persistent to have it made"
             raise StartProblem("NotFound", message, state="NotFound", again=_AGAIN_SECONDS)
@@ -169,7 +170,6 @@ class ContainerStart:
 
     async def _image(self) -> str:
         build, name = self._spec.get("build"), self._spec.get("image") or ""
-        platform = ""
         if build is not None:
             self._tell("Building", "Building", f"the image is built from {build['context']}")
             name = name or f"{self._life.name}:dev"
@@ -178,7 +178,7 @@ class ContainerStart:
             made = await self._engine.images.build(context, options, watch=self._building)
         else:
             self._tell("Starting", "PreparingImage", f"the image {name} is looked for")
-            made = await self._pulled(name, platform)
+            made = await self._pulled(name)
         layers = self._spec.get("imageLayers") or ()
         if not layers:
             return name
@@ -190,12 +190,12 @@ class ContainerStart:
             await self._engine.images.build_archive(whole(archive), DOCKERFILE, options, watch=self._building)
         return layered
 
-    async def _pulled(self, name: str, platform: str) -> Any:
+    async def _pulled(self, name: str) -> Image:
         policy = self._spec.get("pullPolicy") or "missing"
         attempts, wait = int(self._spec.get("pullRetryLimit") or 0), _PULL_WAIT
         while True:
             try:
-                return await self._engine.images.ensure(name, policy, platform=platform, watch=self._pulling)
+                return await self._engine.images.ensure(name, policy, watch=self._pulling)
             except (NoSuchImage, Denied):
                 raise
             except (PullFailed, EngineLost) as error:
