@@ -190,7 +190,10 @@ class Services:
         charged to the quotas that count it. Raises Forbidden where they do not allow it."""
         ledger = self.ledger
         if ledger is None or not resource.namespaced or ((quotas := ledger.view) is not None and quotas.is_empty):
-            return await self.commit(write.key, write.value, write.expect, actor, cause, write.ttl)
+            key, value, expect, ttl = write
+            revision = await self.store.commit(key, value, expect, actor, cause, ttl)
+            self.views.wrote(key, value, revision)
+            return revision
         return await ledger.commit(resource, write, actor, cause, item=item, new=new, subresource=subresource)
 
     async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:

@@ -104,7 +104,8 @@ async def _store_new(
             if strategy.allocates:
                 await _allocate(context, resource, tree, None, options)
             _check_new(context, resource, tree)
-            await authorize_creation(context, resource.group_resource)
+            if context.info.verb != "create":
+                await authorize_creation(context, resource.group_resource)
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
         key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])

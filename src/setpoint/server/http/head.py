@@ -19,6 +19,8 @@ _END = b"\r\n\r\n"
 # Headers whose request is not over with its head and a body of a known length, or is not like the next one.
 _SINGULAR = frozenset(("transfer-encoding", "expect", "upgrade", "proxy-connection"))
 _KEEP_ALIVE = "keep-alive"
+# Stands for the length that a body really has; a header that says another is no plain one.
+_LENGTH = ("content-length", "")
 # A header that every parser reads alike: one space before the value, and none after it.
 _HEADER = re.compile(rb"([A-Za-z0-9-]+): ([!-~](?:[ -~]*[!-~])?)").fullmatch
 # Headers that every request has a value of its own for, and how many lines of others are remembered, how long ones.
@@ -71,16 +73,17 @@ class Envelope:
         found = _request_line(line)
         if found is None:
             return None
-        size = str(len(body))
+        length = b"Content-Length: %d" % len(body)
         headers: dict[str, str] = {}
         known = self._known
         for each in lines:
-            header = known.get(each) or self._header(each)
+            header = _LENGTH if each == length else known.get(each) or self._header(each)
             if header is None:
                 return None
             headers[header[0]] = header[1]
-        if headers.get("content-length") != size or "host" not in headers or len(headers) != len(lines):
+        if headers.get("content-length") != "" or "host" not in headers or len(headers) != len(lines):
             return None
+        headers["content-length"] = str(len(body))
         if headers.get("connection", _KEEP_ALIVE).lower() != _KEEP_ALIVE or not may_repeat(headers):
             return None
         return _new(Sent, (*found, headers, body))
