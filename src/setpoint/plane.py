@@ -217,6 +217,11 @@ class ControlPlane:
             raise PlaneError("this control plane runs no workloads: use ControlPlane(workloads=True)")
         return self._host.workloads
 
+    @property
+    def runs_workloads(self) -> bool:
+        """Whether it runs processes and containers."""
+        return self._host is not None
+
     async def workloads_started(self) -> None:
         """Returns when the controllers of workloads work. Raises PlaneError if they cannot: a control plane that takes
         objects and does nothing about them is of no use."""

@@ -133,7 +133,15 @@ class Cleaning:
     async def run(self) -> None:
         """Returns when all are gone, or nothing more can be done in time."""
         # What controllers were about to make when no more was allowed is found by looking again.
-        while self._left_seconds > 0 and (found := await self._listed()):
+        while self._left_seconds > 0:
+            try:
+                found = await self._listed()
+            except (APIError, TransportError) as error:
+                _log.warning("what there is to clean up cannot be read: %s", error)
+                await self._clock.sleep(_RETRY_SECONDS)
+                continue
+            if not found:
+                break
             self.progress.objects += len(found)
             for together in shutdown_order(found):
                 await self._delete_all(together)

@@ -4,7 +4,7 @@ So `kubectl describe` tells the story of an object. Events that come too thick a
 client-go's own recorder, so that a process that ends all the time fills nothing.
 """
 
-from typing import Any
+from typing import Protocol
 
 from setpoint.controller.recorder import Recorder
 from setpoint.objects.tree import Object
@@ -21,6 +21,13 @@ _BAD_STATES = frozenset({"FailedToStart", "Unknown", "RuntimeUnhealthy"})
 _BAD_REASONS = frozenset({"BackOff", "Deadlock", "Failed", "LivenessProbeFailed", "ProbeFailed"})
 
 
+class Life(Protocol):
+    """A workload, as its controller knows it."""
+
+    uid: str
+    name: str
+
+
 class Telling:
     """Tells what becomes of the workloads of one control plane. `recorder` is there while events can be written."""
 
@@ -28,14 +35,14 @@ class Telling:
         self._logs = logs
         self.recorder: Recorder | None = None
 
-    def tell(self, kind: str, life: Any, state: str, reason: str, message: str, *, again: bool = False) -> None:
-        """A workload, known by `name` and `uid`, has come to another state; `again`: not for the first time."""
+    def tell(self, kind: str, life: Life, state: str, reason: str, message: str, *, again: bool = False) -> None:
+        """A workload has come to another state; `again`: it is not its first life."""
         self._logs.note(life.uid, f"{state or 'Pending'} ({reason}): {message}")
         is_bad = (state in _BAD_STATES and reason != "Stopped") or reason in _BAD_REASONS
         called = "Restarted" if again and reason == "Running" else _REASONS.get(reason, reason)
         self.event(kind, life, called, message, is_bad=is_bad)
 
-    def event(self, kind: str, life: Any, reason: str, message: str, *, is_bad: bool) -> None:
+    def event(self, kind: str, life: Life, reason: str, message: str, *, is_bad: bool) -> None:
         """Records that something happened to a workload."""
         if self.recorder is None or reason in _SILENT:
             return

@@ -66,6 +66,8 @@ class WorkloadSettings:
     directory: Path
     # The file in which what outlives control planes is recorded; None: nothing does.
     records: Path | None = None
+    # Where the output of what outlives them goes; beside the records, unless told otherwise.
+    kept_directory: Path | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     # Where paths that are not absolute begin.
     working_directory: Path = field(default_factory=Path.cwd)
@@ -101,7 +103,7 @@ class Workloads:
             environ=settings.environ,
             working_directory=settings.working_directory,
             workload_id=settings.workload_id,
-            kept_directory=settings.records.parent if settings.records is not None else settings.directory,
+            kept_directory=settings.kept_directory or (settings.records or settings.directory / "records").parent,
             find=self._find,
             endpoints=self._endpoints,
             objects=self._objects,

@@ -43,8 +43,7 @@ async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
     from setpoint.client.connecting import ConfigError
     from setpoint.client.transport import TransportError
     from setpoint.objects.errors import APIError
-    from setpoint.workload.hosting import records_path
-    from setpoint.workload.workloads import Workloads, WorkloadSettings
+    from setpoint.workload.workloads import Workloads
 
     watched = monitored(flags)
     with variables.session(os.environ) as session:
@@ -52,13 +51,7 @@ async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
             client = _client(path)
         except ConfigError as error:
             raise click.ClickException(str(error)) from error
-        settings = WorkloadSettings(
-            directory=session.folder,
-            records=records_path(os.environ),
-            environ=variables.inherited(),
-            workload_id=variables.workload_id(flags["workload_id"], os.environ),
-            container_runtime=flags["container_runtime"] or "",
-        )
+        settings = variables.workload_settings(session.folder, Path.cwd(), flags)
         async with client:
             workloads = Workloads(client, settings)
             try:

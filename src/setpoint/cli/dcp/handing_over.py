@@ -3,7 +3,6 @@
 It is never written over, as somebody else may live by it, and goes when the instance does.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,8 +35,10 @@ def handed_over(path: Path, url: str, authority: bytes | None, token: str) -> It
     text = kubeconfig(url, authority=authority, token=token, user=USER, cluster=CLUSTER, context=CONTEXT, mark=_MARK)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_free(path)
-    files.write(path, text.encode())
-    written = os.stat(path).st_ino
+    path.unlink(missing_ok=True)  # at most an empty one, which says nothing
+    if files.write_once(path, text.encode()) != text.encode():
+        check_free(path)  # somebody was quicker
+    written = path.stat().st_ino
     try:
         yield
     finally:

@@ -12,10 +12,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,27 +29,10 @@ from setpoint.objects.clock import SystemClock
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
     from setpoint.workload.process.identity import Identity
-    from setpoint.workload.workloads import WorkloadSettings
 
 _LOOK_SECONDS = 0.02
 
 _log = logging.getLogger(__name__)
-
-
-class Wanted(NamedTuple):
-    """What an instance is to be."""
-
-    kubeconfig: Path
-    port: int
-    certificate: str
-    key: str
-    authority: str
-    root: Path
-    server_only: bool
-    workload_id: str
-    runtime: str
-    watched: "Identity | None"
-    interval: float
 
 
 @click.command()
@@ -70,77 +53,47 @@ def start_apiserver(**flags: Any) -> None:
     """Serve DCP's API, and run what its objects say."""
     if flags["tls_cert_thumbprint"]:
         raise click.ClickException("there is no store of certificates here: use --tls-cert-file and --tls-key-file")
-    wanted = _wanted(flags)
-    check_free(wanted.kubeconfig)
+    kubeconfig = variables.kubeconfig_path(flags["kubeconfig"], os.environ).absolute()
+    check_free(kubeconfig)
+    variables.workload_id(flags["workload_id"], os.environ)
+    watched = monitored(flags)
     if flags["detach"]:
-        _detach(click.get_current_context(), wanted.kubeconfig)
+        _detach(click.get_current_context(), kubeconfig)
         return
     from setpoint.cli.dcp import diagnostics
 
     diagnostics.set_up(flags["verbosity"], os.environ)
     # Hardly anything of what a start makes is garbage.
     gc.disable()
-    sys.exit(process.run(lambda stop: _run(wanted, stop)))
+    sys.exit(process.run(lambda stop: _run(kubeconfig, watched, flags, stop)))
 
 
-def _wanted(flags: Mapping[str, Any]) -> Wanted:
-    return Wanted(
-        kubeconfig=variables.kubeconfig_path(flags["kubeconfig"], os.environ).absolute(),
-        port=flags["port"],
-        certificate=flags["tls_cert_file"],
-        key=flags["tls_key_file"],
-        authority=flags["tls_ca_file"],
-        root=Path(flags["root_dir"] or Path.cwd()).absolute(),
-        server_only=flags["server_only"],
-        workload_id=variables.workload_id(flags["workload_id"], os.environ),
-        runtime=flags["container_runtime"] or "",
-        watched=monitored(flags),
-        interval=flags["monitor_interval"],
-    )
-
-
-async def _run(wanted: Wanted, stop: asyncio.Event) -> None:
+async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str, Any], stop: asyncio.Event) -> None:
     from setpoint.cli.dcp.certificate import brought
     from setpoint.plane import ControlPlane, PlaneError
 
-    clock = SystemClock()
-    host = variables.host(os.environ)
-    given = brought(wanted.certificate, wanted.key, wanted.authority, host, clock)
+    host, token = variables.host(os.environ), os.environ.get(variables.TOKEN, "")
+    given = brought(flags["tls_cert_file"], flags["tls_key_file"], flags["tls_ca_file"], host, SystemClock())
+    root = Path(flags["root_dir"] or Path.cwd()).absolute()
     with ExitStack() as stack:
         session = stack.enter_context(variables.session(os.environ))
-        settings = False if wanted.server_only else _settings(wanted, session.folder)
-        token = os.environ.get(variables.TOKEN, "")
+        settings = False if flags["server_only"] else variables.workload_settings(session.folder, root, flags)
         try:
             async with ControlPlane("memory", token=token, workloads=settings) as plane:
                 address = given.host if given is not None else host
-                url = await _listen(plane, address, wanted.port, given.files if given is not None else True)
-                if wanted.server_only:
+                url = await _listen(plane, address, flags["port"], given.files if given is not None else True)
+                if flags["server_only"]:
                     await _install(plane)
                 await plane.workloads_started()
                 authority = given.authority if given is not None else plane.authority
-                stack.enter_context(
-                    handed_over(wanted.kubeconfig, url, authority, PLACEHOLDER if token else plane.token)
-                )
+                stack.enter_context(handed_over(kubeconfig, url, authority, PLACEHOLDER if token else plane.token))
                 gc.freeze()
                 gc.enable()
-                _log.info("serves at %s; the kubeconfig is %s", url, wanted.kubeconfig)
-                await _until_told(plane, wanted, stop)
+                _log.info("serves at %s; the kubeconfig is %s", url, kubeconfig)
+                gone = [] if watched is None else [wait_gone(watched, flags["monitor_interval"], SystemClock())]
+                await _until_told(plane, [stop.wait(), *gone])
         except PlaneError as error:
             raise click.ClickException(str(error)) from error
-
-
-def _settings(wanted: Wanted, folder: Path) -> "WorkloadSettings":
-    from setpoint.workload.hosting import records_path
-    from setpoint.workload.workloads import WorkloadSettings
-
-    return WorkloadSettings(
-        directory=folder,
-        records=records_path(os.environ),
-        environ=variables.inherited(),
-        working_directory=wanted.root,
-        workload_id=wanted.workload_id,
-        container_runtime=wanted.runtime,
-    )
 
 
 async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:
@@ -160,20 +113,16 @@ async def _install(plane: "ControlPlane") -> None:
         await install(client)
 
 
-async def _until_told(plane: "ControlPlane", wanted: Wanted, stop: asyncio.Event) -> None:
-    """Returns when it is to end, and all is cleaned up."""
+async def _until_told(plane: "ControlPlane", reasons: Sequence[Coroutine[Any, Any, Any]]) -> None:
+    """Returns when there is a reason to end, or a client asks for it, and all is cleaned up."""
     ended = asyncio.ensure_future(plane.ended())
-    told: list[asyncio.Future[Any]] = [asyncio.ensure_future(stop.wait())]
-    if wanted.watched is not None:
-        told.append(asyncio.ensure_future(wait_gone(wanted.watched, wanted.interval, SystemClock())))
+    told = [asyncio.ensure_future(each) for each in reasons]
     try:
         await asyncio.wait((ended, *told), return_when=asyncio.FIRST_COMPLETED)
-        if not ended.done():
-            if not stop.is_set() and wanted.watched is not None:
-                _log.info("process %d is gone: everything ends with it", wanted.watched.pid)
-            if not wanted.server_only:
-                plane.end()
-                await ended
+        if not ended.done() and plane.runs_workloads:
+            _log.info("everything ends: a signal came, or the process that was watched is gone")
+            plane.end()
+            await asyncio.wait((ended,))
         if ended.done():
             ended.result()
     finally:

@@ -4,15 +4,19 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+if TYPE_CHECKING:
+    from setpoint.workload.workloads import WorkloadSettings
 
 SESSION_FOLDER = "DCP_SESSION_FOLDER"
 TOKEN = "DCP_SECURE_TOKEN"
 WORKLOAD_ID = "DCP_WORKLOAD_ID"
 IP_VERSION = "DCP_IP_VERSION_PREFERENCE"
 PRESERVE_LOGS = "DCP_PRESERVE_EXECUTABLE_LOGS"
+OUTPUT = "DCP_PERSISTENT_EXECUTABLE_OUTPUT_DIR"
 MOST_WORKLOAD_ID_BYTES = 1024
 _IPV6 = ("ipv6", "v6", "6")
 _FALSE = ("", "0", "false", "no")
@@ -66,6 +70,19 @@ def host(environ: Mapping[str, str]) -> str:
     return "::1" if environ.get(IP_VERSION, "").lower() in _IPV6 else "127.0.0.1"
 
 
-def inherited(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What workloads may inherit: everything but the key to the control plane."""
-    return {name: value for name, value in environ.items() if name != TOKEN}
+def workload_settings(folder: Path, root: Path, flags: Mapping[str, Any]) -> "WorkloadSettings":
+    """How workloads are run, by the flags of a command and by the variables that there are."""
+    from setpoint.workload.hosting import records_path
+    from setpoint.workload.workloads import WorkloadSettings
+
+    output = os.environ.get(OUTPUT)
+    return WorkloadSettings(
+        directory=folder,
+        records=records_path(os.environ),
+        kept_directory=Path(output) if output else None,
+        # Everything but the key to the control plane.
+        environ={name: value for name, value in os.environ.items() if name != TOKEN},
+        working_directory=root,
+        workload_id=workload_id(flags["workload_id"], os.environ),
+        container_runtime=flags["container_runtime"] or "",
+    )
