@@ -54,7 +54,8 @@ class Channel:
         return data
 
     async def status(self, **status: Any) -> None:
-        await self.send(b"\x03" + json.dumps({"kind": "Status", **status}).encode())
+        # Servers do not say its kind here.
+        await self.send(b"\x03" + json.dumps({"metadata": {}, **status}).encode())
 
     async def close(self) -> None:
         await self.send((1000).to_bytes(2), code=8)

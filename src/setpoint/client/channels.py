@@ -101,7 +101,8 @@ def _exit_code(data: bytes) -> int:
         raise APIError(data.decode("utf-8", "replace")) from None
     if isinstance(status, dict) and status.get("status") == "Success":
         return 0
-    error = from_status(status, 500)
+    # Servers do not say its kind: on this channel there is no other.
+    error = from_status({**status, "kind": "Status"} if isinstance(status, dict) else status, 500)
     for cause in error.causes:
         if cause.reason == "ExitCode" and cause.message.lstrip("-").isdigit():
             return int(cause.message)
