@@ -7,12 +7,13 @@ import click
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import FAILED, USAGE, Failure, code_of
 from setpoint.cli.printing.output import Form, name_of, output_option, write_objects
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import Meaning, Terminal, harmless, terminal
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
 
+_SIGNS: dict[str, Meaning] = {"+": "good", "-": "bad", "@": "quiet"}
 _DEFINITION = "CustomResourceDefinition"
 
 
@@ -144,7 +145,6 @@ def _called(tree: "Object") -> str:
 
 
 def _tell(before: "Object | None", after: "Object", is_dry: bool, show_diff: bool) -> None:
-    from setpoint.cli.objects.difference import difference_lines
     from setpoint.client.editing import plain
 
     place = terminal()
@@ -153,7 +153,15 @@ def _tell(before: "Object | None", after: "Object", is_dry: bool, show_diff: boo
     note = " (dry run)" if is_dry else ""
     place.echo(f"{name_of(after)} {place.paint(what, 'quiet' if what == 'unchanged' else 'good')}{note}")
     if show_diff and old != new:
-        place.echo("\n".join(f"  {line}" for line in difference_lines(old, new, place)))
+        place.echo("\n".join(_difference(old, new, place)))
+
+
+def _difference(old: "Object | None", new: "Object", place: Terminal) -> list[str]:
+    """What changes, line by line, secrets masked."""
+    from setpoint.past.difference import unified
+
+    lines = unified(old or {}, new, "", "")[2:]  # both sides are the object just named
+    return [f"  {place.paint(harmless(line), _SIGNS.get(line[0], ''))}" for line in lines]
 
 
 def _fail(failures: list[tuple[str, Exception]]) -> None:

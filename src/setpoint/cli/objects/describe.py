@@ -9,7 +9,8 @@ import click
 from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import NOT_FOUND, Failure
-from setpoint.cli.printing.terminal import Terminal, harmless, terminal
+from setpoint.cli.printing.table import Cell
+from setpoint.cli.printing.terminal import Terminal, harmless, meaning_of, terminal
 
 if TYPE_CHECKING:
     from setpoint.cli.naming import Kinds
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _LAST_LINES = 10
 _EVENTS = 20
+_GOOD_WHEN_TRUE = ("Ready", "Started", "Available", "Healthy", "Established", "Complete", "Succeeded")
 # What nobody owns, and what would only be asked in vain.
 _UNOWNED = frozenset(("events", "componentstatuses", "namespaces", "nodes", "apiservices", "leases"))
 
@@ -59,6 +61,7 @@ async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool,
 async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal) -> list[str]:
     """The lines about one object."""
     from setpoint.cli.judging import is_workload
+    from setpoint.past.masking import masked
 
     children, happened, said = await asyncio.gather(
         _owned(client, kinds, tree),
@@ -66,10 +69,11 @@ async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal
         _last_lines(client, kinds, tree) if is_workload(tree) else _nothing(),
     )
     lines = [*_head(tree, client, place), *_conditions(tree, client, place)]
+    hidden = masked(tree)
     for name in ("spec", "status"):
-        lines += _section(name.capitalize(), _yaml(_shown(tree, name)), place)
-    rest = {name: tree[name] for name in tree if name not in ("apiVersion", "kind", "metadata", "spec", "status")}
-    lines += _section("Data" if "data" in rest else "More", _yaml(_hidden(tree, rest)), place)
+        lines += _section(name.capitalize(), _yaml(_shown(hidden, name)), place)
+    rest = {name: hidden[name] for name in tree if name not in ("apiVersion", "kind", "metadata", "spec", "status")}
+    lines += _section("Data" if "data" in rest else "More", _yaml(_sizes(tree, rest)), place)
     lines += _section("Owns", children, place)
     lines += _section("Events", happened, place)
     return lines + _section("Last output", said, place)
@@ -119,7 +123,7 @@ def _section(title: str, lines: list[str], place: Terminal) -> list[str]:
 
 def _conditions(tree: "Object", client: "Client", place: Terminal) -> list[str]:
     from setpoint.cli.objects.tables import age
-    from setpoint.cli.printing.table import render
+    from setpoint.cli.printing.table import render_with_texts
 
     status = tree.get("status")
     conditions = (status.get("conditions") if isinstance(status, dict) else None) or []
@@ -129,15 +133,26 @@ def _conditions(tree: "Object", client: "Client", place: Terminal) -> list[str]:
     rows = [
         [
             str(each.get("type", "")),
-            str(each.get("status", "")),
+            _status(each),
             str(each.get("reason") or ""),
             age(each.get("lastTransitionTime"), now),
-            str(each.get("message") or ""),
         ]
         for each in conditions
     ]
-    narrower = place._replace(width=place.width - 2 if place.width is not None else None)
-    return _section("Conditions", render(("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"), rows, narrower), place)
+    messages = {"MESSAGE": [str(each.get("message") or "") for each in conditions]}
+    lines = render_with_texts(("TYPE", "STATUS", "REASON", "SINCE"), rows, messages, _narrower(place))
+    return _section("Conditions", lines, place)
+
+
+def _status(condition: "Object") -> Cell:
+    """The status of a condition; false is bad only of what is good when it is true."""
+    text = str(condition.get("status", ""))
+    return Cell(text, meaning_of(text) if condition.get("type") in _GOOD_WHEN_TRUE else "")
+
+
+def _narrower(place: Terminal) -> Terminal:
+    """The terminal without the two columns by which a section is moved in."""
+    return place._replace(width=place.width - 2 if place.width is not None else None)
 
 
 def _shown(tree: "Object", name: str) -> Any:
@@ -145,32 +160,16 @@ def _shown(tree: "Object", name: str) -> Any:
     part = tree.get(name)
     if name == "status" and isinstance(part, dict):
         return {key: part[key] for key in part if key not in ("conditions", "effectiveEnv")}
-    return _masked_env(part)
-
-
-def _masked_env(part: Any) -> Any:
-    """The spec of a workload with what looks like a secret masked, wherever variables stand in it."""
-    from setpoint.cli.workloads.env import masked
-
-    if isinstance(part, dict):
-        return {name: _masked_env(value) for name, value in part.items()}
-    if isinstance(part, list):
-        return [
-            {**each, "value": masked(str(each["name"]), str(each["value"]))}
-            if isinstance(each, dict) and isinstance(each.get("value"), str) and "name" in each
-            else _masked_env(each)
-            for each in part
-        ]
     return part
 
 
-def _hidden(tree: "Object", rest: "Object") -> "Object":
+def _sizes(tree: "Object", rest: "Object") -> "Object":
     """Of a Secret, how much there is of each value."""
     if tree["kind"] != "Secret":
         return rest
     import base64
 
-    data = {name: f"{len(base64.b64decode(value or ''))} bytes" for name, value in (rest.get("data") or {}).items()}
+    data = {name: f"{len(base64.b64decode(value or ''))} bytes" for name, value in (tree.get("data") or {}).items()}
     return {**rest, "data": data} if data else rest
 
 
@@ -224,7 +223,7 @@ async def _owned(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
 async def _events(client: "Client", tree: "Object") -> list[str]:
     """What happened to an object, the newest last."""
     from setpoint.cli.objects.tables import age
-    from setpoint.cli.printing.table import render
+    from setpoint.cli.printing.table import render_with_texts
     from setpoint.objects import meta
     from setpoint.objects.errors import APIError
 
@@ -238,20 +237,18 @@ async def _events(client: "Client", tree: "Object") -> list[str]:
         series = event.get("series") or {}
         return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
 
-    now = client.clock.now()
+    now, shown = client.clock.now(), sorted(found, key=last)[-_EVENTS:]
     rows = [
         [
             age(last(event), now) if last(event) else "",
             event.get("type", ""),
             event.get("reason", ""),
             (event.get("source") or {}).get("component") or event.get("reportingComponent", ""),
-            event.get("message", ""),
         ]
-        for event in sorted(found, key=last)[-_EVENTS:]
+        for event in shown
     ]
-    place = terminal()
-    narrower = place._replace(width=place.width - 2 if place.width is not None else None)
-    return render(("AGE", "TYPE", "REASON", "FROM", "MESSAGE"), rows, narrower) if rows else []
+    messages = {"MESSAGE": [str(event.get("message", "")) for event in shown]}
+    return render_with_texts(("AGE", "TYPE", "REASON", "FROM"), rows, messages, _narrower(terminal())) if rows else []
 
 
 async def _last_lines(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:

@@ -4,7 +4,8 @@ Where a table is too wide for the terminal its widest columns give way, those th
 column, which is the name, never does. Output that goes elsewhere than to a terminal is never shortened.
 """
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from setpoint.cli.printing.terminal import Meaning, Terminal, harmless, meaning_of, shortened, width_of
@@ -43,6 +44,46 @@ def render(
     if fit and terminal.width is not None:
         widths = _fitted(widths, terminal.width)
     return [_line(row, widths, terminal) for row in cells]
+
+
+def render_with_texts(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str | Cell]],
+    texts: Mapping[str, Sequence[str]],
+    terminal: Terminal,
+) -> list[str]:
+    """A table with columns of texts that are never shortened: addresses to be copied, reasons to be read to their end.
+    Those that find no room beside the others stand below their row, on lines of their own."""
+    texts = {header: column for header, column in texts.items() if any(column)}
+    names = list(texts)
+    for count in range(len(names), -1, -1):
+        beside = names[:count]
+        all_headers = (*headers, *beside)
+        cells = [[*row, *(texts[name][index] for name in beside)] for index, row in enumerate(rows)]
+        if terminal.width is None or _width(render(all_headers, cells, Terminal())) <= terminal.width:
+            break
+    first, *lines = render(all_headers, cells, terminal)
+    found = [first]
+    for index, line in enumerate(lines):
+        found.append(line)
+        for name in names[count:]:
+            found += [terminal.paint(each, "quiet") for each in _below(texts[name][index], terminal.width or 0)]
+    return found
+
+
+def _width(lines: Sequence[str]) -> int:
+    return max(map(width_of, lines))
+
+
+def _below(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        _one_line(text),
+        width,
+        initial_indent="  └ ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _cell(header: str, value: str | Cell) -> Cell:

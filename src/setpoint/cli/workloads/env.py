@@ -1,6 +1,5 @@
 """`setpoint env`: the environment of a workload, and where each variable comes from."""
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +14,6 @@ from setpoint.cli.printing.terminal import terminal
 
 if TYPE_CHECKING:
     from setpoint.objects.tree import Object
-
-MASK = "********"
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|_KEY|CREDENTIAL|_PWD", re.IGNORECASE)
-_WITH_PASSWORD = re.compile(r"(://[^/:@\s]*:)[^/@\s]+(@)")
 
 
 @click.command()
@@ -59,28 +54,24 @@ async def _env(server: Server, name: str, everything: bool, show_secrets: bool, 
 
 def variables_of(tree: "Object", *, show_secrets: bool = False) -> "list[Object]":
     """The variables of a workload, each with its value and its source: `spec`, `file` or `inherited`, and in words."""
+    from setpoint.past.masking import masked
+
     spec, status = tree.get("spec") or {}, tree.get("status") or {}
     said = {each["name"]: each.get("value", "") for each in spec.get("env") or ()}
     files = _names_in(spec.get("envFiles") or ())
     effective = {each["name"]: each.get("value", "") for each in status.get("effectiveEnv") or ()} or said
+    variables = [{"name": name, "value": value} for name, value in sorted(effective.items())]
+    shown = variables if show_secrets else masked({"env": variables})["env"]
     found = []
-    for name, value in sorted(effective.items()):
+    for name, value, text in ((each["name"], effective[each["name"]], each["value"]) for each in shown):
         source, words = "inherited", "inherited"
         if name in said:
             source = "spec"
             words = "spec.env" if said[name] == value or "{{" not in said[name] else f"spec.env: {said[name]}"
         elif name in files:
             source, words = "file", files[name]
-        text = value if show_secrets else masked(name, value)
         found.append({"name": name, "value": text, "source": source, "from": words})
     return found
-
-
-def masked(name: str, value: str) -> str:
-    """A value as it may be shown: not at all where its name says that it is secret, and without a password in it."""
-    if _SECRET.search(name) and value:
-        return MASK
-    return _WITH_PASSWORD.sub(rf"\g<1>{MASK}\g<2>", value)
 
 
 def _names_in(files: Iterable[str]) -> dict[str, str]:

@@ -50,41 +50,20 @@ async def _ps(server: Server, selector: str, everything: bool, form: Form) -> No
 def ps_lines(
     workloads: "list[Workload]", now: "datetime", place: Terminal, *, everything: bool = False, wide: bool = False
 ) -> list[str]:
-    """The table. Where it is too wide for the terminal addresses and reasons stand on lines of their own, so that they
-    can be copied, and read to their end."""
-    from setpoint.cli.printing.table import render
+    """The table, with addresses and reasons."""
+    from setpoint.cli.printing.table import render_with_texts
 
     shown = [(workload, "") for workload in workloads]
     if everything:
         shown = [
             found for workload in workloads for found in ((workload, ""), *((each, "  ") for each in workload.children))
         ]
-    rows = [_row(workload, indent, now) for workload, indent in shown]
-    more = {
+    texts = {
         "URL": [" ".join(workload.urls) for workload, _ in shown],
         "WHY": [workload.judgement.why for workload, _ in shown],
     }
-    more = {header: texts for header, texts in more.items() if any(texts)}
-    for beside in (("URL", "WHY"), ("URL",), ()):
-        columns = [header for header in more if header in beside]
-        headers = (*_HEADERS, *columns)
-        cells = [[*row, *(more[header][index] for header in columns)] for index, row in enumerate(rows)]
-        if place.width is None or wide or _width(render(headers, cells, Terminal(), fit=False)) <= place.width:
-            break
-    table = render(headers, cells, place, fit=not wide)
-    below = [more[header] for header in more if header not in columns]
-    found = table[:1]
-    for index, line in enumerate(table[1:]):
-        found.append(line)
-        for text in (texts[index] for texts in below):
-            found += [place.paint(each, "quiet") for each in _wrapped(text, place.width or 0)]
-    return found
-
-
-def _width(lines: list[str]) -> int:
-    from setpoint.cli.printing.terminal import width_of
-
-    return max(map(width_of, lines))
+    rows = [_row(workload, indent, now) for workload, indent in shown]
+    return render_with_texts(_HEADERS, rows, texts, place._replace(width=None) if wide else place)
 
 
 def _row(workload: "Workload", indent: str, now: "datetime") -> list[Any]:
@@ -100,18 +79,3 @@ def _row(workload: "Workload", indent: str, now: "datetime") -> list[Any]:
         str(workload.restarts),
         age(workload.tree["metadata"].get("creationTimestamp"), now),
     ]
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    import textwrap
-
-    from setpoint.cli.printing.terminal import harmless
-
-    return textwrap.wrap(
-        " ".join(harmless(text).split()),
-        width,
-        initial_indent="  └ ",
-        subsequent_indent="    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -1,0 +1,141 @@
+"""`setpoint doctor`, `version`, `completion` and `explain`."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Command, Served
+
+from setpoint import __version__
+from setpoint.cli.house import doctor
+from setpoint.cli.sessions import Session, Sessions
+
+# Doctor
+
+
+def findings(**environ: str) -> dict[str, doctor.Finding]:
+    return {each.name: each for each in doctor.check(environ)}
+
+
+def test_the_doctor_checks_the_machine_and_the_server(setpoint: Command) -> None:
+    ran = setpoint("doctor", "-o", "json")
+    found = {each["name"]: each for each in json.loads(ran.stdout)}
+    names = {"python", "localhost", "ports", "open files", "processes", "proxy", "state", "space", "sessions"}
+    assert names | {"engine", "server"} <= found.keys()
+    assert found["server"]["says"] == "answers (found by $KUBECONFIG)"
+    assert all(each["remedy"] for each in found.values() if each["verdict"] != "ok")
+    assert ran.code == (1 if any(each["verdict"] == "fail" for each in found.values()) else 0)
+
+
+def test_a_proxy_for_this_machine_is_found_with_the_line_that_helps(tmp_path: Path) -> None:
+    proxied = findings(HOME=str(tmp_path), HTTPS_PROXY="http://proxy:3128", no_proxy="example.com")["proxy"]
+    assert proxied.verdict == "warn"
+    assert proxied.remedy == "export NO_PROXY=example.com,localhost,127.0.0.1"
+    fine = {"HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "localhost, 127.0.0.1"}
+    assert findings(HOME=str(tmp_path), **fine)["proxy"].verdict == "ok"
+
+
+def test_a_state_directory_that_cannot_be_written_is_found(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = findings(XDG_STATE_HOME=str(tmp_path / "file"))["state"]
+    assert found.verdict == "fail"
+    assert "XDG_STATE_HOME" in found.remedy
+
+
+def test_sessions_that_ended_badly_are_found(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    Sessions.of(environ).add(Session("shop", "/nowhere", "1:1:another-boot", "kc", "url"))
+    assert "shop-" in findings(**environ)["sessions"].says
+
+
+def test_few_files_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor.resource, "getrlimit", lambda number: (256, 256))
+    found = findings(HOME=str(tmp_path))["open files"]
+    assert (found.verdict, found.says, found.remedy) == ("warn", "at most 256", "ulimit -n 4096 before you start")
+
+
+def test_a_server_that_is_gone_fails_the_doctor(setpoint: Command, tmp_path: Path) -> None:
+    ran = setpoint("doctor", "--kubeconfig", str(tmp_path / "none"))
+    assert ran.code == 1
+    assert "something has to be done about:" in ran.stderr
+    assert "server" in ran.stderr
+
+
+# Version
+
+
+def test_versions_of_both(setpoint: Command) -> None:
+    assert setpoint("version", "--client").stdout == f"setpoint {__version__}\n"
+    both = json.loads(setpoint("version", "-o", "json").stdout)
+    assert both["client"] == {"version": __version__}
+    assert both["server"]["gitVersion"].startswith("v1.")
+    assert both["server"]["gitVersion"] in setpoint("version").stdout
+
+
+def test_the_own_version_needs_no_server(setpoint: Command, tmp_path: Path) -> None:
+    ran = setpoint("version", KUBECONFIG="", HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path))
+    assert (ran.code, ran.stdout) == (0, f"setpoint {__version__}\n")
+
+
+# Completion
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed_for_each_shell(setpoint: Command, shell: str) -> None:
+    ran = setpoint("completion", shell)
+    assert ran.code == 0
+    assert "_SETPOINT_COMPLETE" in ran.stdout
+
+
+def completed(served: Served, line: str) -> list[str]:
+    environ = {**served.environ, "_SETPOINT_COMPLETE": "bash_complete", "COMP_WORDS": line}
+    environ["COMP_CWORD"] = str(len(line.split(" ")) - 1)
+    program = shutil.which("setpoint") or str(Path(sys.executable).parent / "setpoint")
+    done = subprocess.run([program], env=environ, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return [each.partition(",")[2] for each in done.stdout.splitlines() if each]
+
+
+def test_commands_kinds_and_names_are_completed(served: Served) -> None:
+    assert completed(served, "setpoint desc") == ["describe"]
+    assert "configmaps" in completed(served, "setpoint get conf")
+    assert completed(served, "setpoint get ns kube-p") == ["kube-public"]
+    assert completed(served, "setpoint describe ns/kube-p") == ["ns/kube-public"]
+    assert completed(served, "setpoint get -o j") == ["json", "jsonpath="]
+
+
+def test_without_a_server_nothing_is_offered_and_nothing_is_said(served: Served, tmp_path: Path) -> None:
+    nowhere = served._replace(environ={**os.environ, "KUBECONFIG": str(tmp_path / "none")})
+    assert completed(nowhere, "setpoint get conf") == []
+
+
+# Explain
+
+
+def test_a_kind_and_its_fields_are_explained(setpoint: Command) -> None:
+    text = setpoint("explain", "exe").stdout
+    assert "KIND:      Executable\nVERSION:   usvc-dev.developer.microsoft.com/v1\n" in text
+    assert "  spec <" in text
+    text = setpoint("explain", "exe.spec.watch").stdout
+    assert "FIELD:     spec.watch <" in text
+    assert "  paths <[]string> -required-" in text
+    assert "One of: Restart, Rebuild." in text
+
+
+def test_fields_of_fields_and_of_lists_are_found(setpoint: Command) -> None:
+    assert "containerPort <integer>" in setpoint("explain", "pod.spec.containers.ports").stdout
+    everything = setpoint("explain", "deployments.apps", "--recursive").stdout
+    assert "containerPort <integer>" in everything
+    assert setpoint("explain", "hpa", "--api-version", "autoscaling/v1").stdout.splitlines()[1].split()[1] == (
+        "autoscaling/v1"
+    )
+
+
+def test_a_field_that_is_not_there_is_suggested(setpoint: Command) -> None:
+    ran = setpoint("explain", "pod.spec.containrs")
+    assert ran.code == 3
+    assert "did you mean containers" in ran.stderr
