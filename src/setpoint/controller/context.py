@@ -214,10 +214,16 @@ class Context:
         """Writes the list of finalizers, if the object is still the one that was read."""
         change = {"metadata": {"resourceVersion": meta.resource_version(tree), "finalizers": finalizers or None}}
         try:
-            await self.client.patch(self._primary, merge(change), self.request.name, self.request.namespace)
+            found = await self.client.patch(self._primary, merge(change), self.request.name, self.request.namespace)
         except NotFound:
             if finalizers:
                 raise
+            return
+        # The status is written on top of our own change, not in conflict with it.
+        if "status" in self.__dict__:
+            self.status.moved_to(found)
+        else:
+            await self.load_status(found)
 
     # What the status is written with.
 

@@ -11,10 +11,10 @@ what changed is put on top of what they wrote.
 from collections.abc import Collection, Iterator, MutableMapping
 from typing import Any, Protocol
 
-from setpoint.client.kinds import AnyObject
+from setpoint.client.kinds import AnyObject, tree_of
 from setpoint.client.patches import Patch, merge
 from setpoint.merge import mergepatch
-from setpoint.objects import conditions
+from setpoint.objects import conditions, meta
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Conflict
 from setpoint.objects.frozen import thaw
@@ -95,6 +95,11 @@ class Status(MutableMapping[str, Json]):
         if generation:
             self._observed = True
             self._tree["observedGeneration"] = generation
+
+    def moved_to(self, obj: AnyObject) -> None:
+        """The object has been changed by us since, and its status has not."""
+        version = meta.resource_version(tree_of(obj))
+        self._object = {**self._object, "metadata": {**self._object.get("metadata", {}), "resourceVersion": version}}
 
     def tell_flips(self, recorder: Any, regarding: AnyObject, types: Collection[str], *, failed: bool) -> None:
         """Records an event for each of these conditions whose status is another than it was: a warning where it is not

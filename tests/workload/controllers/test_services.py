@@ -15,7 +15,18 @@ class Handler(socketserver.StreamRequestHandler):
 socketserver.ThreadingTCPServer.allow_reuse_address = True
 socketserver.ThreadingTCPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
-SERVES = {"args": ['{{ portForServing "web" }}', "{{ .Name }}"], "serves": [{"service": "web"}]}
+# A server runs before it listens.
+LISTENS = {
+    "name": "listens",
+    "type": "TCP",
+    "tcpProbe": {"port": '{{ portForServing "web" }}'},
+    "schedule": {"interval": "50ms"},
+}
+SERVES = {
+    "args": ['{{ portForServing "web" }}', "{{ .Name }}"],
+    "serves": [{"service": "web"}],
+    "healthProbes": [LISTENS],
+}
 
 
 async def ask(port: int) -> str:
@@ -52,11 +63,13 @@ async def test_connections_go_to_all_that_serve_it_and_are_well(tmp_path: Path) 
         await world.make("Service", "web", {})
         for name in ("one", "two"):
             await world.python(name, SERVER, **SERVES)
+        for name in ("one", "two"):
+            await world.ready("Executable", name)
         port = await port_of(world, "web")
         await until_serving(world, 2)
         assert {await ask(port) for _ in range(4)} == {"one", "two"}
         probe = {"name": "up", "type": "TCP", "tcpProbe": {"port": "1"}, "schedule": {"interval": "100ms"}}
-        await world.python("three", SERVER, **SERVES, healthProbes=[probe])
+        await world.python("three", SERVER, **{**SERVES, "healthProbes": [probe]})
         await world.ready("Executable", "three", "False", "ProbeFailed")
         await world.until("Service", "web", lambda tree: "2 of 3" in condition_of(tree, "Ready")["message"])
         assert {await ask(port) for _ in range(6)} == {"one", "two"}
@@ -94,6 +107,7 @@ async def test_one_without_a_proxy_is_where_its_endpoint_is(tmp_path: Path) -> N
         await world.make("Service", "web", {"addressAllocationMode": "Proxyless"})
         await world.ready("Service", "web", "False", "NoEndpoints")
         await world.python("one", SERVER, **SERVES)
+        await world.ready("Executable", "one")
         found = await world.ready("Service", "web")
         assert await ask(found["status"]["effectivePort"]) == "one"
         assert found["status"]["proxylessEndpointName"]
