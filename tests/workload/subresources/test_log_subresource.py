@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.workload.app import GROUP, App, app
+from tests.workload.controllers.ship import running, scripted, ship
 
 import setpoint as sp
 from setpoint.client.transport import Call
@@ -220,3 +221,14 @@ async def test_only_who_may_read_logs_can(tmp_path: Path) -> None:
         with pytest.raises(Forbidden, match="executables/log"):
             async with bob.stream(Call("GET", PATH.format("web"))):
                 pass
+
+
+async def test_a_container_that_somebody_removed_has_no_log_any_more(tmp_path: Path) -> None:
+    engine = scripted()
+    async with ship(tmp_path, engine) as world:
+        status = await running(world, "web")
+        engine.remove(status["containerName"])
+        await world.state("Container", "web", "Unknown")
+        with pytest.raises(BadRequest, match="its container was removed"):
+            await world.log("web", "containers")
+        assert "Running" in await world.log("web", "containers", source="system")

@@ -22,9 +22,8 @@ from setpoint.objects.clock import SystemClock
 @click.command()
 @click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig of the server.")
 @click.option("--workload-id", metavar="ID", default=None, help="What persistent things are recorded under.")
-@click.option(
-    "--notifications-socket", metavar="PATH", default="", help="Accepted; the server says all that is needed."
-)
+@click.option("--port", type=int, default=0, help="Accepted; the kubeconfig says where the server is.")
+@click.option("--notification-socket", metavar="PATH", default="", help="Accepted; the server says all that is needed.")
 @runtime_option
 @monitor_options()
 @click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
