@@ -37,7 +37,8 @@ def run(*sources: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
-def test_the_python_of_every_page_runs(page: str) -> None:
+def test_the_python_of_every_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # nothing of the reader's own is touched
     run(*blocks(page))
 
 
