@@ -50,6 +50,11 @@ def asleep(nap: str) -> list[int]:
     return found
 
 
+def sleepers(nap: str) -> int:
+    """How many of them sleep already, and are no shells on their way there."""
+    return sum(Path("/proc", str(pid), "comm").read_text() == "sleep\n" for pid in asleep(nap))
+
+
 def wait_for_end(pid: int) -> None:
     """Returns when a process is no more, whoever's child it is."""
     try:

@@ -4,7 +4,7 @@ import asyncio
 import signal
 
 import pytest
-from tests.workload.process.stage import SORTS, Stage, asleep, other, play
+from tests.workload.process.stage import SORTS, Stage, asleep, other, play, sleepers
 
 from setpoint.workload.process.identity import identity_of, is_alive, stat
 
@@ -17,7 +17,8 @@ def test_nothing_is_left_of_a_tree_and_its_neighbour_lives(sort: str) -> None:
         neighbour = Stage()
         theirs = await neighbour.shell("sleep NAP & wait")
         running = await stage.shell(SORTS[sort])
-        await stage.until(lambda: len(asleep(stage.nap)) >= (1 if sort in ("plain", "gone daemon") else 2))
+        # Not before they sleep have they set their traps.
+        await stage.until(lambda: sleepers(stage.nap) == (1 if sort in ("plain", "gone daemon", "suspended") else 2))
         if sort == "gone daemon":
             # It has left its session, its parent and its environment behind: only the end of all ends it.
             await running.wait()
@@ -65,7 +66,7 @@ def test_what_forks_while_it_is_stopped_is_stopped_too() -> None:
 def test_a_process_may_end_in_its_own_way_within_its_time_and_its_children_too() -> None:
     async def test(stage: Stage) -> None:
         text = "trap 'sleep 0.2; echo child done; exit 0' USR1; echo child up; while :; do sleep 0.05; done"
-        running = await stage.shell(f"(setsid sh -c \"{text}\" &); trap 'exit 5' USR1; while :; do sleep 0.05; done")
+        running = await stage.shell(f"trap 'exit 5' USR1; (setsid sh -c \"{text}\" &); while :; do sleep 0.05; done")
         await stage.out.until(b"child up")
         stopped = await stage.processes.stop(running, signal=signal.SIGUSR1, grace=20)
         assert not stopped.killed

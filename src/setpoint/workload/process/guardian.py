@@ -32,6 +32,7 @@ STRAY_GRACE = 2.0
 # Trees that end at nearly the same time share one look at the process table.
 GATHER_SECONDS = 0.003
 _PR_SET_CHILD_SUBREAPER = 36
+_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 Message = dict[str, Any]
 
@@ -166,7 +167,7 @@ class Guardian:
                     file_actions=_file_actions(streams, terminal),
                     setsid=True,
                     setsigmask=[],
-                    setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
+                    setsigdef=_SIGNALS,  # Python ignores some, and a shell that starts us in the background others
                 )
         except (OSError, ValueError) as error:
             number = getattr(error, "errno", errno.EINVAL)
