@@ -1,3 +1,5 @@
-"""One control plane that serves the workload kinds, for all tests of this folder: nothing in them depends on others."""
+"""Runs `async def` tests, and gives the others one control plane that serves the workload kinds: nothing in them depends
+on what was before."""
 
+from tests.store.conftest import pytest_pyfunc_call as pytest_pyfunc_call
 from tests.workload.kinds.conftest import served as served

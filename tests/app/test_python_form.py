@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.app.apps import cases, written
 
@@ -104,6 +104,7 @@ APPS = st.builds(
 )
 
 
+@settings(max_examples=40)
 @given(APPS)
 def test_every_app_can_be_written_as_a_file_and_read_again(app: AppFile) -> None:
     assert parse_app(app_yaml(app)) == app

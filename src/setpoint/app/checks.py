@@ -152,6 +152,8 @@ def _service_faults(path: Path, service: Service) -> Iterator[Fault]:
         yield from span_fault((*path, "watch", "debounce"), watch.debounce)
         if watch.do == "rebuild" and not service.build:
             yield (*path, "watch", "do"), "there is nothing to build anew: rebuild is for services with build"
+        if watch.cascade and service.replicas is not None:
+            yield (*path, "watch", "cascade"), "replicas are restarted one by one, and nothing with them; leave it out"
     if service.keep and service.terminal:
         yield (*path, "terminal"), "what outlives the session cannot keep a terminal; leave out keep or terminal"
     if service.keep and service.replicas is not None:

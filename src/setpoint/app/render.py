@@ -55,6 +55,7 @@ class _Rendering:
         self._values = Values(app, around, self._ports, self.faults)
         self._specs = Specs(app, around, self._values, self.faults)
         self._automatic = forms.automatic(app)
+        self._cascading = self._cascade()
         self._users = [
             *(User("tasks", name, task) for name, task in app.tasks.items()),
             *(User("services", name, service) for name, service in app.services.items()),
@@ -157,7 +158,7 @@ class _Rendering:
         service = self._app.services[user.name]
         if depends:
             spec["dependsOn"] = depends
-        if watch := self._watch(user.name):
+        if watch := self._watch(service):
             spec["watch"] = watch
         if user.container or service.replicas is None:
             return self._object("Container" if user.container else "Executable", user.name, spec, user.name)
@@ -183,11 +184,33 @@ class _Rendering:
 
     def _depends(self, user: User) -> list[Object]:
         found = [
-            {"kind": self._kind(wait.name), "name": wait.name, "condition": wait.condition}
+            said(
+                {
+                    "kind": self._kind(wait.name),
+                    "name": wait.name,
+                    "condition": wait.condition,
+                    "restart": wait.name in self._cascading and isinstance(user.workload, Service),
+                }
+            )
             for wait in forms.waits(user.workload, self._app)
         ]
         volumes = self._volumes_of(user)
         return found + [{"kind": "ContainerVolume", "name": name, "condition": "Ready"} for name in sorted({*volumes})]
+
+    def _cascade(self) -> set[str]:
+        """The services with whose restart those after them restart: they say so, or one before them does."""
+        watches = {name: forms.watch(service.watch) for name, service in self._app.services.items()}
+        found = {name for name, watch in watches.items() if watch is not None and watch.cascade}
+        grows = True
+        while grows:
+            later = {
+                name
+                for name, service in self._app.services.items()
+                if any(wait.name in found for wait in forms.waits(service, self._app))
+            }
+            grows = not later <= found
+            found |= later
+        return found
 
     def _kind(self, name: str) -> str:
         if name in self._app.tasks:
@@ -205,26 +228,15 @@ class _Rendering:
         )  # fmt: skip
         return {f"line-{hashlib.sha256(pattern.encode()).hexdigest()[:8]}": pattern for pattern in patterns}
 
-    def _watch(self, name: str) -> Object | None:
-        """The files whose change restarts a service: its own, and those of services before it that cascade."""
-        own = forms.watch(self._app.services[name].watch)
-        earlier = (forms.watch(self._app.services[each].watch) for each in self._before(name))
-        found = [*([own] if own else []), *(each for each in earlier if each is not None and each.cascade)]
-        if not found:
+    def _watch(self, service: Service) -> Object | None:
+        watch = forms.watch(service.watch)
+        if watch is None:
             return None
         return said(
             {
-                "paths": list(dict.fromkeys(self._specs.path_of(path) for watch in found for path in watch.paths)),
-                "ignore": list(dict.fromkeys(pattern for watch in found for pattern in watch.ignore)),
-                "action": "Rebuild" if own is not None and own.do == "rebuild" else "",
-                "debounce": own.debounce if own is not None else "",
+                "paths": [self._specs.path_of(path) for path in watch.paths],
+                "ignore": list(watch.ignore),
+                "action": "Rebuild" if watch.do == "rebuild" else "",
+                "debounce": watch.debounce,
             }
         )
-
-    def _before(self, name: str) -> list[str]:
-        """The services that one comes after, near and far."""
-        found = [name]
-        for each in found:
-            names = (wait.name for wait in forms.waits(self._app.services[each], self._app))
-            found += dict.fromkeys(other for other in names if other in self._app.services and other not in found)
-        return found[1:]
