@@ -1,0 +1,79 @@
+"""The part of the page about the app file that lists its fields, made from the structs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from setpoint.app import model
+from setpoint.app.model import Part
+from setpoint.schema.types.docs import class_description, field_descriptions
+
+HEADING = "## All fields\n"
+_KINDS: tuple[tuple[str, type[Part]], ...] = (
+    ("The file", model.AppFile),
+    ("Services and tasks", model.Workload),
+    ("Services", model.Service),
+    ("Tasks", model.Task),
+    ("`ports.NAME`", model.Port),
+    ("`ready`, `alive`, `started`", model.Probe),
+    ("`restart`", model.Restart),
+    ("`watch`", model.Watch),
+    ("`stop`", model.Stop),
+    ("`build`", model.Build),
+    ("`volumes[]` of a container", model.Mount),
+    ("`resources`", model.Resources),
+    ("`terminal`", model.Terminal),
+    ("`logs`", model.Logs),
+    ("`controllers[]`", model.Controller),
+    ("`secrets.NAME`", model.Secret),
+    ("`volumes.NAME`", model.Volume),
+    ("`networks.NAME`", model.Network),
+)
+_WORDS = {
+    inspect.BoolType: "true or false",
+    inspect.IntType: "number",
+    inspect.FloatType: "number",
+    inspect.StrType: "text",
+    inspect.DictType: "map",
+    inspect.VarTupleType: "list",
+    inspect.StructType: "fields",
+    inspect.AnyType: "anything",
+}
+
+
+def fields_markdown() -> str:
+    """All fields, struct by struct."""
+    return "\n".join([HEADING, *(part for title, kind in _KINDS for part in _section(title, kind))])
+
+
+def _section(title: str, kind: type[Part]) -> Iterator[str]:
+    # What services and tasks have in common is said once.
+    base = msgspec.structs.fields(model.Workload) if kind in (model.Service, model.Task) else ()
+    yield f"### {title}\n"
+    yield f"{class_description(kind)}\n"
+    yield "| field | | |\n|---|---|---|\n" + "".join(_rows(kind, {field.name for field in base}))
+
+
+def _rows(kind: type[Part], said_before: set[str]) -> Iterator[str]:
+    said: dict[str, str] = field_descriptions(kind)
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType)
+    for field in info.fields:
+        if field.name not in said_before:
+            forms = " or ".join(dict.fromkeys(_forms(field.type)))
+            text = " ".join(said[field.name].split()).replace("|", "\\|")
+            yield f"| `{field.encode_name}` | {forms} | {text} |\n"
+
+
+def _forms(kind: Any) -> Iterator[str]:
+    if isinstance(kind, inspect.Metadata):
+        yield from _forms(kind.type)
+    elif isinstance(kind, inspect.UnionType):
+        for each in kind.types:
+            yield from _forms(each)
+    elif isinstance(kind, inspect.LiteralType):
+        yield ", ".join(f"`{value}`" for value in kind.values)
+    elif not isinstance(kind, inspect.NoneType):
+        yield _WORDS[type(kind)]
