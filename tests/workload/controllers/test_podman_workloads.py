@@ -11,9 +11,11 @@ from typing import Any
 
 from tests.workload.app import App, app
 from tests.workload.podman import IMAGE, Service, connected
+from tests.workload.terminal.test_terminals import looking
 
 from setpoint.objects.tree import Object
 from setpoint.workload.engine.engine import Engine
+from setpoint.workload.terminal.hmp import Kind
 
 SERVES = "while true; do echo -e 'HTTP/1.0 200 OK\\r\\n\\r\\nhello' | nc -l -p 80; done"
 # The shell in these containers does not listen to what asks it to end.
@@ -254,6 +256,19 @@ async def test_a_container_reaches_a_service_of_this_machine_through_a_tunnel(tm
         assert said == "from the host\nfrom the host\n"
         status = (await world.get("ContainerNetworkTunnelProxy", "tunnels"))["status"]
         assert status["tunnelStatuses"][0]["state"] == "Ready"
+
+
+async def test_a_container_in_a_terminal_is_talked_with_on_its_socket(tmp_path: Path, podman: Service) -> None:
+    script = "stty size; read line; echo you said $line; exit 5"
+    async with ship(tmp_path, podman) as (world, _):
+        await shell(world, "shell", script, terminal={"udsPath": "t.sock", "cols": 100, "rows": 30})
+        status = (await world.ready("Container", "shell"))["status"]
+        assert status["terminalSocketPath"] == str(tmp_path / "t.sock")
+        async with looking(status["terminalSocketPath"]) as client:
+            client.type("hello\n")
+            await client.until("you said hello")
+            assert await client.until_kind(Kind.EXIT) == (5).to_bytes(4, "little")
+        assert (await world.state("Container", "shell", "Exited"))["status"]["exitCode"] == 5
 
 
 KILLED = """

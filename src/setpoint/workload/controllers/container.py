@@ -87,6 +87,7 @@ class Containers:
             await asyncio.gather(*gone, return_exceptions=True)
         for each in self._known.values():
             each.output.close()
+            await each.end_terminal()
 
     async def _end(self, engine: Engine, life: ContainerLife) -> None:
         await engine.containers.stop(life.id, seconds=life.stop_seconds)
@@ -119,6 +120,8 @@ class Containers:
             life.networks = links.joined(ctx, obj.spec, life.seen if life.id else None)
         await self._serve(ctx, tree, life)
         report(ctx, life)
+        if (watched := self._world.watched("Container", life.name)) is not None:
+            ctx.status.condition("Watching", *watched)
         return Result(requeue_after=after)
 
     def _life(self, obj: Container) -> ContainerLife:
@@ -142,6 +145,7 @@ class Containers:
         if found is not None:
             found.close_probing()
             found.output.close()
+            await found.end_terminal()
             self._world.logs.remove(found.uid)
 
     # The end

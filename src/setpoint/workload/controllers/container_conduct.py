@@ -108,7 +108,7 @@ class ContainerConduct:
         life.looks_like(seen, self._world.clock.now())
         if life.on_demand:
             self._world.logs.of(life.uid).demand = partial(life.output.fetch, engine, seen)
-        elif seen.status != "created":
+        elif seen.status != "created" and obj.spec.terminal is None:
             life.output.follow(engine, seen)
         if seen.is_running:
             await self._monitor(obj.spec, life)
@@ -150,6 +150,7 @@ class ContainerConduct:
 
     async def _removed(self, life: ContainerLife) -> None:
         life.close_probing()
+        await life.end_terminal()
         await life.output.settle()
         life.id, life.seen = "", None
         life.finished_at = life.finished_at or self._world.clock.now()
@@ -214,6 +215,7 @@ class ContainerConduct:
     async def _take_end(self, spec: ContainerSpec, life: ContainerLife, seen: Seen) -> None:
         """The container has ended: for good, or to be started again."""
         life.close_probing()
+        await life.end_terminal()
         await life.output.settle()
         reason, said = ended(seen)
         if life.restarting and not life.restart_waits:

@@ -7,7 +7,7 @@ done to it at a time (`work`: a start or a stop), and its end is taken over by t
 import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setpoint.controller.context import Context
 from setpoint.schema.types import MicroTime
@@ -19,6 +19,9 @@ from setpoint.workload.kinds.health import HealthProbeResult, Outcome
 from setpoint.workload.kinds.parts import EnvVar, HealthStatus, RestartBackoff
 from setpoint.workload.probes.prober import Probing
 from setpoint.workload.probes.verdict import health_of
+
+if TYPE_CHECKING:
+    from setpoint.workload.terminal.container_terminal import ContainerTerminal
 
 # The name of what the health check of the image says, among the probes.
 RUNTIME = "__runtime"
@@ -84,7 +87,9 @@ class ContainerLife:
     monitored: "asyncio.Future[Any] | None" = None
     progress: str = ""
     files: tuple[str, str] = ("", "")
+    # The socket of its terminal, and what is shown there.
     terminal: str = ""
+    screen: "ContainerTerminal | None" = None
     networks: list[str] = field(default_factory=list)
     # The Services that it may have an Endpoint for.
     served: set[str] = field(default_factory=set)
@@ -132,6 +137,13 @@ class ContainerLife:
         self.wait = min(self.wait * 2, backoff.max) if again and self.wait is not None else backoff.initial
         self.wait = min(self.wait, backoff.max)
         return self.wait.total_seconds()
+
+    async def end_terminal(self) -> None:
+        """Shows its exit code in its terminal, where it has one."""
+        screen, self.screen = self.screen, None
+        if screen is not None:
+            self.terminal = ""
+            await screen.end(self.exit_code)
 
     def close_probing(self) -> None:
         if self.probing is not None:

@@ -40,9 +40,11 @@ from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.engine.results import Image
 from setpoint.workload.engine.run_args import BadArgument
 from setpoint.workload.kinds.container import ContainerState
-from setpoint.workload.kinds.parts import GROUP, VERSION, Mode, creates_if_missing
+from setpoint.workload.kinds.parts import GROUP, VERSION, Mode, TerminalSpec, creates_if_missing
 from setpoint.workload.lifecycle_key import LifecycleKey, container_key, difference
 from setpoint.workload.logs.capture import Capture
+from setpoint.workload.process.command import StartError
+from setpoint.workload.terminal.container_terminal import ContainerTerminal
 from setpoint.workload.world import World
 
 KIND = "Container"
@@ -77,6 +79,7 @@ class Wanted(NamedTuple):
     places: Sequence[Place]
     # Whether it is on no network but those; an engine's default one otherwise.
     managed: bool = False
+    terminal: TerminalSpec | None = None
 
 
 class ContainerStart:
@@ -115,7 +118,7 @@ class ContainerStart:
             life.id, life.key = found.id, key.key if _is_ours(found) else ""
             if not found.is_running and mode in ("session", "persistent"):
                 self._tell("Starting", "Starting", f"container {found.name} is started again")
-                await self._engine.containers.start(found.id)
+                await self._start(found.id)
             return
         if not creates_if_missing(mode):
             name = self._spec.get("containerName", "")
@@ -264,7 +267,7 @@ class ContainerStart:
                 self._says(f"warning: {warning}")
             await self._prepare(made.id, asked.more_networks)
             self._tell("Starting", "Starting", f"container {name} is started")
-            await self._engine.containers.start(made.id)
+            await self._start(made.id)
         except NameTaken as error:
             life.attempted = ""
             raise StartProblem("NameTaken", words_of(error)) from None
@@ -292,6 +295,24 @@ class ContainerStart:
         if certificates := spec.get("pemCertificates"):
             archive = await asyncio.to_thread(partial(certificates_archive, certificates, modified=now))
             await self._put(container, archive.data, archive.skipped)
+
+    async def _start(self, container: str) -> None:
+        """Starts it, in its terminal where it has one."""
+        if self._wanted.terminal is None:
+            await self._engine.containers.start(container)
+            return
+        terminal = self._life.screen = ContainerTerminal(self._world, self._engine, container, self._wanted.terminal)
+        try:
+            await terminal.begin(self._life.uid)
+            await self._engine.containers.start(container)
+        except StartError as error:
+            await self._life.end_terminal()
+            raise StartProblem(error.reason, str(error)) from None
+        except BaseException:
+            await self._life.end_terminal()
+            raise
+        self._life.terminal = terminal.path
+        await terminal.started()
 
     async def _put(self, container: str, archive: bytes, skipped: Sequence[str]) -> None:
         for each in skipped:

@@ -50,7 +50,8 @@ async def wanted(ctx: Context, world: World, obj: Container, tree: Object, life:
         own = tree["spec"].get("extraHosts") or ()
         tree = {**tree, "spec": {**tree["spec"], "extraHosts": [*own, *hosts]}}
     places = links.places(spec, lookup)
-    return Wanted(tree, mode, env.values, [each.text for each in args], places, spec.networks is not None)
+    texts = [each.text for each in args]
+    return Wanted(tree, mode, env.values, texts, places, spec.networks is not None, spec.terminal)
 
 
 async def _volumes(ctx: Context, spec: ContainerSpec) -> list[str]:

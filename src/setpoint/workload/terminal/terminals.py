@@ -5,6 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from setpoint.objects.clock import Clock
 from setpoint.workload.controllers.execution import Execution
 from setpoint.workload.controllers.running import ProcessRun
 from setpoint.workload.kinds.executable import Executable
@@ -32,6 +33,28 @@ class _Nothing:
         """There is nothing to end."""
 
 
+def size_of(spec: TerminalSpec) -> Size:
+    """How large a terminal is at the start."""
+    return Size(spec.cols or _COLUMNS, spec.rows or _ROWS)
+
+
+async def open_bridge(screen: Screen, spec: TerminalSpec, path: str, clock: Clock) -> Bridge:
+    """Has a terminal shown on a socket. Raises StartError."""
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        message = f"a socket's path has at most {_LONGEST_PATH} bytes, and {path} has more"
+        raise StartError("BadTerminalSocket", message, "choose a shorter spec.terminal.udsPath")
+    bridge = Bridge(screen, path, clock)
+    if spec.socket_mode == "connect":
+        bridge.dial()
+        return bridge
+    try:
+        await bridge.listen()
+    except OSError as error:
+        message = f"no terminal socket can be made at {path}: {error.strerror or error}"
+        raise StartError("BadTerminalSocket", message, "choose another spec.terminal.udsPath") from None
+    return bridge
+
+
 class Terminals:
     """The terminals of a control plane."""
 
@@ -45,7 +68,7 @@ class Terminals:
         """Starts a process in a terminal of its own. Raises StartError."""
         spec = obj.spec.terminal
         assert spec is not None
-        size = Size(spec.cols or _COLUMNS, spec.rows or _ROWS)
+        size = size_of(spec)
         try:
             pty = Pty(size)
         except OSError as error:
@@ -53,7 +76,8 @@ class Terminals:
             raise StartError("NoTerminal", f"the system gives no terminal ({error.strerror})", remedy) from None
         screen = Screen(pty, size)
         try:
-            bridge = await self._bridge(screen, spec, execution)
+            path = str(self._world.path(spec.uds_path)) if spec.uds_path else self._path(execution.uid)
+            bridge = await open_bridge(screen, spec, path, self._world.clock)
         except BaseException:
             pty.close()
             raise
@@ -82,22 +106,6 @@ class Terminals:
         await asyncio.gather(*self._ending)
         if self._own is not None:
             self._own.cleanup()
-
-    async def _bridge(self, screen: Screen, spec: TerminalSpec, execution: Execution) -> Bridge:
-        path = str(self._world.path(spec.uds_path)) if spec.uds_path else self._path(execution.uid)
-        if len(os.fsencode(path)) > _LONGEST_PATH:
-            message = f"a socket's path has at most {_LONGEST_PATH} bytes, and {path} has more"
-            raise StartError("BadTerminalSocket", message, "choose a shorter spec.terminal.udsPath")
-        bridge = Bridge(screen, path, self._world.clock)
-        if spec.socket_mode == "connect":
-            bridge.dial()
-            return bridge
-        try:
-            await bridge.listen()
-        except OSError as error:
-            message = f"no terminal socket can be made at {path}: {error.strerror or error}"
-            raise StartError("BadTerminalSocket", message, "choose another spec.terminal.udsPath") from None
-        return bridge
 
     def _path(self, uid: str) -> str:
         """Where a terminal's socket is that nobody has chosen: with our other files, unless that makes it too long."""

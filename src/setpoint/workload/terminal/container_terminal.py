@@ -1,0 +1,90 @@
+"""The terminal of a container: the engine has it, and it is bridged to a socket for as long as the container runs."""
+
+import asyncio
+from contextlib import suppress
+
+from setpoint.objects.clock import timeout
+from setpoint.workload.engine.attached import Attached
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError
+from setpoint.workload.kinds.parts import TerminalSpec
+from setpoint.workload.terminal.bridge import Bridge
+from setpoint.workload.terminal.hmp import Size
+from setpoint.workload.terminal.screen import Screen
+from setpoint.workload.terminal.terminals import open_bridge, size_of
+from setpoint.workload.world import World
+
+# How long the last output may take to come after the end of the container.
+_LAST_SECONDS = 1.0
+
+
+class ContainerTerminal:
+    """One life of one container in its terminal. Begin it before the container starts: then nothing is missed."""
+
+    def __init__(self, world: World, engine: Engine, container: str, spec: TerminalSpec) -> None:
+        self._world, self._engine, self._container, self._spec = world, engine, container, spec
+        self.screen = Screen(self, size_of(spec))
+        self._bridge: Bridge | None = None
+        self._attached: Attached | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._resizing: set[asyncio.Task[None]] = set()
+
+    @property
+    def path(self) -> str:
+        """Where its socket is."""
+        return self._bridge.path if self._bridge is not None else ""
+
+    async def begin(self, uid: str) -> None:
+        """Has it shown on its socket. Raises StartError, EngineError."""
+        path = str(self._world.path(self._spec.uds_path)) if self._spec.uds_path else ""
+        path = path or str(self._world.directory / f"terminal-{uid}.sock")
+        self._bridge = await open_bridge(self.screen, self._spec, path, self._world.clock)
+        attached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._reading = asyncio.ensure_future(self._read(attached))
+        await asyncio.wait((attached, self._reading), return_when=asyncio.FIRST_COMPLETED)
+        if not attached.done():
+            self._reading.result()
+
+    async def started(self) -> None:
+        """The container runs: its terminal gets its size."""
+        await self._resize(self.screen.size)
+
+    async def end(self, code: int | None) -> None:
+        """The container has ended: all that it wrote is shown, then its exit code."""
+        if self._reading is not None:
+            with suppress(TimeoutError):
+                async with timeout(self._world.clock, _LAST_SECONDS):
+                    await asyncio.wait((self._reading,))
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+        self.screen.end(code or 0)
+        if self._bridge is not None:
+            await self._bridge.close()
+
+    # What the screen asks of it
+
+    async def write(self, data: bytes) -> None:
+        if self._attached is None:
+            raise BrokenPipeError("nobody reads it")
+        try:
+            await self._attached.write(data)
+        except EngineError as error:
+            raise BrokenPipeError(error.message) from None
+
+    def resize(self, size: Size) -> None:
+        task = asyncio.ensure_future(self._resize(size))
+        self._resizing.add(task)
+        task.add_done_callback(self._resizing.discard)
+
+    async def _resize(self, size: Size) -> None:
+        # One that does not run has no terminal to be resized.
+        with suppress(EngineError):
+            await self._engine.containers.resize(self._container, *size)
+
+    async def _read(self, attached: "asyncio.Future[None]") -> None:
+        async with self._engine.containers.attach(self._container, stdin=True) as self._attached:
+            attached.set_result(None)
+            with suppress(EngineError):
+                async for _, data in self._attached:
+                    self.screen.said(data)
+        self._attached = None
