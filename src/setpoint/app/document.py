@@ -1,6 +1,6 @@
 """The part of the page about the app file that lists its fields, made from the structs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -31,7 +31,7 @@ _KINDS: tuple[tuple[str, type[Part]], ...] = (
     ("`volumes.NAME`", model.Volume),
     ("`networks.NAME`", model.Network),
 )
-_WORDS = {
+_WORDS: Mapping[type[Any], str] = {
     inspect.BoolType: "true or false",
     inspect.IntType: "number",
     inspect.FloatType: "number",
