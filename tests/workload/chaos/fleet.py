@@ -38,8 +38,9 @@ _SECONDS = 60.0
 class Served:
     """The control plane, as a process of its own. One life after the other uses the same files."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, engine: str = "") -> None:
+        """`engine` is the address of the one that runs containers."""
+        self._folder, self._engine = folder, engine
         self._kubeconfig = folder / "kubeconfig"
         self._temporary = folder / "temporary"
         self._temporary.mkdir()
@@ -47,7 +48,11 @@ class Served:
 
     def start(self, seconds: float = _SECONDS) -> None:
         """Starts it, and returns when it serves."""
-        places = {"XDG_STATE_HOME": str(self._folder / "state"), "TMPDIR": str(self._temporary)}
+        places = {
+            "XDG_STATE_HOME": str(self._folder / "state"),
+            "TMPDIR": str(self._temporary),
+            "DOCKER_HOST": self._engine,
+        }
         with (self._folder / "errors").open("a") as errors:
             self._process = subprocess.Popen(
                 [
