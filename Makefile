@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-peers check format bench data clean
+.PHONY: demo test chaos test-peers check format bench data clean
 
 demo: $(READY)
 	$(BIN)/python examples/first_look.py
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+# A control plane with workloads, killed a hundred times; some minutes.
+chaos: $(READY)
+	$(BIN)/python -m pytest --long tests/workload/chaos
 
 # The clients again, with the current kubectl and programs on client-go and controller-runtime, then controller-runtime's
 # own suites on us, the slow ones of them with LONG=--long; this needs Go.
