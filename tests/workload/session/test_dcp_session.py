@@ -295,3 +295,16 @@ def test_a_signal_ends_everything_and_the_logs_of_the_session_are_merged_by_time
     assert not any("of another" in line for line in lines)
     done = run(tmp_path, "session-log", "s3", "--source", str(logs), "--output", str(tmp_path / "out"))
     assert "has no logs of session s3" in done.stderr
+
+
+def test_a_second_signal_does_not_wait_for_what_cannot_go(tmp_path: Path) -> None:
+    with instance(tmp_path) as serving:
+        serving.make("Executable", "held", WAITS, finalizers=["example.com/held"])
+        pid = serving.state("Executable", "held", "Running")["pid"]
+        serving.process.terminate()
+        until(lambda: serving.ask("GET", "/admin/execution")["status"] == "Stopping")
+        until(lambda: not is_alive(pid))
+        assert serving.process.poll() is None
+        serving.process.terminate()
+        serving.process.wait(30)
+        assert not serving.kubeconfig.exists()
