@@ -16,6 +16,7 @@ _MAX_HEADER_LENGTH = 1024
 _encode = msgspec.msgpack.Encoder().encode
 # A cause that needs no encoding: nearly all.
 _is_plain = re.compile(r"[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~/-]+").fullmatch
+_is_plain_reason = re.compile(r"[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~-]*/[A-Za-z0-9_.~-]*/[A-Za-z0-9_.~/-]*").fullmatch
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True):
@@ -50,6 +51,8 @@ class Reason(msgspec.Struct, frozen=True, array_like=True):
 
     def to_text(self) -> str:
         parts = (self.event, self.kind, self.revision, self.object)
+        if _is_plain_reason(text := "/".join(parts)):
+            return text
         return "/".join(quote(part, safe="/" if part is self.object else "") for part in parts)
 
     @classmethod

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from setpoint.merge.equality import identical
 from setpoint.objects import yamltext
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object
+from setpoint.past.difference import without_records
 from setpoint.past.masking import masked
 from setpoint.past.revision import Revision
 
@@ -39,13 +41,14 @@ def blame(found: Sequence[Revision]) -> list[Line]:
     """The lines of an object as of the last of its revisions, which are given oldest first."""
     setters: dict[str, Setter] = {}
     tree: Object = {}
-    known: dict[str, str] = {}
+    known: dict[str, Json] = {}
     for revision in found:
         by = Setter(revision.number, revision.time, revision.actor, revision.cause)
         tree = revision.raw or {}
-        now = {line.path: line.text for line in _lines(_shown(tree)) if not line.path.endswith(_HOLDS)}
+        now = dict(_values(without_records(tree), ""))
         setters = {
-            path: setters[path] if path in setters and known.get(path) == text else by for path, text in now.items()
+            path: setters[path] if path in known and identical(known[path], value) else by
+            for path, value in now.items()
         }
         known = now
     return _blamed(tree, setters)
@@ -59,7 +62,7 @@ def blame_by_managers(tree: Object) -> list[Line]:
         time = entry.get("time")
         if time is not None:
             actor = Actor(entry.get("manager", ""), field_manager=entry.get("manager", ""))
-            owned = _owned(entry.get("fieldsV1") or {}, _shown(tree), "")
+            owned = _owned(entry.get("fieldsV1") or {}, without_records(tree), "")
             for path in owned:
                 setters[path] = Setter(0, parse_time(time), actor)
     return _blamed(tree, setters)
@@ -67,22 +70,25 @@ def blame_by_managers(tree: Object) -> list[Line]:
 
 def _blamed(tree: Object, setters: dict[str, Setter]) -> list[Line]:
     # What is compared is the real value, what is shown is masked: both have the same lines.
-    shown = _lines(masked(_shown(tree)))
+    shown = _lines(masked(without_records(tree)))
     return [line._replace(setter=setters.get(line.path)) for line in shown]
-
-
-def _shown(tree: Object) -> Object:
-    if "metadata" not in tree:
-        return tree
-    metadata = {
-        name: value for name, value in tree["metadata"].items() if name not in ("managedFields", "resourceVersion")
-    }
-    return {**tree, "metadata": metadata}
 
 
 def _lines(tree: Object) -> list[Line]:
     """The lines of the YAML, each with its path. A line of which others are parts has no value of its own."""
     return list(_mapping(tree, "", 0))
+
+
+def _values(value: Json, path: str) -> Iterator[tuple[str, Json]]:
+    """Every value that stands on a line of its own, by the path of that line."""
+    if isinstance(value, dict) and value:
+        for key, below in value.items():
+            yield from _values(below, f"{path}/{key}")
+    elif isinstance(value, list) and value:
+        for index, item in enumerate(value):
+            yield from _values(item, f"{path}/{_name(item, index)}")
+    else:
+        yield path, value
 
 
 def _mapping(value: Object, path: str, depth: int) -> Iterator[Line]:
@@ -152,5 +158,4 @@ def _owned_below(fields: Object, value: Json, path: str) -> Iterator[str]:
         return
     yield path
     if isinstance(value, dict | list) and value:
-        root = _entry("", value, path, 0)
-        yield from (line.path for line in root)
+        yield from (below for below, _ in _values(value, path))

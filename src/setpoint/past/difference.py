@@ -7,12 +7,12 @@ from setpoint.objects.tree import Object
 from setpoint.past.change import FieldChange, compare
 from setpoint.past.masking import masked_change, masked_pair
 
-_UNSHOWN = ("managedFields", "resourceVersion")
+_RECORDS = ("managedFields", "resourceVersion")
 
 
 def unified(old: Object, new: Object, before: str, after: str, context: int = 3) -> list[str]:
     """The lines of a unified diff of the YAML; none where nothing differs. `before` and `after` name the two sides."""
-    first, last = (_yaml(tree).splitlines() for tree in masked_pair(_shown(old), _shown(new)))
+    first, last = (_yaml(tree).splitlines() for tree in masked_pair(without_records(old), without_records(new)))
     return list(unified_diff(first, last, before, after, lineterm="", n=context))
 
 
@@ -22,10 +22,11 @@ def fields(old: Object, new: Object) -> tuple[FieldChange, ...]:
     return tuple(masked_change(change, is_secret="Secret" in kinds) for change in compare(old, new))
 
 
-def _shown(tree: Object) -> Object:
+def without_records(tree: Object) -> Object:
+    """An object without what the log says better: who manages its fields, and which revision it is."""
     if "metadata" not in tree:
         return tree
-    metadata = {name: value for name, value in tree["metadata"].items() if name not in _UNSHOWN}
+    metadata = {name: value for name, value in tree["metadata"].items() if name not in _RECORDS}
     return {**tree, "metadata": metadata}
 
 

@@ -15,7 +15,8 @@ from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.past.place import WORKLOADS, Place, resource_of
 
-APP_LABEL = "app.kubernetes.io/part-of"
+# By it the objects of an app are known, as the app file labels them.
+APP_LABEL = "setpoint.dev/app"
 _OWNERSHIP = "/apis/setpoint.dev/v1/ownership"
 _SECONDS = 5.0
 # Who owns whom does not go deeper than this; a circle would.
@@ -75,7 +76,7 @@ class Related:
         return found
 
     async def of_app(self, app: str) -> list[Place]:
-        """The objects that say they are part of an app, and all workloads if they say of none."""
+        """The objects that are labelled as those of an app."""
         return [
             _place(resource, item)
             for resource, item in await self._everything("")

@@ -1,5 +1,7 @@
 """The log across all kinds: which revision wrote what, and which was the last at a time."""
 
+from typing import Any
+
 import pytest
 
 from setpoint.objects.provenance import Cause, Reason
@@ -72,7 +74,8 @@ async def test_a_time_before_the_past_that_is_kept_is_refused() -> None:
 @pytest.mark.parametrize(("name", "value"), [("time", "noon"), ("after", "x"), ("limit", "-1")])
 async def test_what_cannot_be_meant_is_refused_by_name(name: str, value: str) -> None:
     async with reading() as reader:
-        status = await reader.json(REVISIONS, status=400, **{name: value})
+        asked: dict[str, Any] = {name: value}
+        status = await reader.json(REVISIONS, status=400, **asked)
         assert status["message"].startswith(f"{name} must be")
 
 
