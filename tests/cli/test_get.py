@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -22,7 +21,7 @@ data: {monday: 9-17}
 
 
 @pytest.fixture
-def shop(setpoint: Command, namespace: str) -> Iterator[str]:
+def shop(setpoint: Command, namespace: str) -> str:
     assert setpoint("apply", "-n", namespace, "-f", "-", text=PRICES).code == 0
     return namespace
 

@@ -53,7 +53,7 @@ def test_sessions_that_ended_badly_are_found(tmp_path: Path) -> None:
 
 
 def test_few_files_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor.resource, "getrlimit", lambda number: (256, 256))
+    monkeypatch.setattr("resource.getrlimit", lambda number: (256, 256))
     found = findings(HOME=str(tmp_path))["open files"]
     assert (found.verdict, found.says, found.remedy) == ("warn", "at most 256", "ulimit -n 4096 before you start")
 

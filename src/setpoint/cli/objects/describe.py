@@ -130,7 +130,7 @@ def _conditions(tree: "Object", client: "Client", place: Terminal) -> list[str]:
     if not conditions:
         return []
     now = client.clock.now()
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
             str(each.get("type", "")),
             _status(each),
