@@ -4,16 +4,19 @@ import asyncio
 from pathlib import Path
 
 from tests.workload.app import WAITS, App, app, condition_of
+from tests.workload.controllers.ship import made, only, scripted, ship
 
 from setpoint.objects.tree import Object
 
 
-async def started_again(world: App, name: str, times: int) -> Object:
-    found: Object = await world.until(
-        "Executable",
-        name,
-        lambda tree: tree["status"].get("restartCount", 0) == times and tree["status"]["state"] == "Running",
-    )
+async def started_again(world: App, name: str, times: int, kind: str = "Executable") -> Object:
+    """The object, once it was started again so often and runs."""
+
+    def holds(tree: Object) -> bool:
+        status = tree.get("status") or {}
+        return status.get("restartCount", 0) == times and status.get("state") == "Running"
+
+    found: Object = await world.until(kind, name, holds)
     return found
 
 
@@ -101,3 +104,18 @@ async def test_many_changes_at_once_are_one_restart(tmp_path: Path) -> None:
                 await asyncio.sleep(0.01)
         await started_again(world, "web", 1)
         assert "and 99 more changed" in await world.log("web", source="system")
+
+
+async def test_a_changed_file_starts_a_container_again_also_one_that_has_ended(tmp_path: Path) -> None:
+    engine = scripted()
+    async with ship(tmp_path, engine) as world:
+        await made(world, watch={"paths": ["conf"], "debounce": "10ms"})
+        await started_again(world, "web", 0, "Container")
+        await world.until("Container", "web", lambda tree: condition_of(tree, "Watching").get("status") == "True")
+        (tmp_path / "conf").write_text("1")
+        await started_again(world, "web", 1, "Container")
+        assert "conf changed" in await world.log("web", "containers", source="system")
+        engine.exit(only(engine).id, 3)
+        await world.state("Container", "web", "Exited")
+        (tmp_path / "conf").write_text("2")
+        await started_again(world, "web", 2, "Container")

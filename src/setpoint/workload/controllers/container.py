@@ -68,9 +68,12 @@ class Containers:
         self._channel.send(Request(name))
 
     def restart(self, name: str, why: str, *, rebuild: bool = False) -> None:
-        """Has a Container started again, for a reason that is not in the object; `rebuild`: from a new image."""
+        """Has a Container started again, for a reason that is not in the object, also if it has ended or could not be
+        started; `rebuild`: from a new image."""
         found = self._known.get(name)
-        if found is not None and found.seen is not None and found.seen.is_running and not found.restarting:
+        if found is None or found.restarting:
+            return
+        if (found.seen is not None and found.seen.is_running) or found.is_over or found.due is not None:
             found.restarting, found.rebuild = why, rebuild
             self.wake(name)
 

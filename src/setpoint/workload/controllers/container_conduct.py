@@ -69,7 +69,7 @@ class ContainerConduct:
             self._tend(engine, obj, life)
             return None
         if life.is_over:
-            if not self._asked_to_restart(obj, life):
+            if not self._asked_to_restart(obj, life) and (spec.stop or not life.restarting):
                 return None
             life.starts_anew()
         if spec.stop:
@@ -77,7 +77,7 @@ class ContainerConduct:
             return None
         if life.due is not None:
             left = life.due - self._world.clock.monotonic()
-            if left > 0 and not self._asked_to_restart(obj, life):
+            if left > 0 and not self._asked_to_restart(obj, life) and not life.restarting:
                 return left
             life.starts_anew()
         return await self._begin(ctx, engine, obj, tree, life)
