@@ -58,13 +58,15 @@ SAID = {
         'refused: admission webhook "validate.ticket.example.com" denied the request: '
         "an urgent ticket needs an assignee: set spec.assignee",
     ],
+    "web_and_worker": ["the worker ended with 0", "hello from the web", "the web server is Running"],
 }
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_an_example_tells_its_story(name: str) -> None:
+def test_an_example_tells_its_story(name: str, tmp_path: Path) -> None:
     program = [sys.executable, "-W", "error", str(ROOT / f"examples/{name}.py")]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE)
+    own = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, env=own)
     assert (done.returncode, done.stdout.splitlines()) == (0, SAID[name]), done.stderr
 
 
