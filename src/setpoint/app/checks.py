@@ -7,10 +7,10 @@ import signal
 from collections.abc import Callable, Iterator
 
 from setpoint.app import forms
-from setpoint.app.checks_of_parts import probe_faults, span_fault
+from setpoint.app.checks_of_parts import probe_faults, source_faults, span_fault
 from setpoint.app.commands import command, words
 from setpoint.app.faults import Fault
-from setpoint.app.model import AppFile, Service, Task, Workload
+from setpoint.app.model import AppFile, Mount, Service, Task, Workload
 from setpoint.app.ports import all_ports, asks_for, object_name
 from setpoint.objects import quantity
 from setpoint.objects.names import dns1123_label
@@ -118,16 +118,16 @@ def _attempt(path: Path, work: Callable[[], object]) -> Iterator[Fault]:
         yield path, "a quote or escape is not closed" if str(error).startswith("No ") else str(error)
 
 
-def _volume_faults(path: Path, volume: object) -> Iterator[Fault]:
+def _volume_faults(path: Path, volume: str | Mount) -> Iterator[Fault]:
+    # What references stand for is looked at when they are followed.
+    if "${" in (volume if isinstance(volume, str) else volume.source):
+        return
     try:
-        source = forms.mount(volume).source  # type: ignore[arg-type]
+        source = forms.mount(volume).source
     except ValueError as error:
         yield path, str(error)
         return
-    if source and not forms.is_path(source) and "${" not in source:
-        for message in dns1123_label(source):
-            hint = f"; write ./{source} for a directory" if "/" in source else ""
-            yield path, f"{source!r} is no name of a volume: {message}{hint}"
+    yield from source_faults(path, source)
 
 
 def _quantity_faults(path: Path, workload: Workload) -> Iterator[Fault]:

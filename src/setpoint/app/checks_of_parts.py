@@ -1,4 +1,4 @@
-"""What is wrong with single values of an app file: spans of time, probes."""
+"""What is wrong with single values of an app file: spans of time, sources of mounts, probes."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from setpoint.app.commands import command
 from setpoint.app.faults import Fault
 from setpoint.app.model import Probe, Service
 from setpoint.objects import duration
+from setpoint.objects.names import dns1123_label
 from setpoint.objects.typedyaml import Path, choices
 
 _ASKS = ("http", "tcp", "exec", "grpc", "log")
@@ -22,6 +23,14 @@ def span_fault(path: Path, text: str) -> Iterator[Fault]:
         good = False
     if not good:
         yield path, f"{text!r} is no span of time; write such as 500ms, 2s or 1m30s"
+
+
+def source_faults(path: Path, source: str) -> Iterator[Fault]:
+    """The source of a mount that is neither a path nor a name that a volume can have."""
+    if source and not forms.is_path(source):
+        for message in dns1123_label(source):
+            hint = f"; write ./{source} for a directory" if "/" in source else ""
+            yield path, f"{source!r} is no name of a volume: {message}{hint}"
 
 
 def probe_faults(path: Path, given: str | Probe, service: Service) -> Iterator[Fault]:

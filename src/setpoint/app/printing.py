@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from setpoint.app.model import AppFile
 from setpoint.app.profiles import tree_of
-from setpoint.client.manifests import dump_yaml
 from setpoint.objects import yamltext
 from setpoint.objects.tree import Object
 
@@ -18,6 +17,9 @@ def app_yaml(app: AppFile) -> str:
 
 def objects_yaml(objects: Iterable[Object]) -> str:
     """Objects as a stream of documents, without the values of secrets."""
+    # It brings the client with it, which an app that is only written does not need.
+    from setpoint.client.manifests import dump_yaml
+
     return dump_yaml(*map(masked, objects))
 
 

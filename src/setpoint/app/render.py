@@ -102,9 +102,8 @@ class _Rendering:
     def _used_volumes(self) -> list[str]:
         return sorted({name for user in self._users for name in self._volumes_of(user)})
 
-    @staticmethod
-    def _volumes_of(user: User) -> list[str]:
-        sources = (forms.mount(each).source for each in user.workload.volumes)
+    def _volumes_of(self, user: User) -> list[str]:
+        sources = (mount.source for mount in self._specs.mounts(user))
         return [source for source in sources if source and not forms.is_path(source)]
 
     def _networks(self) -> Iterable[Object]:
@@ -115,10 +114,10 @@ class _Rendering:
                 isinstance(user.workload, Service) and user.workload.keep and name in user.networks
                 for user in containers
             )
-            needs_name = kept or network.external
-            engine_name = network.name or (f"{self._app.app}-{name}" if needs_name and not network.external else "")
+            # Only what is found again by a later session needs a name of its own in the engine.
+            otherwise = name if network.external else f"{self._app.app}-{name}" if kept else ""
             spec = {
-                "networkName": engine_name or (name if network.external else ""),
+                "networkName": network.name or otherwise,
                 "mode": "existing" if network.external else None,
                 "persistent": kept and not network.external,
                 "driver": network.driver,

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from setpoint.app import forms
+from setpoint.app.checks_of_parts import source_faults
 from setpoint.app.commands import command, words
 from setpoint.app.faults import Fault
-from setpoint.app.model import AppFile, Service, Workload
+from setpoint.app.model import AppFile, Mount, Service, Workload
 from setpoint.app.ports import ServedPort
 from setpoint.app.probes import health_probes
 from setpoint.app.surroundings import Surroundings
@@ -33,7 +34,10 @@ class Specs:
 
     def path_of(self, text: str) -> str:
         """A path of the file, seen from anywhere."""
-        return os.path.normpath(os.path.join(self._around.directory, os.path.expanduser(text)))
+        home = self._around.variables.get("HOME", "~")
+        if text == "~" or text.startswith("~/"):
+            text = home + text[1:]
+        return os.path.normpath(os.path.join(self._around.directory, text))
 
     def process(self, user: User, ports: Mapping[str, ServedPort], lines: Mapping[str, str]) -> Object:
         """The spec of an Executable, but for what it depends on and the files it watches."""
@@ -76,7 +80,7 @@ class Specs:
             "env": self._env(user),
             "envFiles": self._env_files(user),
             "workingDirectory": self._values.literal(workload.dir, user, (*user.path, "dir")),
-            "volumeMounts": [self._mount(user, index) for index in range(len(workload.volumes))],
+            "volumeMounts": [self._mount(mount) for mount in self.mounts(user)],
             "networks": [{"name": name, **aliases} for name in user.networks],
             "resources": self._resources(workload),
             "user": workload.user,
@@ -162,15 +166,30 @@ class Specs:
             }
         )
 
-    def _mount(self, user: User, index: int) -> Object:
-        mount = forms.mount(user.workload.volumes[index])
-        source = self._values.literal(mount.source, user, (*user.path, "volumes", index))
-        is_path = forms.is_path(source)
-        volume = "" if is_path or not source else volume_name(self._app, source)
+    def mounts(self, user: User) -> list[Mount]:
+        """What a container sees. References are followed first: what they stand for may have colons of its own."""
+        found = []
+        for index, value in enumerate(user.workload.volumes):
+            path: Path = (*user.path, "volumes", index)
+            try:
+                if isinstance(value, Mount):
+                    source = self._values.literal(value.source, user, path)
+                    found.append(Mount(source=source, target=value.target, read_only=value.read_only))
+                elif text := self._values.literal(value, user, path):
+                    found.append(forms.mount(text))
+            except ValueError as error:
+                self._faults.append((path, str(error)))
+            else:
+                self._faults += (fault for mount in found[-1:] for fault in source_faults(path, mount.source))
+        return found
+
+    def _mount(self, mount: Mount) -> Object:
+        is_path = forms.is_path(mount.source)
+        volume = "" if is_path or not mount.source else volume_name(self._app, mount.source)
         return said(
             {
                 "type": "bind" if is_path else "volume",
-                "source": self.path_of(source) if is_path else volume,
+                "source": self.path_of(mount.source) if is_path else volume,
                 "target": mount.target,
                 "readOnly": mount.read_only,
             }
