@@ -214,7 +214,7 @@ async def test_each_replica_has_a_port_of_its_own_for_the_service_that_all_serve
         await make(world, 3, SERVES, args=('{{- portForServing "front" -}}',), template=template)
         await counts(world, running=3)
         service = await world.ready("Service", "front")
-        heard = set()
+        heard: set[bytes] = set()
         async with asyncio.timeout(20):
             while len(heard) < 3:
                 reader, writer = await asyncio.open_connection("127.0.0.1", service["status"]["effectivePort"])

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +116,15 @@ async def test_one_whose_process_somebody_stops_has_failed_and_is_not_tried_agai
         assert len(await attempts(world)) == 1
 
 
+def has_attempts(number: int, status: Object) -> bool:
+    return any(run["attempts"] == number for run in status.get("runs", ()))
+
+
 async def test_a_run_whose_object_is_deleted_counts_as_failed(tmp_path: Path) -> None:
     async with plain_app(tmp_path) as world:
         await make(world, WAITS, backoffLimit=1)
         for number in (1, 2):
-            found = await until(
-                world, lambda status, number=number: [1 for run in status.get("runs", ()) if run["attempts"] == number]
-            )
+            found = await until(world, partial(has_attempts, number))
             name = found["status"]["runs"][0]["name"]
             await world.state("Executable", name, "Running")
             await world.delete("Executable", name)
@@ -294,6 +297,21 @@ async def test_of_runs_that_were_missed_the_last_one_is_made_up_for(tmp_path: Pa
         assert found["status"]["lastScheduleTime"] == "2030-01-01T13:00:00.000000Z"
 
 
+@pytest.mark.parametrize("policy", ["Forbid", "Allow", "Replace"])
+async def test_a_run_that_was_begun_and_not_noted_is_not_begun_again(tmp_path: Path, policy: str) -> None:
+    async with timed(tmp_path, "2030-01-01T10:00:30") as world:
+        await make(world, WAITS, schedule="* * * * *", concurrencyPolicy=policy)
+        await until(world, lambda status: status.get("nextScheduleTime"))
+        await world.move(30)
+        await world.runs(1, "Running")
+        # As if the control plane had been killed after it made the object.
+        forgotten = {"status": {"lastScheduleTime": None, "runs": None, "state": "Pending"}}
+        await world.client.patch(TASK, merge(forgotten), "job", subresource="status")
+        found = await until(world, lambda status: status.get("lastScheduleTime") and status.get("runs"))
+        assert [(run["state"], run["attempts"]) for run in found["status"]["runs"]] == [("Running", 1)]
+        assert len(await attempts(world)) == 1
+
+
 async def test_nothing_runs_while_it_is_suspended_and_nothing_is_made_up_for(tmp_path: Path) -> None:
     async with timed(tmp_path, "2030-01-01T10:00:30") as world:
         await make(world, "pass", schedule="*/5 * * * *", suspend=True)
@@ -317,7 +335,7 @@ async def test_nothing_runs_while_it_is_suspended_and_nothing_is_made_up_for(tmp
     ],
 )
 async def test_a_schedule_that_cannot_be_followed_is_a_condition_with_the_remedy(
-    tmp_path: Path, spec: dict[str, str], reason: str, message: str
+    tmp_path: Path, spec: dict[str, Any], reason: str, message: str
 ) -> None:
     async with plain_app(tmp_path) as world:
         await make(world, "pass", **spec)

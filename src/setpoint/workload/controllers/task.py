@@ -137,7 +137,9 @@ class Tasks:
         if found is None:
             return
         under_way = [run for run in runs if run.ending(obj.spec, now) is None]
-        if under_way and obj.spec.concurrency_policy == "Forbid":
+        if any(run.scheduled == found.at for run in runs):
+            pass  # somebody began it who was killed before that was noted
+        elif under_way and obj.spec.concurrency_policy == "Forbid":
             said.reason, said.message = (
                 "Skipped",
                 f"the run due at {found.at:%H:%M:%S} was left out: another was under way",
@@ -246,7 +248,8 @@ async def _attempt(ctx: Context, obj: Task, run: Run) -> None:
 
 async def _stop(ctx: Context, run: Run, why: str) -> None:
     tree = run.last
-    assert tree is not None
+    if tree is None:
+        return
     change: Object = {"metadata": {"annotations": {task_runs.STOPPED: why}}, "spec": {"stop": True}}
     try:
         changed = await ctx.client.patch(_kind(tree), merge(change), meta.name(tree))
