@@ -7,6 +7,7 @@ The worker may be created before anybody serves: it waits for the task, and its 
 
 import asyncio
 import sys
+from typing import Any
 
 import setpoint as sp
 
@@ -28,7 +29,7 @@ WORKER = "import os, urllib.request; print(urllib.request.urlopen(os.environ['WE
 PREPARE = "open('greeting', 'w').write('hello from the web')"
 
 
-def executable(name: str, code: str, *args: str, **spec: object) -> dict[str, object]:
+def executable(name: str, code: str, *args: str, **spec: Any) -> dict[str, Any]:
     """An Executable that runs some Python."""
     spec = {"executablePath": sys.executable, "args": ["-c", code, *args], **spec}
     return {"apiVersion": GROUP, "kind": "Executable", "metadata": {"name": name}, "spec": spec}
@@ -36,7 +37,7 @@ def executable(name: str, code: str, *args: str, **spec: object) -> dict[str, ob
 
 async def main(directory: str) -> None:
     prepared = [{"kind": "Executable", "name": "prepare", "condition": "Succeeded"}]
-    app = [
+    app: list[dict[str, Any]] = [
         executable(
             "worker",
             WORKER,

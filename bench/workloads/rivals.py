@@ -77,7 +77,7 @@ class Ours:
         async def create() -> None:
             while waiting:
                 number, command = waiting.pop()
-                spec = {"executablePath": "/bin/sh", "args": ["-c", command]}
+                spec: dict[str, Any] = {"executablePath": "/bin/sh", "args": ["-c", command]}
                 if self._restart:
                     spec |= {"restartPolicy": "Always", "restartBackoff": {"initial": "1ms", "max": "1ms"}}
                 metadata = {"name": f"{prefix}-{number}"}
@@ -99,6 +99,7 @@ class Ours:
                 f"{GROUP}/Service", service, until=lambda tree: bool((tree.get("status") or {}).get("effectivePort"))
             )
         )
+        assert found is not None
         port: int = found["status"]["effectivePort"]
         return port
 

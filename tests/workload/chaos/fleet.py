@@ -167,12 +167,13 @@ class Fleet:
         return [pid for nap in (self.nap, *self.kept_naps.values()) for pid in asleep(nap)]
 
     async def _until_running(self, client: Client, name: str) -> None:
+        seen: Object = {}
+
         def runs(tree: Object | None) -> bool:
             nonlocal seen
             seen = (tree or {}).get("status") or {}
             return seen.get("state") == "Running" and is_alive(parse(seen["identityTime"]) or Identity(0, 0))
 
-        seen: Object = {}
         try:
             await client.wait_for(EXECUTABLE, name, until=runs, timeout=_SECONDS)
         except TimeoutError:
