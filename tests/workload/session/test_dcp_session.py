@@ -186,6 +186,7 @@ def test_what_keeps_it_from_serving_is_said_and_ends_it(tmp_path: Path, monkeypa
     assert "exists already" in refused("--kubeconfig", str(taken))
     assert "exists already" in refused("--kubeconfig", str(taken), "--detach")
     assert "is a directory" in refused("--kubeconfig", str(tmp_path))
+    assert "Not a directory" in refused("--kubeconfig", str(taken / "kubeconfig"))
     assert taken.read_text() == "somebody else's"
     free = ["--kubeconfig", str(tmp_path / "free")]
     assert "is gone already" in refused(*free, "--monitor", "4194304")

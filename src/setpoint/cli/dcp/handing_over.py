@@ -22,11 +22,16 @@ def check_free(path: Path) -> None:
     """Raises what the command line shows if a kubeconfig is there already."""
     if path.is_dir():
         raise click.ClickException(f"{path} is a directory: name the file to be written with --kubeconfig")
-    with suppress(FileNotFoundError):
-        if path.stat().st_size > 0:
-            raise click.ClickException(
-                f"{path} exists already: an instance may live by it. Remove it, or choose another with --kubeconfig"
-            )
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}: choose another with --kubeconfig") from None
+    if size > 0:
+        raise click.ClickException(
+            f"{path} exists already: an instance may live by it. Remove it, or choose another with --kubeconfig"
+        )
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from setpoint import process
-from setpoint.cli.dcp import variables
+from setpoint.cli.dcp import diagnostics, variables
 from setpoint.cli.dcp.handing_over import PLACEHOLDER, check_free, handed_over
 from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.watching import monitor_options, monitored, wait_gone
@@ -60,8 +60,6 @@ def start_apiserver(**flags: Any) -> None:
     if flags["detach"]:
         _detach(click.get_current_context(), kubeconfig)
         return
-    from setpoint.cli.dcp import diagnostics
-
     diagnostics.set_up(flags["verbosity"], os.environ)
     # Hardly anything of what a start makes is garbage.
     gc.disable()
@@ -94,6 +92,8 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                 await _until_told(plane, [stop.wait(), *gone])
         except PlaneError as error:
             raise click.ClickException(str(error)) from error
+        except OSError as error:
+            raise click.ClickException(f"{error.filename or kubeconfig}: {error.strerror or error}") from error
 
 
 async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:
@@ -140,6 +140,8 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
             continue
         command.append(max(parameter.opts, key=len))
         command += [] if value is True else [str(value)]
+    if verbosity := context.meta.get(diagnostics.VERBOSITY):
+        command[3:3] = ["--verbosity", verbosity]
     # Nobody reads what it says later, and so it goes where it is no trouble to anybody.
     with tempfile.TemporaryFile() as said:
         started = subprocess.Popen(
