@@ -1,7 +1,6 @@
 """`setpoint describe`: all that is known of an object on one page: how it is and why, what it should be and is, what it
 owns, what happened to it, and what it said last. Secrets are not shown."""
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,7 +50,7 @@ async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool,
         look = Look("" if all_namespaces else client.namespace, tuple(query_of(labelSelector=selector)))
         found, failures = await read_objects(client, select(kinds, what), look)
         place = terminal()
-        pages = await asyncio.gather(*(page(client, kinds, tree, place) for tree in found))
+        pages = [await page(client, kinds, tree, place) for tree in found]
         place.echo("\n\n".join("\n".join(lines) for lines in pages)) if pages else None
         tell_failures(failures, ignore_missing=False)
         if not found:
@@ -63,11 +62,10 @@ async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal
     from setpoint.cli.judging import is_workload
     from setpoint.past.masking import masked
 
-    children, happened, said = await asyncio.gather(
-        _owned(client, kinds, tree),
-        _events(client, tree),
-        _last_lines(client, kinds, tree) if is_workload(tree) else _nothing(),
-    )
+    # One after the other, on one connection: a handshake takes longer than many of these together.
+    children = await _owned(client, kinds, tree)
+    happened = await _events(client, tree)
+    said = await _last_lines(client, tree) if is_workload(tree) else []
     lines = [*_head(tree, client, place), *_conditions(tree, client, place)]
     hidden = masked(tree)
     for name in ("spec", "status"):
@@ -77,10 +75,6 @@ async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal
     lines += _section("Owns", children, place)
     lines += _section("Events", happened, place)
     return lines + _section("Last output", said, place)
-
-
-async def _nothing() -> list[str]:
-    return []
 
 
 def _head(tree: "Object", client: "Client", place: Terminal) -> list[str]:
@@ -202,8 +196,8 @@ async def _owned(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
         return [(kinds.word_for(resource), item) for item in found.items if meta.owner_references(item)]
 
     by_owner: dict[str, list[tuple[str, Object]]] = {}
-    for each in await asyncio.gather(*map(listed, resources)):
-        for word, item in each:
+    for resource in resources:
+        for word, item in await listed(resource):
             for owner in meta.owner_references(item):
                 by_owner.setdefault(owner["uid"], []).append((word, item))
 
@@ -251,7 +245,7 @@ async def _events(client: "Client", tree: "Object") -> list[str]:
     return render_with_texts(("AGE", "TYPE", "REASON", "FROM"), rows, messages, _narrower(terminal())) if rows else []
 
 
-async def _last_lines(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
+async def _last_lines(client: "Client", tree: "Object") -> list[str]:
     """What a workload said last, where it says something."""
     from setpoint.client.kinds import ref_of
     from setpoint.objects import meta

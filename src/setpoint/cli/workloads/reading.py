@@ -1,6 +1,5 @@
 """What runs, read off the server: workloads, who belongs to whom, their addresses and how they are."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -73,7 +72,8 @@ async def read_workloads(client: Client, *, labels: str = "") -> list[Workload]:
     """Everything that runs, by kind and name; what is owned by another stands below it. Raises Failure where the
     server knows no workloads."""
     kinds = (*RUNNING, SERVICE)
-    trees = await asyncio.gather(*(_list(client, kind, labels if kind != SERVICE else "") for kind in kinds))
+    # One after the other, on one connection: a handshake takes longer than all of these together.
+    trees = [await _list(client, kind, labels if kind != SERVICE else "") for kind in kinds]
     services = {meta.name(tree): tree for tree in trees[-1]}
     running = [tree for listed in trees[:-1] for tree in listed]
     owned: dict[str, list[Object]] = {}
