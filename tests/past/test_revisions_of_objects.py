@@ -221,11 +221,19 @@ async def test_a_trace_tells_of_each_reconcile_what_it_ran_for_and_what_it_wrote
         client = world.controller("website", "default/owner", owner)
         await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
         await client.patch(owner, merge({"metadata": {"annotations": {"seen": "yes"}}}))
+        await client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {**metadata, "name": "unowned", "ownerReferences": []},
+            }
+        )
+        await world.configmap("stranger")
         place = await world.place("v1/ConfigMap", "owner")
         related = Related(world.client, await world.client.mapper.resources())
         (found,) = await read_traces(world.client, place, owner, related)
         assert (found.cause.controller, found.cause.key) == ("website", "default/owner")
-        assert [each.place.name for each in found.writes] == ["child", "owner"]
+        assert [each.place.name for each in found.writes] == ["child", "owner", "unowned"]
         ((reason, write),) = found.because
         assert write is not None
         assert (reason.revision, write.summary) == (owner["metadata"]["resourceVersion"], "created")

@@ -111,6 +111,10 @@ class Related:
             found.append((place, here))
         return found
 
+    def place_of(self, reference: Object) -> Place | None:
+        """The place that a line of the log tells of; None for a kind that is not there any more."""
+        return self._of_reference(reference, reference.get("namespace", ""))
+
     def _of_reference(self, reference: Object, namespace: str) -> Place | None:
         kind = GroupVersion.parse(reference.get("apiVersion", "")).with_kind(reference.get("kind", "")).group_kind
         resource = resource_of(self._resources, kind)

@@ -4,7 +4,7 @@ A reconcile is known by the cause of its writes; one that wrote nothing left not
 for `read_traces`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 import msgspec
@@ -14,9 +14,13 @@ from setpoint.objects.provenance import Cause, Reason
 from setpoint.objects.tree import Object
 from setpoint.past.moment import Moment
 from setpoint.past.place import Place
+from setpoint.past.reading import NoPast, read_log
 from setpoint.past.related import Related
 from setpoint.past.revision import Revision
 from setpoint.past.timeline import timeline
+
+# Of objects that do not belong to the one asked about, so many are looked into.
+_MOST_OTHERS = 20
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -95,6 +99,25 @@ async def read_traces(
     since: Moment | None = None,
     until: Moment | None = None,
 ) -> list[Trace]:
-    """The reconciles that wrote an object or what it owns, oldest first. Raises NoPast."""
+    """The reconciles that wrote an object or what it owns, oldest first, with all that they wrote. Raises NoPast."""
     places = [place, *(await related.owned(tree, place) if tree is not None else ())]
-    return traces(await timeline(client, places, since=since, until=until))
+    found = await timeline(client, places, since=since, until=until)
+    ids = {each.cause.id for each in found if each.cause is not None and each.cause.controller}
+    if ids and (others := await _elsewhere(client, related, found[0].number, ids, places)):
+        told = await timeline(client, others, since=since, until=until)
+        more = [each for each in told if each.cause is not None and each.cause.id in ids]
+        found = sorted((*found, *more), key=lambda each: each.number)
+    return traces(found)
+
+
+async def _elsewhere(
+    client: Client, related: Related, first: int, ids: Collection[str], places: Collection[Place]
+) -> list[Place]:
+    """The other objects that some reconciles wrote, as far as the log is read from their first write on."""
+    try:
+        log = await read_log(client, first - 1)
+    except NoPast:
+        return []  # who may not read the log sees what belongs to the object
+    written = [item["object"] for item in log if (item.get("cause") or {}).get("id") in ids]
+    found = dict.fromkeys(place for each in written if (place := related.place_of(each)) is not None)
+    return [place for place in found if place not in places][:_MOST_OTHERS]

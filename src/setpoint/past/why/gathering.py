@@ -33,7 +33,10 @@ _DEEPEST = 6
 _TURNS = 3
 _GROUP = "usvc-dev.developer.microsoft.com"
 _LOGGED = frozenset({"Executable", "Container", "ContainerExec"})
-_OWNERS = frozenset({"apps", "batch", _GROUP, "setpoint.dev"})
+# What an object should be, whoever says so.
+_WANTED = ("spec", "data", "metadata.annotations", "metadata.deletionTimestamp", "metadata.labels")
+# What runs by itself, and what only says something, owns nothing that is worth asking for.
+_OWNLESS = frozenset({"ConfigMap", "Secret", "Pod", "Executable", "Container", "Service", "Endpoint", "Event"})
 
 
 async def gather(
@@ -66,6 +69,8 @@ class _Gathering:
         self._resources = resources
         self._histories: dict[Place, list[Revision]] = {}
         self._trees: dict[tuple[str, str], Object | None] = {}
+        # One write may be the reason for many: what led to it is told once.
+        self._links: dict[tuple[Place, int], Link] = {}
 
     async def facts(self, place: Place, me: Collection[str]) -> Facts:
         tree = await self._get(place)
@@ -96,7 +101,7 @@ class _Gathering:
             output=await self._output(place) if place.gvk.kind in _LOGGED and is_workload and not self._until else (),
             events=await self._events(place, tree),
             owners=tuple(Neighbour(owner, found) for owner, found in owners),
-            owned=await self._owned(related, tree, place) if place.gvk.group in _OWNERS or not is_workload else (),
+            owned=await self._owned(related, tree, place) if place.gvk.kind not in _OWNLESS else (),
             ports=await self._ports() if is_workload else {},
         )
 
@@ -121,6 +126,12 @@ class _Gathering:
         return tuple([await self._link(each, 0) for each in turns(history)])
 
     async def _link(self, write: Revision, depth: int) -> Link:
+        key = write.place, write.number
+        if key not in self._links:
+            self._links[key] = await self._made_link(write, depth)
+        return self._links[key]
+
+    async def _made_link(self, write: Revision, depth: int) -> Link:
         found: list[tuple[Reason, Link | None]] = []
         for reason in write.cause.because if write.cause is not None and depth < _DEEPEST else ():
             earlier = await self._written(reason)
@@ -193,8 +204,6 @@ class _Gathering:
         if place.gvk.kind == "Namespace" and tree["metadata"].get("deletionTimestamp"):
             left = await related.inside(place.name)
             return tuple(Neighbour(each, found, self._summary(found)) for each, found in left)
-        if not _may_own(place):
-            return ()
         places = await related.owned(tree, place)
         trees = await asyncio.gather(*(self._get(each) for each in places))
         return tuple(
@@ -236,23 +245,6 @@ def turns(history: Sequence[Revision]) -> list[Revision]:
 
 def _is_state(path: str) -> bool:
     return path in ("status.state", "status.phase") or (path.startswith("status.conditions[") and path.endswith("]"))
-
-
-_WANTED = ("spec", "data", "metadata.annotations", "metadata.deletionTimestamp", "metadata.labels")
-
-
-def _may_own(place: Place) -> bool:
-    """What runs by itself, and what only says something, owns nothing that is worth asking for."""
-    return place.gvk.kind not in {
-        "ConfigMap",
-        "Secret",
-        "Pod",
-        "Executable",
-        "Container",
-        "Service",
-        "Endpoint",
-        "Event",
-    }
 
 
 def _with(facts: Facts, **changes: Any) -> Facts:
