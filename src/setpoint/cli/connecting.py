@@ -155,8 +155,8 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(main)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
-    except (click.ClickException, OSError):
-        raise  # click tells of the one, and knows what a closed pipe means
+    except (click.ClickException, BrokenPipeError):
+        raise  # click tells of the one, and knows what the other means
     except Exception as error:
         # Several things may have been under way at once; the first failure is told.
         first = _first(error)

@@ -1,7 +1,6 @@
 """`setpoint doctor`: looks for what on this machine is in the way, and says what to do about each."""
 
 import os
-import resource
 import shutil
 import socket
 import sys
@@ -131,6 +130,10 @@ def _ports() -> Finding:
 
 
 def _limits() -> Iterator[Finding]:
+    try:
+        import resource
+    except ImportError:
+        return  # there are no such limits on Windows
     for name, number, wanted, flag in (
         ("open files", resource.RLIMIT_NOFILE, _FILES, "n"),
         ("processes", resource.RLIMIT_NPROC, _PROCESSES, "u"),

@@ -51,7 +51,7 @@ def get(what: tuple[str, ...], raw: str, server: Server, **how: Any) -> None:
 
 async def _raw(server: Server, path: str) -> None:
     async with connect(server) as client:
-        place, _, query = path.partition("?")
+        place, _, query = f"/{path.removeprefix('/')}".partition("?")
         pairs = [tuple(each.split("=", 1)) if "=" in each else (each, "") for each in query.split("&") if each]
         answer = await client.raw("GET", place, query=[(name, value) for name, value in pairs])
         click.echo(answer.body.decode("utf-8", "replace"))
