@@ -34,6 +34,7 @@ from setpoint.workload.kinds.parts import (
     Conditions,
     Count,
     Dependencies,
+    EnvVar,
     EnvVars,
     FileWatch,
     Flag,
@@ -334,7 +335,7 @@ class ContainerStatus(Model):
     message: Text = ""
     """What went wrong, for people."""
 
-    effective_env: EnvVars = []
+    effective_env: list[EnvVar] = []
     """Its environment, with all templates filled in; what came from secrets is masked."""
 
     effective_args: list[str] = []

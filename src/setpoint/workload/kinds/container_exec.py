@@ -10,6 +10,7 @@ from setpoint.workload.kinds.parts import (
     GROUP,
     VERSION,
     Conditions,
+    EnvVar,
     EnvVars,
     Moment,
     Name,
@@ -61,7 +62,7 @@ class ContainerExecStatus(Model):
     std_err_file: Text = ""
     """The file with its error output."""
 
-    effective_env: EnvVars = []
+    effective_env: list[EnvVar] = []
     """Its environment, with all templates filled in; what came from secrets is masked."""
 
     effective_args: list[str] = []

@@ -16,7 +16,7 @@ from setpoint.workload.kinds.parts import (
     Conditions,
     Count,
     Dependencies,
-    EnvVars,
+    EnvVar,
     FileWatch,
     HealthStatus,
     Moment,
@@ -97,7 +97,7 @@ class ExecutableStatus(Model):
     terminal_socket_path: Text = ""
     """The socket of its terminal."""
 
-    effective_env: EnvVars = []
+    effective_env: list[EnvVar] = []
     """Its environment, with all templates filled in; what came from secrets is masked."""
 
     effective_args: list[str] = []
