@@ -1,12 +1,19 @@
 """Executables, with real processes: starting, stopping, starting again, and what is told of it."""
 
 import signal
+import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from tests.workload.app import PYTHON, App, app, condition_of, gone
 
 from setpoint.objects.tree import Object
+from setpoint.workload.certificates import subject_hash
 
 STUBBORN = """
 import signal, subprocess, sys, time
@@ -264,6 +271,47 @@ async def test_what_survives_is_found_again(tmp_path: Path) -> None:
         await gone(pid)
         await world.python("db", mode="cleanup")
         await world.state("Executable", "db", "NotFound")
+
+
+async def test_what_survives_may_end_with_another_process(tmp_path: Path) -> None:
+    with subprocess.Popen([PYTHON, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        began = datetime.fromtimestamp(Path(f"/proc/{other.pid}").stat().st_mtime, UTC)
+        timestamp = began.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        async with app(tmp_path) as world:
+            await world.python("db", persistent=True, monitorPid=other.pid, monitorTimestamp=timestamp)
+            pid = (await world.state("Executable", "db", "Running"))["status"]["pid"]
+            other.kill()
+            found = await world.state("Executable", "db", "Finished")
+            assert f"process {other.pid} has ended" in await world.log("db", source="system")
+            assert condition_of(found, "Started")["reason"] == "Stopped"
+            await gone(pid)
+
+
+async def test_certificates_lie_where_openssl_finds_them(tmp_path: Path) -> None:
+    pem = certificate("example")
+    async with app(tmp_path) as world:
+        given = {"certificates": [{"thumbprint": "abc", "contents": pem}]}
+        await world.python("web", pemCertificates=given)
+        await world.state("Executable", "web", "Running")
+        directory = tmp_path / "run" / "web" / "certs"
+        assert (directory / "cert.pem").read_text() == (directory / "abc.pem").read_text() == pem
+        assert (directory / f"{subject_hash(pem)}.0").read_text() == pem
+        given = {"certificates": [{"thumbprint": "abc", "contents": "nonsense"}]}
+        await world.python("bad", pemCertificates=given)
+        found = await world.state("Executable", "bad", "FailedToStart")
+        assert condition_of(found, "Started")["reason"] == "InvalidCertificate"
+        await world.python("lenient", pemCertificates={**given, "continueOnError": True})
+        await world.state("Executable", "lenient", "Running")
+        assert "left out: pemCertificates.certificates[0]" in await world.log("lenient", source="system")
+
+
+def certificate(name: str) -> str:
+    """One that nobody signed."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    made = x509.CertificateBuilder(subject, subject, key.public_key(), 1, now, now + timedelta(days=1))
+    return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
 async def test_a_control_plane_that_starts_again_on_its_store_runs_everything_again(tmp_path: Path) -> None:

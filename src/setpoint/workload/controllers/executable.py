@@ -18,6 +18,7 @@ from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
+from setpoint.workload.controllers.certificate_files import write_certificates
 from setpoint.workload.controllers.endpoints import Place, serve
 from setpoint.workload.controllers.execution import Execution, should_restart, signal_of
 from setpoint.workload.controllers.lookup import READS, Lookup
@@ -31,6 +32,7 @@ from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, RestartBacko
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Limits
 from setpoint.workload.probes.prober import Probing
 from setpoint.workload.process.command import Command, StartError
+from setpoint.workload.process.monitored import end_of
 from setpoint.workload.process.streams import Sink
 from setpoint.workload.proxy.ports import TCP, PortBusyError
 from setpoint.workload.serving import Producer, producers
@@ -159,6 +161,8 @@ class Executables:
             return None
         if obj.spec.stop:
             self._stop(obj.spec, execution, "Stopping", "stop was set")
+        elif execution.monitored is not None and execution.monitored.done():
+            self._stop(obj.spec, execution, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
         elif self._asked_to_restart(obj, execution):
             execution.restarting = "a restart was asked for"
             self._stop(obj.spec, execution, "Restarting", execution.restarting)
@@ -282,6 +286,9 @@ class Executables:
                 return _HELD_SECONDS
             execution.run = run
             run.exited.add_done_callback(lambda _: self.wake(execution.name))
+            wake = partial(self.wake, execution.name)
+            monitor = spec.monitor_pid, spec.monitor_timestamp
+            execution.monitored = await end_of(self._world.processes, *monitor, wake)
             self._tell(execution, "Running", "Running", self._who_runs(spec, run))
             self._probe(obj, execution)
             return None
@@ -302,6 +309,7 @@ class Executables:
                 remedy = "start the control plane from the IDE, or use executionType Process"
                 raise StartError("IDENotAvailable", "no IDE has told us how to reach it", remedy)
             return await self._world.ide.start(obj, execution, args, *self._output(obj, execution))
+        self._write_certificates(obj, execution)
         command = self._command(obj, execution, args)
         execution.release_ports()
         if obj.spec.effective_mode != "session":
@@ -317,6 +325,12 @@ class Executables:
         directory = logs.of(execution.uid).directory
         execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
         return logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
+
+    def _write_certificates(self, obj: Executable, execution: Execution) -> None:
+        if obj.spec.pem_certificates is not None:
+            directory = self._world.directory / execution.name / "certs"
+            for skipped in write_certificates(directory, obj.spec.pem_certificates.to_json()):
+                self._note(execution, f"left out: {skipped}")
 
     def _command(self, obj: Executable, execution: Execution, args: list[str]) -> Command:
         spec, world = obj.spec, self._world

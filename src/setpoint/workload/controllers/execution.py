@@ -9,6 +9,7 @@ import asyncio
 import signal
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.backoff import next_wait
@@ -51,6 +52,8 @@ class Execution:
     # The last request for a restart that was obeyed.
     obeyed: str = ""
     stopping: "asyncio.Task[str] | None" = None
+    # Done when the process has ended with which it is to end.
+    monitored: "asyncio.Future[Any] | None" = None
     ports: dict[str, Reservation] = field(default_factory=dict)
     environment: Environment | None = None
     args: list[str] = field(default_factory=list)
