@@ -97,3 +97,12 @@ def test_colours_repeat_what_the_text_says_and_take_no_room(columns: int) -> Non
     assert "‹31›BackOff‹›" in painted
     assert re.sub(r"‹[\d;]*›", "", painted) == plain
     assert max(map(len, plain.splitlines())) <= columns
+
+
+def test_what_takes_long_says_what_it_waits_for_and_leaves_no_trace(app: Mapping[str, str]) -> None:
+    command = [sys.executable, "-m", "setpoint", "wait", "exe/seen-later", "--timeout", "1500ms"]
+    text = shown(command, 80, {**app, "NO_COLOR": "1"})
+    during, _, after = text.rpartition("\r\x1b[K")
+    assert "waiting for executable/seen-later to be ready (1s)" in during
+    assert after.startswith("Error: not ready within 1.5 s:\n  executable/seen-later: Waiting: waits for")
+    assert "\n" not in during

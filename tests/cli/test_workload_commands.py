@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 import uuid
+from typing import Any
 
 import pytest
 import yaml
@@ -16,7 +17,7 @@ SPEAKS = "import time\nfor number in range(3):\n    print('line', number, flush=
 ANSWERS = "import sys\nfor line in sys.stdin:\n    print('heard', line.strip(), flush=True)\nsys.exit(7)"
 
 
-def executable(name: str, code: str, labels: dict[str, str], **spec: object) -> dict[str, object]:
+def executable(name: str, code: str, labels: dict[str, str], **spec: object) -> dict[str, Any]:
     return {
         "apiVersion": GROUP,
         "kind": "Executable",
@@ -37,7 +38,7 @@ class App:
     def name(self, name: str) -> str:
         return f"{name}-{self.id}"
 
-    def make(self, *trees: dict[str, object]) -> None:
+    def make(self, *trees: dict[str, Any]) -> None:
         ran = self._setpoint("apply", "-f", "-", text=yaml.safe_dump_all(trees))
         assert ran.code == 0, ran.stderr
 
@@ -117,7 +118,9 @@ def said(setpoint: Command, name: str) -> list[str]:
     return lines
 
 
-def test_following_goes_on_when_the_process_is_started_again(setpoint: Command, served: Served, app: App) -> None:
+def test_following_goes_on_with_what_is_started_again_and_what_is_new(
+    setpoint: Command, served: Served, app: App
+) -> None:
     app.make(executable(app.name("api"), SPEAKS, app.labels))
     app.ready("api")
     said(setpoint, app.name("api"))
@@ -125,8 +128,11 @@ def test_following_goes_on_when_the_process_is_started_again(setpoint: Command, 
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(served.environ), text=True) as following:
         assert following.stdout is not None
         assert [following.stdout.readline() for _ in range(3)] == ["line 0\n", "line 1\n", "line 2\n"]
-        tree = executable(app.name("late"), "print('I am new', flush=True)\n" + SPEAKS, app.labels)
-        app.make(tree)
+        again = executable(app.name("api"), SPEAKS, app.labels)
+        again["metadata"]["annotations"] = {"setpoint.dev/restart-requested-at": "now"}
+        app.make(again)
+        assert [following.stdout.readline() for _ in range(3)] == ["line 0\n", "line 1\n", "line 2\n"]
+        app.make(executable(app.name("late"), "print('I am new', flush=True)\n" + SPEAKS, app.labels))
         assert following.stdout.readline() == "I am new\n"
         following.terminate()
 
@@ -153,9 +159,7 @@ def test_addresses_of_services(setpoint: Command, app: App) -> None:
         "httpProbe": {"url": f'http://127.0.0.1:{{{{- portForServing "{service}" -}}}}/'},
     }
     serving = executable(app.name("site"), "", app.labels, serves=[{"service": service}], healthProbes=[probe])
-    spec = serving["spec"]
-    assert isinstance(spec, dict)
-    spec["args"] = listens
+    serving["spec"]["args"] = listens
     address = {"addressAllocationMode": "IPv4ZeroOne"}
     app.make({"apiVersion": GROUP, "kind": "Service", "metadata": {"name": service}, "spec": address}, serving)
     app.ready("site")
