@@ -350,6 +350,30 @@ def test_a_finalizer_keeps_an_object_until_it_was_cleaned_up_after() -> None:
     in_world(test)
 
 
+@pytest.mark.parametrize("looked", [False, True], ids=["unseen", "seen before"])
+def test_a_status_is_written_on_top_of_the_finalizer_that_was_just_put(looked: bool) -> None:
+    async def test(world: World) -> None:
+        await with_widgets(world)
+
+        async def clean_up() -> None: ...
+
+        async def reconcile(ctx: Context, request: Request) -> None:
+            if looked:
+                assert not ctx.status.is_true("Ready")
+            await ctx.finalize("example.com/clean", clean_up)
+            ctx.status["ready"] = True
+
+        controller = await world.run(Controller("widget", reconcile, kind=Widget))
+        await world.client.create(widget())
+        await until(lambda: bool(controller.runs))
+        await settle(controller)
+        assert len(controller.runs[0].writes) == 2
+        # One that was refused would have been followed by a look at the object as it is.
+        assert "get" not in {access.verb for access in controller.accesses}
+
+    in_world(test)
+
+
 @pytest.mark.feature("E52")
 def test_what_would_change_nothing_is_not_sent() -> None:
     async def test(world: World) -> None:
