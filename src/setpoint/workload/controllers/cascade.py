@@ -5,10 +5,12 @@ They are stopped at once, and wait for what they depend on before they start, as
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
-from setpoint.client.kinds import tree_of
+from setpoint.cache.informer import Change
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import Predicate
 from setpoint.controller.request import Request
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
@@ -16,6 +18,19 @@ from setpoint.workload.controllers.watching import Restarts
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.world import World
+
+
+def _times(obj: Any) -> int:
+    """How often an object was started again."""
+    return 0 if obj.status is None else obj.status.restart_count
+
+
+def _is_other(change: Change[Any]) -> bool:
+    old, new = change.old, change.new
+    return old is None or new is None or old.meta.uid != new.meta.uid or _times(old.object) != _times(new.object)
+
+
+_STARTED_AGAIN = Predicate(_is_other, "started again")
 
 
 class Cascade:
@@ -33,6 +48,7 @@ class Cascade:
                 kind=kind,
                 clock=world.clock,
                 ids=world.ids,
+                predicates=(_STARTED_AGAIN,),
             )
             for kind in (Executable, Container)
         ]
@@ -43,8 +59,7 @@ class Cascade:
         if obj is None:
             self._known.pop(key, None)
             return
-        tree = tree_of(obj)
-        now = meta.uid(tree), (tree.get("status") or {}).get("restartCount", 0)
+        now = obj.metadata.uid or "", _times(obj)
         before = self._known.get(key)
         self._known[key] = now
         if before is None or before[0] != now[0] or now[1] <= before[1]:

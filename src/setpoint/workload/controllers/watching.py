@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import generation
 from setpoint.controller.request import Request
 from setpoint.workload.filewatch.inotify import Inotify
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, Ignored, root_of
@@ -61,6 +62,7 @@ class FileWatching:
                 kind=kind,
                 clock=world.clock,
                 ids=world.ids,
+                predicates=(generation,),
             )
             for kind in (Executable, Container)
         ]
