@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.workload.app import App, app
+from tests.workload.controllers.ship import logged
 from tests.workload.podman import IMAGE, Service, connected
 from tests.workload.terminal.test_terminals import looking
 
@@ -50,17 +51,6 @@ async def test_a_container_runs_prints_stops_by_its_signal_and_goes(tmp_path: Pa
         assert await world.log("real", "containers") == "up\nbye\n"
         await world.delete("Container", "real")
         assert await engine.containers.find(status["containerId"]) is None
-
-
-async def logged(world: App, name: str, text: str, kind: str = "containers") -> None:
-    """Returns when a log is this."""
-    said = ""
-    try:
-        async with asyncio.timeout(10):
-            while (said := await world.log(name, kind)) != text:
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(f"the log is {said!r}") from None
 
 
 async def test_a_service_reaches_a_container_and_containers_reach_each_other_by_alias(

@@ -111,6 +111,9 @@ class Containers:
         if obj is None:
             await self._forget(request.name)
             return None
+        before = self._known.get(request.name)
+        if before is not None and before.uid != obj.metadata.uid:
+            await self._forget(request.name)
         life = self._life(obj)
         await ctx.load_status()
         if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj, life)):
@@ -149,6 +152,13 @@ class Containers:
             found.close_probing()
             found.output.close()
             await found.end_terminal()
+            if found.work is not None:
+                found.work.cancel()
+            engine = self._world.engines.current
+            # Only where somebody took our finalizer off is there still one.
+            if found.ends_with_us and isinstance(engine, Engine):
+                with suppress(EngineError):
+                    await engine.containers.remove(found.id)
             self._world.logs.remove(found.uid)
 
     # The end

@@ -41,7 +41,6 @@ FINALIZER = f"{GROUP}/container-exec-reconciler"
 _LINES = 5
 # How long a command that is to end has between the two signals, and after the second.
 _GRACE_SECONDS = 2.0
-_AGAIN_SECONDS = 5.0
 _ENDING_SECONDS = 30.0
 
 

@@ -60,7 +60,6 @@ class _Listening:
     port: int
     state: TunnelState = "NotReady"
     message: str = ""
-    since: MicroTime | None = None
 
 
 @dataclass
