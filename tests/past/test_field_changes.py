@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.past.change import compare, leaves
+from setpoint.past.change import compare
 
 _KEYS = st.sampled_from(["a", "b", "spec", "status", "name", "x.y/z"])
 _VALUES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "p", "q"])
@@ -80,8 +80,3 @@ def test_who_manages_fields_and_which_revision_it_is_are_no_changes() -> None:
     old = {"metadata": {"resourceVersion": "1", "generation": 1, "managedFields": []}}
     new = {"metadata": {"resourceVersion": "2", "generation": 2, "managedFields": [{"manager": "m"}]}}
     assert compare(old, new) == ()
-
-
-def test_leaves_are_what_has_a_value() -> None:
-    tree = {"spec": {"env": [{"name": "A", "value": "1"}], "none": {}}}
-    assert dict(leaves(tree)) == {"spec.env[A].name": "A", "spec.env[A].value": "1", "spec.none": {}}

@@ -51,6 +51,44 @@ def test_a_secret_that_changed_is_seen_to_have_changed() -> None:
     assert not unified(_secret(p="1"), _secret(p="1"), "a", "b")
 
 
+_VARIABLE = {"name": "API_TOKEN", "value": "hunter2"}
+_APPLIED = {"kubectl.kubernetes.io/last-applied-configuration": "hunter2"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "with_it"),
+    [
+        ("Pod", {"spec": {"env": [_VARIABLE]}}),
+        ("Pod", {"spec": {"containers": [{"name": "c", "env": [_VARIABLE]}]}}),
+        ("Pod", {"spec": {"containers": [{"env": [_VARIABLE]}, {"image": "i"}]}}),
+        ("Executable", {"status": {"effectiveEnv": [_VARIABLE]}}),
+        ("Secret", {"metadata": {"annotations": _APPLIED}}),
+        ("Secret", {"data": {"p": "hunter2"}}),
+        ("Secret", {"stringData": {"p": "hunter2"}}),
+    ],
+)
+def test_what_comes_or_goes_whole_is_masked_as_well(kind: str, with_it: dict[str, Any]) -> None:
+    full = {"kind": kind, **with_it}
+    for part in ({"kind": kind}, {"kind": kind, **_emptied(with_it)}):
+        for old, new in ((part, full), (full, part)):
+            told = [change.to_json() for change in fields(old, new)]
+            assert told
+            assert "hunter2" not in str(told)
+            assert "hunter2" not in str(unified(old, new, "a", "b"))
+
+
+def _emptied(tree: dict[str, Any]) -> dict[str, Any]:
+    """The same without what is innermost."""
+    return {
+        key: _emptied(value) if isinstance(value, dict) and _is_nested(value) else type(value)()
+        for key, value in tree.items()
+    }
+
+
+def _is_nested(value: dict[str, Any]) -> bool:
+    return any(isinstance(each, dict | list) for each in value.values())
+
+
 @pytest.mark.parametrize("name", ["DB_PASSWORD", "api_token", "AWS_SECRET_ACCESS_KEY", "apiKey", "PRIVATE_KEY"])
 def test_variables_that_hold_secrets_by_their_names_are_masked(name: str) -> None:
     tree = {"spec": {"env": [{"name": name, "value": "hunter2"}, {"name": "MONKEY", "value": "banana"}]}}
@@ -87,6 +125,17 @@ async def test_a_client_of_the_past_masks_what_it_reads() -> None:
         listed = await then.list("v1/Secret", "default")
         assert [each["data"] for each in listed.items] == [{"p": MASK}]
         assert listed.items[0]["metadata"]["resourceVersion"] == str(revision)
+
+
+async def test_tables_of_the_past_carry_no_secrets_beside_their_columns() -> None:
+    async with past() as world:
+        metadata = {"name": "s", "namespace": "default", "annotations": _APPLIED}
+        made: Object = await world.client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+        then = as_of(world.client, int(made["metadata"]["resourceVersion"]))
+        accept = {"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+        body = (await then.raw("GET", "/api/v1/namespaces/default/secrets", headers=accept)).body
+        assert b'"rows"' in body
+        assert b"hunter2" not in body
 
 
 async def test_the_history_and_the_blame_of_a_secret_mask_it() -> None:

@@ -75,8 +75,10 @@ def _masked(body: bytes) -> bytes:
     if isinstance(items := tree.get("items"), list):
         kind = str(tree.get("kind", "")).removesuffix("List")
         tree["items"] = [_item(item, kind) for item in items]
-    elif tree.get("kind") == "Table":
-        return body  # columns show no values of secrets
+    elif isinstance(rows := tree.get("rows"), list):
+        # Columns show no values of secrets; what stands beside them may.
+        for row in rows:
+            row["object"] = _item(row.get("object"), "PartialObjectMetadata")
     else:
         tree = masked(tree)
     return _encode(tree)

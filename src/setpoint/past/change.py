@@ -7,7 +7,7 @@ anyway) is noise: it is kept, and left out where people read. Pure.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -47,7 +47,6 @@ _COUNTS = frozenset({"successes", "failures"})
 _WIDEST = 60
 _plain = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*").fullmatch
 
-Leaf: TypeAlias = tuple[str, Json]
 ABSENT = msgspec.UNSET
 
 
@@ -92,12 +91,6 @@ def shown(value: Any) -> str:
 def compare(old: Object, new: Object) -> tuple[FieldChange, ...]:
     """The fields in which two states of an object differ, in the order of their paths."""
     return tuple(_quietened(list(_changes("", old, new))))
-
-
-def leaves(tree: Object) -> Iterator[Leaf]:
-    """Every field of an object that has a value of its own, by its path."""
-    for change in _added("", tree):
-        yield change.path, change.new
 
 
 def _changes(path: str, old: Json, new: Json) -> Iterator[FieldChange]:

@@ -12,13 +12,17 @@ from setpoint.past.change import ABSENT, FieldChange
 
 MASK = "***"
 _SECRET_FIELDS = ("data", "stringData")
+# The whole object once more, as a text, with all its secrets.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _named_like_secrets = re.compile(
     r"passw(or)?d|passphrase|secret|token|credential|(api|access|private|signing|encryption)[_-]?key", re.IGNORECASE
 ).search
 _in_url = re.compile(r"(?P<before>[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(?=@)", re.IGNORECASE)
 _ENVIRONMENTS = ("env", "effectiveEnv")
-_in_environment = re.compile(rf"(?:^|\.)(?:{'|'.join(_ENVIRONMENTS)})\[(?P<name>[^\]]+)\]\.value$").search
+_list = rf"(?:^|\.)(?:{'|'.join(_ENVIRONMENTS)})"
+_variable_list = re.compile(rf"{_list}$").search
+_one_variable = re.compile(rf"{_list}\[[^\]]+\]$").search
+_value_of_variable = re.compile(rf"{_list}\[(?P<name>[^\]]+)\]\.value$").search
 _in_secret = re.compile(rf"(?:{'|'.join(_SECRET_FIELDS)})(?:$|[.\[])").match
 
 
@@ -29,9 +33,6 @@ def masked(tree: Object, mask: str = MASK) -> Object:
         for field in _SECRET_FIELDS:
             if isinstance(values := found.get(field), dict):
                 found[field] = dict.fromkeys(values, mask)
-        annotations = (found.get("metadata") or {}).get("annotations") or {}
-        if _LAST_APPLIED in annotations:
-            annotations[_LAST_APPLIED] = mask
     return found
 
 
@@ -44,16 +45,26 @@ def masked_pair(old: Object, new: Object) -> tuple[Object, Object]:
 
 def masked_change(change: FieldChange, *, is_secret: bool) -> FieldChange:
     """A change as it may be shown."""
-    hidden = is_secret and (_in_secret(change.path) or _LAST_APPLIED in change.path)
-    if not hidden and (variable := _in_environment(change.path)):
+    hidden = _LAST_APPLIED in change.path or (is_secret and bool(_in_secret(change.path)))
+    if not hidden and (variable := _value_of_variable(change.path)):
         hidden = bool(_named_like_secrets(variable["name"]))
     if hidden:
-        sides = {change.old is ABSENT, change.new is ABSENT}
-        before, after = (f"{MASK} (before)", f"{MASK} (after)") if sides == {False} else (MASK, MASK)
+        has_both = change.old is not ABSENT and change.new is not ABSENT
+        before, after = (f"{MASK} (before)", f"{MASK} (after)") if has_both else (MASK, MASK)
         old = ABSENT if change.old is ABSENT else before
         new = ABSENT if change.new is ABSENT else after
         return FieldChange(change.path, old, new, change.noise)
-    return FieldChange(change.path, _masked(change.old, MASK), _masked(change.new, MASK), change.noise)
+    old, new = (_masked_at(change.path, value) for value in (change.old, change.new))
+    return FieldChange(change.path, old, new, change.noise)
+
+
+def _masked_at(path: str, value: Any) -> Any:
+    """The value of a field, which may be a list of variables, or one of them."""
+    if _variable_list(path):
+        return _variables(value, MASK)
+    if _one_variable(path) and isinstance(value, dict):
+        return _variables([value], MASK)[0]
+    return _masked(value, MASK)
 
 
 def masked_text(text: str) -> str:
@@ -63,12 +74,16 @@ def masked_text(text: str) -> str:
 
 def _masked(value: Any, mask: str) -> Any:
     if isinstance(value, dict):
-        return {
-            key: _variables(item, mask) if key in _ENVIRONMENTS else _masked(item, mask) for key, item in value.items()
-        }
+        return {key: _masked_below(key, item, mask) for key, item in value.items()}
     if isinstance(value, list):
         return [_masked(item, mask) for item in value]
     return masked_text(value) if isinstance(value, str) else value
+
+
+def _masked_below(key: str, value: Json, mask: str) -> Json:
+    if key == _LAST_APPLIED:
+        return mask
+    return _variables(value, mask) if key in _ENVIRONMENTS else _masked(value, mask)
 
 
 def _variables(value: Json, mask: str) -> Json:
