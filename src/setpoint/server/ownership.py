@@ -185,7 +185,8 @@ class _Stream:
         if resource is None:
             return False
         item = self._at_hand.peek(resource.storage.key(namespace, owner.name))
-        return item is not None and _decode(item.value).metadata.uid == owner.uid
+        found = None if item is None else self._object(item.key, item.value, item.revision)
+        return found is not None and found.metadata.uid == owner.uid
 
     def _object(self, key: str, value: bytes, revision: int) -> _Object | None:
         try:

@@ -255,20 +255,20 @@ class WatchStream:
             if not kind:
                 continue
             if form.name:
-                frames.append(frame(form.name, kind, event, form.event))
+                told = frame(form.name, kind, event, form.event)
             else:
-                frames.append(event_frame(kind, form.event(kind, event)))
-            size += len(frames[-1].payload)
+                told = event_frame(kind, form.event(kind, event))
+            size += len(told.payload)
             if size > _FRAME:
                 self._write_frames(frames)
-                frames, size = [], 0
+                frames, size = [], len(told.payload)
+            frames.append(told)
         self._write_frames(frames)
         self.reached = max(reached, events[-1].entry.revision)
         return not self._over and self._pending <= _BURST and self._services.registry is self._registry
 
     def _write_frames(self, frames: Sequence[Frame]) -> None:
-        """Writes several together, if they are small: what all have in common is shared, but for what takes longer than
-        to copy it."""
+        """Writes frames, several as one: to copy what is small takes less time than to hand each over."""
         if len(frames) == 1:
             self._write(frames[0])
         elif frames:
