@@ -23,7 +23,7 @@ from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
 from setpoint.workload.kinds.parts import RESTART_REQUESTED, RestartBackoff
-from setpoint.workload.process.monitored import monitored
+from setpoint.workload.process.monitored import end_of
 from setpoint.workload.world import World
 
 # How soon an engine that failed is asked again.
@@ -137,16 +137,9 @@ class ContainerConduct:
 
     async def _monitor(self, spec: ContainerSpec, life: ContainerLife) -> None:
         """Watches the process with whose end the container is to stop."""
-        if spec.monitor_pid is None or spec.monitor_timestamp is None or life.monitored is not None:
-            return
-        identity = monitored(spec.monitor_pid, spec.monitor_timestamp)
-        found = await self._world.processes.adopt(identity) if identity is not None else None
-        if found is None:
-            life.monitored = asyncio.get_running_loop().create_future()
-            life.monitored.set_result(None)
-        else:
-            life.monitored = found.exited
-            life.monitored.add_done_callback(lambda _: self._wake(life.name))
+        if life.monitored is None:
+            monitor = spec.monitor_pid, spec.monitor_timestamp
+            life.monitored = await end_of(self._world.processes, *monitor, partial(self._wake, life.name))
 
     async def _removed(self, life: ContainerLife) -> None:
         life.close_probing()
