@@ -15,7 +15,9 @@ def shown(command: Sequence[str], columns: int, environ: Mapping[str, str]) -> s
     """All that a command writes to a terminal so wide, its error output as well, with the lines ended as in a file."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
-    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=dict(environ), close_fds=True)
+    # Who runs the tests may have said how wide their own terminal is.
+    own = {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=own, close_fds=True)
     os.close(slave)
     pieces = []
     try:

@@ -1,14 +1,13 @@
 """The page about the commands is true: its examples run as it shows, its options and exit codes are those there are."""
 
 import fnmatch
-import os
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Served
+from tests.cli.conftest import Command
 from tools.commands_page import PAGE, written
 
 from setpoint.cli.failing import MEANINGS
@@ -26,19 +25,21 @@ def test_the_page_has_all_exit_codes() -> None:
     assert {int(code): meaning for code, meaning in rows} == MEANINGS
 
 
-def test_the_examples_run_as_they_are_shown(served: Served, tmp_path: Path) -> None:
+def test_the_examples_run_as_they_are_shown(setpoint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = _BLOCK.findall(TEXT)
     [manifest] = [body for kind, body in blocks if kind == "yaml"]
-    (tmp_path / "shop.yaml").write_text(manifest)
     [session] = [body for kind, body in blocks if kind == "console"]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{served.environ['PATH']}"
+    monkeypatch.chdir(tmp_path)
+    Path("shop.yaml").write_text(manifest)
     for step in session.removeprefix("$ ").split("\n$ "):
         command, _, shown = step.rstrip("\n").partition("\n")
-        done = subprocess.run(
-            command, shell=True, cwd=tmp_path, env={**served.environ, "PATH": path}, capture_output=True, text=True
-        )
-        assert done.returncode == 0, f"{command}: {done.stderr}"
-        assert _is_shown(done.stdout, shown), f"{command}\n{done.stdout}"
+        program, *arguments = shlex.split(command)
+        if program != "setpoint":
+            subprocess.run([program, *arguments], check=True)
+            continue
+        ran = setpoint(*arguments)
+        assert ran.code == 0, f"{command}: {ran.stderr}"
+        assert _is_shown(ran.stdout, shown), f"{command}\n{ran.stdout}"
 
 
 def _is_shown(printed: str, shown: str) -> bool:
