@@ -131,6 +131,7 @@ def test_pruning_without_a_set_is_refused(setpoint: Command) -> None:
     ran = setpoint("apply", "-f", "-", "--prune", text=config_map("one"))
     assert ran.code == 2
     assert "--set NAME" in ran.stderr
+    assert setpoint("apply", "-f", "-", "--set", "shop", "-o", "yaml", text=config_map("one")).code == 2
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,8 @@ async def _apply(server: Server, places: tuple[str, ...], how: dict[str, Any]) -
 
     if how["prune"] and not how["set_name"]:
         raise Failure("--prune needs --set NAME: only what a set made can be known to be gone from it", USAGE)
+    if how["set_name"] and how["form"].name:
+        raise Failure("-o and --set do not go together: leave out one of them", USAGE)
     if how["dry_run"] == "client":
         how["dry_run"] = "server"  # it knows more, and changes nothing either
     objects = read_manifests(places, recursive=how["recursive"])
