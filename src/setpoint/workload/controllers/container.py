@@ -20,13 +20,13 @@ from setpoint.workload.controllers.container_output import Output
 from setpoint.workload.controllers.container_start import KIND, remove_ours
 from setpoint.workload.controllers.endpoints import Place, serve
 from setpoint.workload.controllers.engine_trouble import told_trouble, words_of
+from setpoint.workload.controllers.log_limits import limits_of
 from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.kinds.container import Container, ContainerSpec
 from setpoint.workload.kinds.parts import GROUP, ends_with_object
-from setpoint.workload.logs.capture import DEFAULT_LIMITS, Limits
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/container-reconciler"
@@ -143,7 +143,7 @@ class Containers:
         found.is_session = obj.spec.effective_mode == "session"
         found.stop_seconds = _whole_seconds(obj.spec)
         found.awaits = obj.spec.container_name
-        found.output.limits = _limits(obj.spec)
+        found.output.limits = limits_of(obj.spec.logs)
         return found
 
     async def _forget(self, name: str) -> None:
@@ -227,10 +227,3 @@ class Containers:
 
 def _whole_seconds(spec: ContainerSpec) -> int:
     return -(-int(spec.stop_timeout.total_seconds() * 1000) // 1000)
-
-
-def _limits(spec: ContainerSpec) -> Limits:
-    logs = spec.logs
-    if logs is None:
-        return DEFAULT_LIMITS
-    return Limits(logs.max_bytes or DEFAULT_LIMITS.max_bytes, logs.max_files or DEFAULT_LIMITS.max_files)

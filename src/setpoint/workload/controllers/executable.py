@@ -6,7 +6,6 @@ happens outside (an exit, a probe, a changed file) wakes it; it never waits for 
 
 import asyncio
 import logging
-import os
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -18,22 +17,20 @@ from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
-from setpoint.workload.controllers.certificate_files import write_certificates
 from setpoint.workload.controllers.endpoints import Place, serve
 from setpoint.workload.controllers.execution import Execution, should_restart, signal_of
+from setpoint.workload.controllers.launching import STDERR, STDOUT, Launch
 from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.persistence import Persistence
 from setpoint.workload.controllers.probing import Probes, run_command
-from setpoint.workload.controllers.running import ProcessRun, Run
+from setpoint.workload.controllers.running import Run
 from setpoint.workload.dependencies import Waiting, deadlocks, waiting_for
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec
 from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, RestartBackoff, ends_with_object
-from setpoint.workload.logs.capture import DEFAULT_LIMITS, Limits
 from setpoint.workload.probes.prober import Probing
-from setpoint.workload.process.command import Command, StartError
+from setpoint.workload.process.command import StartError
 from setpoint.workload.process.monitored import end_of
-from setpoint.workload.process.streams import Sink
 from setpoint.workload.proxy.ports import TCP, PortBusyError
 from setpoint.workload.serving import Producer, producers
 from setpoint.workload.templates import NotYet
@@ -41,7 +38,6 @@ from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/executable-reconciler"
 KIND = "Executable"
-STDOUT, STDERR = "stdout", "stderr"
 # How long what is being stopped is not looked at, unless it says that it has ended.
 _STOPPING_SECONDS = 60.0
 # How soon a persistent process is asked for again that another control plane takes care of, or that is not there.
@@ -59,6 +55,7 @@ class Executables:
         self._channel = Channel("processes")
         self._known: dict[str, Execution] = {}
         self._kept = Persistence(world)
+        self._launch = Launch(world, self._kept)
         self.controller = Controller(
             "executable",
             self._reconcile,
@@ -278,7 +275,7 @@ class Executables:
         problems = []
         for kind in (spec.execution_type, *spec.fallback_execution_types):
             try:
-                run = await self._run(kind, obj, execution, args)
+                run = await self._launch.run(kind, obj, execution, args)
             except StartError as error:
                 problems.append(error)
                 continue
@@ -301,58 +298,6 @@ class Executables:
         if spec.effective_mode == "session" or records.lasting:
             return who
         return f"{who}; it ends with this control plane: {records.problem or 'there is no file to record it in'}"
-
-    async def _run(self, kind: str, obj: Executable, execution: Execution, args: list[str]) -> Run | None:
-        """Starts it in one way. None: it has to wait, and says so itself. Raises StartError."""
-        if kind == "IDE":
-            if self._world.ide is None:
-                remedy = "start the control plane from the IDE, or use executionType Process"
-                raise StartError("IDENotAvailable", "no IDE has told us how to reach it", remedy)
-            return await self._world.ide.start(obj, execution, args, *self._output(obj, execution))
-        self._write_certificates(obj, execution)
-        command = self._command(obj, execution, args)
-        execution.release_ports()
-        if obj.spec.effective_mode != "session":
-            return await self._kept.run(obj, execution, command)
-        if obj.spec.terminal is not None and self._world.terminals is not None:
-            return await self._world.terminals.start(obj, execution, command)
-        sinks = self._output(obj, execution)
-        return ProcessRun(self._world.processes, await self._world.processes.start(command, *sinks))
-
-    def _output(self, obj: Executable, execution: Execution) -> tuple[Sink, Sink]:
-        """Where what it says goes."""
-        limits, logs = _limits(obj.spec), self._world.logs
-        directory = logs.of(execution.uid).directory
-        execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
-        return logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
-
-    def _write_certificates(self, obj: Executable, execution: Execution) -> None:
-        if obj.spec.pem_certificates is not None:
-            directory = self._world.directory / execution.name / "certs"
-            for skipped in write_certificates(directory, obj.spec.pem_certificates.to_json()):
-                self._note(execution, f"left out: {skipped}")
-
-    def _command(self, obj: Executable, execution: Execution, args: list[str]) -> Command:
-        spec, world = obj.spec, self._world
-        try:
-            number = signal_of(spec.stop_signal)
-        except ValueError as error:
-            raise StartError("InvalidSpec", str(error), "change spec.stopSignal") from None
-        assert execution.environment is not None
-        directory = world.path(spec.working_directory) if spec.working_directory else world.working_directory
-        # Nobody would find again what is not recorded: such a process ends with us.
-        keep = spec.effective_mode == "persistent" and world.records.lasting
-        return Command(
-            os.path.expanduser(spec.executable_path),
-            args,
-            execution.environment.values,
-            str(directory),
-            world.processes.cookie(execution.uid, keep=keep),
-            stdin=spec.stdin,
-            keep=keep,
-            stop_signal=number,
-            grace=spec.stop_timeout.total_seconds(),
-        )
 
     def _failed(self, spec: ExecutableSpec, execution: Execution, reason: str, message: str) -> float | None:
         """It could not be started."""
@@ -474,10 +419,3 @@ def _unwell(execution: Execution) -> list[Any]:
 
 def _restart_request(obj: Executable) -> str:
     return meta.annotations(tree_of(obj)).get(RESTART_REQUESTED, "")
-
-
-def _limits(spec: ExecutableSpec) -> Limits:
-    logs = spec.logs
-    if logs is None:
-        return DEFAULT_LIMITS
-    return Limits(logs.max_bytes or DEFAULT_LIMITS.max_bytes, logs.max_files or DEFAULT_LIMITS.max_files)
