@@ -287,6 +287,18 @@ async def test_a_story_can_be_of_the_past() -> None:
         assert explain(facts).headline == "api is ready: Running (it runs, and all probes succeed)"
 
 
+async def test_what_was_mended_is_well_since_then_however_often_it_ended_before() -> None:
+    async with past(workloads=True) as world:
+        place = await crashing(world)
+        api = await world.client.get(EXECUTABLE, "api")
+        world.later(60)
+        ready = world.condition("Ready", "True", "Healthy", "it runs, and all probes succeed")
+        await world.status(world.controller("executable", "api", api), api, state="Running", conditions=[ready])
+        story = explain(await facts_of(world, place))
+        assert (story.verdict, story.since) == ("ready", world.clock.now().replace(microsecond=0))
+        assert story.hints == story.output == ()
+
+
 async def test_of_what_never_was_there_is_no_story() -> None:
     async with past() as world:
         with pytest.raises(NotThere):

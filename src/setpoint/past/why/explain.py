@@ -43,7 +43,7 @@ def explain(facts: Facts) -> Story:
         str(facts.place),
         verdict,
         masked_text(headline),
-        _since(facts),
+        _since(facts, verdict),
         tuple(dict.fromkeys(masked_text(text) for text in _details(facts, headline))),
         tuple(_steps(facts)),
         tuple(masked_text(line) for line in facts.output[-_MOST_OUTPUT:]) if verdict != "ready" else (),
@@ -111,12 +111,12 @@ def condition(tree: Object, kind: str) -> Object:
     return next((each for each in listed if isinstance(each, dict) and each.get("type") == kind), {})
 
 
-def _since(facts: Facts) -> datetime | None:
+def _since(facts: Facts, verdict: Verdict) -> datetime | None:
     """Since when it has been so: by the condition that says it, by its deletion, or by its last change of state."""
     tree = facts.tree or {}
     moment = (tree.get("metadata") or {}).get("deletionTimestamp")
-    restarts = (tree.get("status") or {}).get("restartCount")
-    if not moment and restarts and (first := _first_end(facts)) is not None:
+    keeps_ending = verdict != "ready" and (tree.get("status") or {}).get("restartCount")
+    if not moment and keeps_ending and (first := _first_end(facts)) is not None:
         return first
     moment = moment or (condition(tree, "Ready") or condition(tree, "Available")).get("lastTransitionTime")
     if isinstance(moment, str):
@@ -128,11 +128,15 @@ def _since(facts: Facts) -> datetime | None:
 
 
 def _first_end(facts: Facts) -> datetime | None:
-    """When what keeps ending first ended, since it last had a restart count of nothing."""
+    """When what keeps ending ended first since somebody last changed what it should be."""
+    first: datetime | None = None
     for revision in facts.history:
-        if any(change.path == "status.exitCode" for change in revision.changes):
-            return revision.time
-    return None
+        paths = [change.path for change in revision.changes]
+        if any(path.startswith(("spec", "metadata.annotations")) for path in paths):
+            first = None
+        elif first is None and "status.exitCode" in paths:
+            first = revision.time
+    return first
 
 
 def _time(text: str) -> datetime | None:
