@@ -11,8 +11,12 @@ from setpoint.cli.failing import FAILED, NOT_FOUND, USAGE, Failure
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
+    from setpoint.client.discovery import APIResource
     from setpoint.past.moment import Moment
     from setpoint.past.place import Place
+
+# The kinds of what runs by itself.
+_RUNNING = frozenset({"Executable", "ExecutableReplicaSet", "Container", "ContainerExec", "Task"})
 
 
 class Times(NamedTuple):
@@ -87,30 +91,37 @@ async def find(client: "Client", words: Sequence[str]) -> "Place":
 
 async def _by_name(client: "Client", kinds: Any, name: str) -> "Place":
     """A workload that is known by its name alone. Raises Failure."""
-    from setpoint.client.kinds import KindRef
-    from setpoint.objects.errors import APIError
     from setpoint.past.place import WORKLOADS, Place
 
+    workloads = [each for each in kinds.listable() if WORKLOADS in each.categories]
     known: list[str] = []
     found: list[Place] = []
-    for each in kinds.listable():
-        if WORKLOADS not in each.categories:
-            continue
-        try:
-            listed = (await client.list(KindRef(each.gvk, metadata_only=True))).items
-        except APIError:
-            continue  # what one may not see is not what one means
-        names = [item["metadata"]["name"] for item in listed]
-        known += names
-        found += [Place(each, name)] if name in names else []
-    # Who serves and what is served often have one name: what runs is meant.
-    running = [each for each in found if each.gvk.kind not in ("Service", "Endpoint")] or found
-    if len(running) == 1:
-        return running[0]
-    if running:
-        choices = " or ".join(f"{kinds.word_for(each.resource)}/{name}" for each in running)
+    # Who serves and what is served often have one name: what runs is meant, and the others only where nothing does.
+    for runs in (True, False):
+        for each in workloads:
+            if (each.gvk.kind in _RUNNING) is runs:
+                names = await _names(client, each)
+                known += names
+                found += [Place(each, name)] if name in names else []
+        if found:
+            break
+    if len(found) == 1:
+        return found[0]
+    if found:
+        choices = " or ".join(f"{kinds.word_for(each.resource)}/{name}" for each in found)
         raise Failure(f"there is more than one {name}: say {choices}", USAGE)
     raise Failure(_not_known(kinds, name, known), NOT_FOUND)
+
+
+async def _names(client: "Client", resource: "APIResource") -> list[str]:
+    from setpoint.client.kinds import KindRef
+    from setpoint.objects.errors import APIError
+
+    try:
+        listed = await client.list(KindRef(resource.gvk, metadata_only=True))
+    except APIError:
+        return []  # what one may not see is not what one means
+    return [item["metadata"]["name"] for item in listed.items]
 
 
 def _not_known(kinds: Any, name: str, known: Sequence[str]) -> str:
