@@ -135,7 +135,7 @@ class Containers:
         found = self._known.get(name)
         if found is None or found.uid != uid:
             output = Output(self._world.logs, uid, self._world.clock)
-            found = self._known[name] = ContainerLife(uid, name, output, obeyed=restart_request(obj))
+            found = self._known[name] = ContainerLife(uid, name, output=output, obeyed=restart_request(obj))
             found.remember(obj.status)
             if not found.is_over:
                 # Whatever an earlier control plane had running in this session is gone with it.

@@ -8,8 +8,7 @@ import asyncio
 import os
 import signal
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -20,19 +19,19 @@ from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
 from setpoint.objects.clock import timeout
 from setpoint.objects.tree import Object
-from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.container_health import execute_in
 from setpoint.workload.controllers.engine_trouble import told_trouble, words_of
+from setpoint.workload.controllers.life import Life, moment
 from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.engine.attached import Exec
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.engine.events import Event, Told
-from setpoint.workload.environment import Environment, EnvironmentProblem, arguments, environment
+from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.container import DONE, ContainerState
 from setpoint.workload.kinds.container_exec import ContainerExec, ContainerExecSpec, ContainerExecStatus
 from setpoint.workload.kinds.executable import FINAL, ExecutableState
-from setpoint.workload.kinds.parts import GROUP, EnvVar
+from setpoint.workload.kinds.parts import GROUP
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
 from setpoint.workload.templates import NotYet
 from setpoint.workload.world import World
@@ -45,42 +44,25 @@ _ENDING_SECONDS = 30.0
 
 
 @dataclass
-class _Run:
+class _Run(Life):
     """What is known of one command."""
 
-    uid: str
-    name: str
     state: ExecutableState = ""
-    reason: str = "Pending"
-    message: str = "it has not been looked at yet"
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    exit_code: int | None = None
-    environment: Environment | None = None
-    args: list[str] = field(default_factory=list)
-    files: tuple[str, str] = ("", "")
     container: str = ""
     # The task that runs it, and its process on this machine.
     work: "asyncio.Task[int | None] | None" = None
     identity: Identity | None = None
     ending: "asyncio.Task[None] | None" = None
 
-    def becomes(self, state: ExecutableState, reason: str, message: str) -> bool:
-        """Whether that is news."""
-        was = (self.state, self.reason, self.message)
-        self.state, self.reason, self.message = state, reason, message
-        return was != (state, reason, message)
-
     def status(self) -> ContainerExecStatus:
-        shown = self.environment.shown if self.environment is not None else {}
         return ContainerExecStatus(
             state=self.state,
-            startup_timestamp=_moment(self.started_at),
-            finish_timestamp=_moment(self.finished_at),
+            startup_timestamp=moment(self.started_at),
+            finish_timestamp=moment(self.finished_at),
             exit_code=self.exit_code,
             std_out_file=self.files[0],
             std_err_file=self.files[1],
-            effective_env=[EnvVar(name=name, value=value) for name, value in sorted(shown.items())],
+            effective_env=self.effective_env(),
             effective_args=self.args,
         )
 
@@ -320,7 +302,3 @@ def _pid_inside(pid: int) -> int | None:
         return None
     numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
     return int(numbers[-1]) if len(numbers) > 1 else None
-
-
-def _moment(at: datetime | None) -> MicroTime | None:
-    return None if at is None else MicroTime.of(at)

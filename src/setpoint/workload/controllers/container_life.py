@@ -6,18 +6,17 @@ done to it at a time (`work`: a start or a stop), and its end is taken over by t
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from setpoint.controller.context import Context
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.container_output import Output
+from setpoint.workload.controllers.life import Life, moment
 from setpoint.workload.engine.results import Container as Seen
-from setpoint.workload.environment import Environment
 from setpoint.workload.kinds.container import DONE, ContainerSpec, ContainerState, ContainerStatus
 from setpoint.workload.kinds.health import HealthProbeResult, Outcome
-from setpoint.workload.kinds.parts import EnvVar, HealthStatus, RestartBackoff
-from setpoint.workload.probes.prober import Probing
+from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.probes.verdict import health_of
 
 if TYPE_CHECKING:
@@ -29,16 +28,11 @@ _OUTCOMES: dict[str, Outcome] = {"healthy": "Success", "unhealthy": "Failure"}
 
 
 @dataclass
-class ContainerLife:
+class ContainerLife(Life):
     """One Container and what runs for it."""
 
-    uid: str
-    name: str
-    output: Output
+    output: Output = field(kw_only=True)
     state: ContainerState = ""
-    # Why it is so, for the conditions.
-    reason: str = "Pending"
-    message: str = "it has not been looked at yet"
     # The container in the engine, and what it was made with.
     id: str = ""
     container_name: str = ""
@@ -56,43 +50,21 @@ class ContainerLife:
     # What is being done, and whether that is a start.
     work: "asyncio.Task[None] | None" = None
     starting: bool = False
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    exit_code: int | None = None
-    restarts: int = 0
-    last_exit_code: int | None = None
-    due: float | None = None
-    due_at: datetime | None = None
-    wait: timedelta | None = None
-    began: float = 0.0
     # Whether we have stopped it; and when it was first seen to have ended though the engine should start it again.
     stopped: bool = False
     ended_at: float | None = None
-    # Why it is stopped only to be started again; whether the next start waits, and makes everything anew.
-    restarting: str = ""
-    restart_waits: bool = False
+    # Whether the next start makes everything anew.
     rebuild: bool = False
-    # The last request for a restart that was obeyed.
-    obeyed: str = ""
-    environment: Environment | None = None
-    args: list[str] = field(default_factory=list)
-    probing: Probing | None = None
     # Which of its lives the probes and the output are of.
     probed: tuple[str, datetime | None] = ("", None)
     checking: "asyncio.Task[None] | None" = None
     # What the engine's health check says, and since when.
     checked: str = ""
     checked_at: datetime | None = None
-    # Done when the process has ended with which it is to stop.
-    monitored: "asyncio.Future[Any] | None" = None
     progress: str = ""
-    files: tuple[str, str] = ("", "")
-    # The socket of its terminal, and what is shown there.
-    terminal: str = ""
+    # What is shown in its terminal.
     screen: "ContainerTerminal | None" = None
     networks: list[str] = field(default_factory=list)
-    # The Services that it may have an Endpoint for.
-    served: set[str] = field(default_factory=set)
 
     @property
     def is_over(self) -> bool:
@@ -101,20 +73,6 @@ class ContainerLife:
     @property
     def ends_with_us(self) -> bool:
         return self.is_session and bool(self.id)
-
-    def becomes(self, state: ContainerState, reason: str, message: str) -> bool:
-        """Whether that is news."""
-        was = (self.state, self.reason, self.message)
-        self.state, self.reason, self.message = state, reason, message
-        return was != (state, reason, message)
-
-    def starts_anew(self) -> None:
-        """Another life begins; what is known of the last one stays only as its exit code."""
-        self.last_exit_code = self.exit_code
-        self.exit_code = self.started_at = self.finished_at = None
-        self.due, self.due_at, self.restarting, self.restart_waits = None, None, "", False
-        self.restarts += 1
-        self.state = "Starting"
 
     def looks_like(self, seen: Seen, now: datetime) -> None:
         """Takes over what the engine says of the container."""
@@ -131,13 +89,6 @@ class ContainerLife:
         if seen.health.status != self.checked:
             self.checked, self.checked_at = seen.health.status, now
 
-    def next_wait(self, backoff: RestartBackoff, lived: float) -> float:
-        """Seconds until the next start: twice as long as the last time, unless that life was a good one."""
-        again = self.wait is not None and lived < backoff.reset_after.total_seconds()
-        self.wait = min(self.wait * 2, backoff.max) if again and self.wait is not None else backoff.initial
-        self.wait = min(self.wait, backoff.max)
-        return self.wait.total_seconds()
-
     async def end_terminal(self) -> None:
         """Shows its exit code in its terminal, where it has one."""
         screen, self.screen = self.screen, None
@@ -146,8 +97,7 @@ class ContainerLife:
             await screen.end(self.exit_code)
 
     def close_probing(self) -> None:
-        if self.probing is not None:
-            self.probing.close()
+        super().close_probing()
         if self.checking is not None:
             self.checking.cancel()
             self.checking = None
@@ -190,14 +140,14 @@ class ContainerLife:
             state=self.state,
             container_id=self.id,
             container_name=self.container_name,
-            startup_timestamp=_moment(self.started_at),
-            finish_timestamp=_moment(self.finished_at),
+            startup_timestamp=moment(self.started_at),
+            finish_timestamp=moment(self.finished_at),
             startup_std_out_file=self.files[0],
             startup_std_err_file=self.files[1],
             terminal_socket_path=self.terminal,
             exit_code=self.exit_code,
             message="" if told else self.message,
-            effective_env=[EnvVar(name=name, value=value) for name, value in sorted(self._shown().items())],
+            effective_env=self.effective_env(),
             effective_args=self.args,
             networks=self.networks,
             health_status=self.health,
@@ -205,28 +155,15 @@ class ContainerLife:
             lifecycle_key=self.key,
             restart_count=self.restarts + by_engine,
             last_exit_code=self.last_exit_code,
-            next_restart_time=_moment(self.due_at),
+            next_restart_time=moment(self.due_at),
             pull_progress=self.progress,
         )
 
-    def _shown(self) -> dict[str, str]:
-        return self.environment.shown if self.environment is not None else {}
-
     def remember(self, status: ContainerStatus | None) -> None:
         """Takes over what an earlier control plane reported of it."""
-        if status is None:
-            return
-        self.state = status.state
-        self.restarts, self.last_exit_code, self.exit_code = (
-            status.restart_count,
-            status.last_exit_code,
-            status.exit_code,
-        )
-        self.started_at, self.finished_at = status.startup_timestamp, status.finish_timestamp
-        self.args, self.container_name = list(status.effective_args), status.container_name
-        said = {each.type: each for each in status.conditions}
-        if "Started" in said:
-            self.reason, self.message = said["Started"].reason, said["Started"].message
+        if status is not None:
+            self.take_over(status)
+            self.container_name = status.container_name
 
 
 def should_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
@@ -267,7 +204,3 @@ def report(ctx: Context, life: ContainerLife) -> None:
         message = "; ".join(f"{each.probe_name}: {each.reason or each.outcome}" for each in unwell)
         reason = "ProbeFailed" if health == "Unhealthy" else "Probing"
         ctx.status.condition("Ready", False, reason, message or "its probes have not answered yet")
-
-
-def _moment(at: datetime | None) -> MicroTime | None:
-    return None if at is None else MicroTime.of(at)
