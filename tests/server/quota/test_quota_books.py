@@ -10,8 +10,10 @@ from tests.server.write.api import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, confi
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
+from setpoint.objects.quantity import Quantity
 from setpoint.server.exchange import Request
 from setpoint.server.pipeline import Server
+from setpoint.server.quota.quotas import Quota
 from setpoint.store.contract import StoreError
 from setpoint.store.memory import MemoryStore
 
@@ -343,5 +345,22 @@ def test_a_request_that_is_answered_means_books_that_are_written() -> None:
             await api("POST", CONFIG_MAPS, config_map(name))
         assert (await api.server(Request("DELETE", CONFIG_MAPS, "", {}, b""))).status == 200
         assert await used(api) == {"configmaps": "0"}
+
+    run(scenario)
+
+
+def test_counting_ends_though_what_was_counted_is_read_back_as_something_else() -> None:
+    times = 0
+
+    async def never_the_same(services: object, namespace: str, found: Quota) -> Quota:
+        nonlocal times
+        times += 1
+        assert times < 5, "it counts for ever"
+        return found.counted({"configmaps": Quantity.parse(str(times))})
+
+    async def scenario(api: Api) -> None:
+        with patch("setpoint.server.quota.ledger.recount", never_the_same):
+            await set_quota(api, quota(configmaps="10"))
+            assert await used(api) == {"configmaps": str(times)}
 
     run(scenario)

@@ -223,6 +223,9 @@ class Ledger:
                     await self._services.commit(key, self._encoded(resource, counted), quota.revision, APISERVER)
                 except ExpectationFailed:
                     await self._refresh(key)
+                else:
+                    # Amounts that cannot be written exactly are read back as others: to count again would never end.
+                    return
 
     def close(self) -> None:
         """Leaves what is not counted yet to the next who writes."""
