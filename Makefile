@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Twice as many as there are processors: many tests wait for processes and sockets.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .PHONY: demo test chaos test-peers check format bench data clean
 
@@ -10,7 +12,7 @@ demo: $(READY)
 	$(BIN)/python examples/first_look.py
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 # A control plane with workloads, killed a hundred times; some minutes.
 chaos: $(READY)
