@@ -34,12 +34,14 @@ from setpoint.workload.controllers.service import Services
 from setpoint.workload.controllers.task import Tasks
 from setpoint.workload.controllers.tunnel_proxy import TunnelProxies
 from setpoint.workload.controllers.watching import FileWatching
+from setpoint.workload.dependencies import Deadlock, deadlocks
 from setpoint.workload.engine.choice import connect
 from setpoint.workload.engines import Connect, Engines
 from setpoint.workload.ide.offer import is_offered
 from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
+from setpoint.workload.kinds.parts import SERVICE_PRODUCER
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
@@ -87,6 +89,9 @@ class Workloads:
         clock = client.clock
         processes = Processes(clock, ids, settings.environ)
         records = Records(settings.records, identity_of(os.getpid()) or Identity(os.getpid(), 0), processes.session)
+        # Which objects were last looked at for circles, as they were, and the circles.
+        self._judged: tuple[tuple[str, int, str | None], ...] = ()
+        self._circles: list[Deadlock] = []
         self.world = World(
             clock=clock,
             ids=ids,
@@ -107,6 +112,7 @@ class Workloads:
             find=self._find,
             endpoints=self._endpoints,
             objects=self._objects,
+            deadlocks=self._deadlocks,
         )
         self._events = Events(client, ids=ids)
         self._telling: asyncio.Task[None] | None = None
@@ -194,6 +200,18 @@ class Workloads:
             for kind in KINDS
             for held in self._cache.informer(kind).store.all()
         ]
+
+    def _deadlocks(self) -> list[Deadlock]:
+        """Those that wait for each other. What they need stands in specs and one annotation: circles are sought again
+        when one of these has changed, and not whenever somebody waits."""
+        known = tuple(
+            (held.meta.uid, held.meta.generation, (held.object.metadata.annotations or {}).get(SERVICE_PRODUCER))
+            for kind in KINDS
+            for held in self._cache.informer(kind).store.all()
+        )
+        if known != self._judged:
+            self._judged, self._circles = known, deadlocks(self._objects())
+        return self._circles
 
     def _endpoints(self, service: str) -> list[Object]:
         """The Endpoints of a Service, the oldest first."""

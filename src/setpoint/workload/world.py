@@ -13,6 +13,7 @@ from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.lookup import Find, Lookup
 from setpoint.workload.controllers.running import Runner, Terminals
+from setpoint.workload.dependencies import Deadlock
 from setpoint.workload.engines import Engines
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.processes import Processes
@@ -46,6 +47,8 @@ class World:
     endpoints: Callable[[str], list[Object]] = lambda service: []
     # All workload objects.
     objects: Callable[[], list[Object]] = list
+    # Those of them that wait for each other in circles.
+    deadlocks: Callable[[], list[Deadlock]] = list
     # What becomes of objects, for people.
     telling: Telling = field(init=False)
     # Who else runs things, where there is somebody.

@@ -24,7 +24,7 @@ from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.persistence import Persistence
 from setpoint.workload.controllers.probing import Probes, run_command
 from setpoint.workload.controllers.running import Run
-from setpoint.workload.dependencies import Waiting, deadlocks, waiting_for
+from setpoint.workload.dependencies import Waiting, waiting_for
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec
 from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, RestartBackoff, ends_with_object
@@ -250,7 +250,7 @@ class Executables:
     def _waits(self, tree: Object, waiting: Sequence[Waiting]) -> tuple[str, str]:
         """What it waits for, in words; and where that can never come, because others wait for it."""
         key = "Executable", meta.name(tree)
-        circle = next((each for each in deadlocks(self._world.objects()) if key in each.keys), None)
+        circle = next((each for each in self._world.deadlocks() if key in each.keys), None)
         if circle is not None:
             return "Deadlock", circle.message
         return "WaitingForDependencies", f"waits for {'; '.join(map(str, waiting))}"
