@@ -243,6 +243,23 @@ async def test_a_log_line_may_say_that_it_is_ready(tmp_path: Path) -> None:
         await world.ready("Executable", "web")
 
 
+async def test_a_line_of_the_life_before_says_nothing_of_this_one(tmp_path: Path) -> None:
+    code = "import os, time; os.path.exists('quiet') or print('listening', flush=True); time.sleep(600)"
+    probe: Object = {
+        "name": "up",
+        "type": "Log",
+        "schedule": {"interval": "50ms"},
+        "logProbe": {"pattern": "listening"},
+    }
+    async with app(tmp_path) as world:
+        await world.python("web", code, healthProbes=[probe])
+        await world.ready("Executable", "web")
+        (tmp_path / "quiet").touch()
+        await world.patch("Executable", "web", metadata={"annotations": {"setpoint.dev/restart-requested-at": "1"}})
+        await restarted(world, "web", 1)
+        await world.ready("Executable", "web", "False", "ProbeFailed")
+
+
 async def test_what_survives_is_found_again(tmp_path: Path) -> None:
     async with app(tmp_path) as world:
         await world.python("db", persistent=True)

@@ -370,7 +370,7 @@ class Executables:
             env = execution.environment.values if execution.environment is not None else {}
             return await run_command(self._world, command, env, directory or spec.working_directory)
 
-        probes = Probes(self._world, execution.uid, tree, lambda: self._world.lookup(ports), execute)
+        probes = Probes(self._world, execution.uid, tree, lambda: self._world.lookup(ports), execute, execution.before)
         wake = partial(self.wake, execution.name)
         execution.probing = Probing(spec.health_probes, probes.run, wake, self._world.clock)
 

@@ -23,6 +23,8 @@ class Execution(Life):
     run: Run | None = None
     stopping: "asyncio.Task[str] | None" = None
     ports: dict[str, Reservation] = field(default_factory=dict)
+    # How many lines of its log, by source, are of lives before this one.
+    before: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:

@@ -44,7 +44,9 @@ class Launch:
         limits, logs = limits_of(obj.spec.logs), self._world.logs
         directory = logs.of(execution.uid).directory
         execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
-        return logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
+        stdout, stderr = logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
+        execution.before = {STDOUT: stdout.complete(), STDERR: stderr.complete()}
+        return stdout, stderr
 
     def _write_certificates(self, obj: Executable, execution: Execution) -> None:
         if obj.spec.pem_certificates is not None:

@@ -25,15 +25,24 @@ Execute = Callable[[Sequence[str], str], Awaitable[tuple[int | None, str]]]
 
 
 class Probes:
-    """Asks for one workload. `lookup` gives the world as it is when a probe runs; `execute` runs its commands."""
+    """Asks for one life of a workload. `lookup` gives the world as it is when a probe runs, `execute` runs its
+    commands, and `before` are the lines of its log, by source, that are of lives before."""
 
     def __init__(
-        self, world: "World", uid: str, subject: Object, lookup: Callable[[], Lookup], execute: Execute
+        self,
+        world: "World",
+        uid: str,
+        subject: Object,
+        lookup: Callable[[], Lookup],
+        execute: Execute,
+        before: Mapping[str, int] | None = None,
     ) -> None:
         self._world, self._uid, self._subject = world, uid, subject
         self._lookup, self._execute = lookup, execute
-        # How many lines of its log each probe has seen, and whether one of them was what it looks for.
+        self._before = before or {}
+        # How many lines of its log each probe has seen, and those that have found what they look for.
         self._seen: dict[str, int] = {}
+        self._found: set[str] = set()
 
     async def run(self, probe: HealthProbe) -> Finding:
         """Tries a probe once."""
@@ -72,16 +81,21 @@ class Probes:
         if fault := pattern_error(probe.pattern):
             raise ValueError(f"pattern: {fault}")
         matches = matcher(probe.pattern)
-        skip = self._seen.get(name, 0)
-        lines = b""
-        async for piece in self._world.logs.read(self._uid, LogOptions(probe.source, skip=skip)):
-            lines += piece
-        for line in lines.splitlines():
-            if matches(line.decode("utf-8", "replace")):
-                self._seen[name] = skip
+        if name in self._found:
+            return Finding("Success")
+        sources = ("stdout", "stderr") if probe.source == "all" else (probe.source,)
+        seen = self._seen.get(name, sum(self._before.get(source, 0) for source in sources))
+        rest = b""
+        async for piece in self._world.logs.read(self._uid, LogOptions(probe.source, skip=seen)):
+            *lines, rest = (rest + piece).split(b"\n")
+            seen += len(lines)
+            if any(matches(line.decode("utf-8", "replace")) for line in lines):
+                self._found.add(name)
                 return Finding("Success")
+        self._seen[name] = seen
         # The last line may not have ended yet.
-        self._seen[name] = skip + lines.count(b"\n")
+        if rest and matches(rest.decode("utf-8", "replace")):
+            return Finding("Success")
         return Finding("Failure", f"no line like {probe.pattern} was written yet")
 
     def _filled(self, text: str) -> str:
