@@ -40,7 +40,7 @@ def operator(server: Serving, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def _registered(server: Serving, kind: str) -> bool:
     found = server.get(f"{CONFIGURATIONS}/{kind}")["items"]
-    return any(configuration["webhooks"] for configuration in found)
+    return any(configuration.get("webhooks") for configuration in found)
 
 
 def _refusal(server: Serving, query: str, body: Any) -> Any:
