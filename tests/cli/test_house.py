@@ -12,7 +12,7 @@ from tests.cli.conftest import Command, Served
 
 from setpoint import __version__
 from setpoint.cli.house import doctor
-from setpoint.cli.sessions import Session, Sessions
+from setpoint.session.registry import Session, Sessions
 
 # Doctor
 

@@ -17,8 +17,8 @@ import click
 from setpoint.cli.failing import INTERRUPTED, NO_SERVER, NOT_FOUND, Failure, explained
 
 if TYPE_CHECKING:
-    from setpoint.cli.sessions import Session
     from setpoint.client.client import Client
+    from setpoint.session.registry import Session
 
 T = TypeVar("T")
 FIELD_MANAGER = "setpoint"
@@ -66,7 +66,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def find(server: Server, environ: Mapping[str, str] = os.environ, directory: Path | None = None) -> Found:
     """Where the server is that is meant. Raises Failure."""
-    from setpoint.cli.sessions import Sessions, state_directory
+    from setpoint.session.registry import Sessions, state_directory
 
     if server.kubeconfig:
         return Found((Path(server.kubeconfig),), "--kubeconfig")

@@ -18,7 +18,7 @@ from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.terminal import Meaning, Terminal, terminal
 
 if TYPE_CHECKING:
-    from setpoint.cli.sessions import Sessions
+    from setpoint.session.registry import Sessions
 
 Verdict: TypeAlias = Literal["ok", "warn", "fail"]
 _MEANINGS: dict[Verdict, Meaning] = {"ok": "good", "warn": "pending", "fail": "bad"}
@@ -77,7 +77,7 @@ def _wrapped(text: str, indent: int, place: Terminal) -> list[str]:
 
 def check(environ: Mapping[str, str]) -> Iterator[Finding]:
     """What can be found out without asking anybody."""
-    from setpoint.cli.sessions import Sessions, state_directory
+    from setpoint.session.registry import Sessions, state_directory
 
     yield _python()
     yield _loopback()

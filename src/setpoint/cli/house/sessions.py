@@ -14,8 +14,8 @@ from setpoint.cli.printing.terminal import terminal
 def sessions(form: Form) -> None:
     """Show which apps run on this machine."""
     from setpoint.cli.objects.tables import age
-    from setpoint.cli.sessions import Sessions
     from setpoint.objects.clock import SystemClock
+    from setpoint.session.registry import Sessions
 
     known = Sessions.of(os.environ).all()
     if form.name == "name":
