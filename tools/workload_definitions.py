@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 
 from setpoint.workload.kinds import definitions
-from setpoint.workload.kinds.all import KINDS
+from setpoint.workload.kinds.all import SERVED
 
 
 def contents() -> bytes:
     """The definitions as JSON, as the classes say them."""
-    return msgspec.json.encode([kind.crd() for kind in KINDS])
+    return msgspec.json.encode([kind.crd() for kind in SERVED])
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ def test_the_same_file_gives_the_same_objects_in_the_same_order(tmp_path: Path) 
 def test_objects_stand_in_the_order_in_which_they_can_be_made(tmp_path: Path) -> None:
     [case] = [case for case in RENDERS if case["name"].startswith("definitions come first")]
     kinds = [tree["kind"] for tree in rendered(shop(tmp_path, case))]
-    assert kinds == ["CustomResourceDefinition", "Executable", "ConfigMap"]
+    assert kinds == ["App", "CustomResourceDefinition", "Executable", "ConfigMap"]
 
 
 @pytest.mark.parametrize("case", cases("changes"), ids=lambda case: str(case["name"]))

@@ -64,6 +64,7 @@ class _Rendering:
     def everything(self) -> list[Object]:
         workloads = [self._workload(user) for user in self._users]
         return [
+            self._told(),
             *self._secrets(),
             *(self._labelled(tree) for tree in self._around.crds),
             *self._volumes(),
@@ -86,6 +87,17 @@ class _Rendering:
         metadata = made.setdefault("metadata", {})
         metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels()}
         return made
+
+    def _told(self) -> Object:
+        """What the app says of itself."""
+        controllers = [forms.controller(each) for each in self._app.controllers]
+        spec = {
+            "directory": self._around.directory,
+            "services": list(self._app.services),
+            "tasks": list(self._app.tasks),
+            "controllers": [said({"module": each.module, "name": each.name}) for each in controllers],
+        }
+        return self._object("App", self._app.app, said(spec), api=f"{OWN_GROUP}/{VERSION}")
 
     def _secrets(self) -> Iterable[Object]:
         if data := self._values.secret_data():

@@ -1,6 +1,7 @@
-"""Every workload kind, in the order in which a server is told of them."""
+"""Every workload kind, in the order in which a server is told of them, and those that a server has besides."""
 
 from setpoint.schema.types import Resource
+from setpoint.workload.kinds.app import App
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.container_exec import ContainerExec
 from setpoint.workload.kinds.container_network import ContainerNetwork
@@ -26,3 +27,5 @@ KINDS: tuple[type[Resource], ...] = (
     Endpoint,
     Task,
 )
+# What a server is told of: an App runs nothing, and nothing waits for it.
+SERVED: tuple[type[Resource], ...] = (*KINDS, App)
