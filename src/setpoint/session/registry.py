@@ -16,6 +16,8 @@ import msgspec
 from setpoint.workload.process.identity import identity_of, is_alive, parse
 
 _SUFFIX = ".json"
+# What the directory of a session that has ended says of it.
+_TOLD = "session.json"
 
 
 class Session(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,6 +33,14 @@ class Session(msgspec.Struct, frozen=True, rename="camel"):
     dashboard: str = ""
     # RFC 3339.
     started: str = ""
+    # The directory of its own, with its store and its logs.
+    data: str = ""
+    # The archive it was opened from, to be read only, and the moment that was made at: there it is always that late.
+    imported: str = ""
+    exported: str = ""
+    # Of one that is no more: when it ended, as far as that is known, and whether somebody had asked for it.
+    ended: str = ""
+    crashed: bool = False
 
     @property
     def id(self) -> str:
@@ -66,6 +76,11 @@ class Sessions:
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "sessions"
 
+    @property
+    def directory(self) -> Path:
+        """Where their files are, and each one's directory by its id."""
+        return self._directory
+
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Self:
         """Those of the user whose environment this is."""
@@ -78,10 +93,17 @@ class Sessions:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         files.write(self._path(session), msgspec.json.encode(session))
 
-    def remove(self, session: Session) -> None:
-        """Forgets a session, unless another one has taken its place since. Raises OSError."""
-        if self._read(self._path(session)) == session:
-            self._path(session).unlink(missing_ok=True)
+    def remove(self, session: Session, *, ended: str = "", crashed: bool = False) -> None:
+        """Forgets that a session runs, unless another one has taken its place since. Its own directory, if it has one,
+        tells from then on what it was: `past` finds it. Raises OSError."""
+        from setpoint.server.http import files
+
+        if self._read(self._path(session)) != session:
+            return
+        if session.data and Path(session.data).is_dir():
+            told = msgspec.structs.replace(session, ended=ended, crashed=crashed)
+            files.write(Path(session.data) / _TOLD, msgspec.json.encode(told))
+        self._path(session).unlink(missing_ok=True)
 
     def all(self) -> list[Session]:
         """Every session that is recorded, dead ones too, the oldest first. A file that is none is passed over."""
@@ -97,6 +119,16 @@ class Sessions:
 
     def dead(self) -> list[Session]:
         return [session for session in self.all() if not session.is_alive]
+
+    def past(self) -> list[Session]:
+        """Those that have ended and left a directory, the oldest first."""
+        running = {session.id for session in self.all()}
+        try:
+            paths = [path / _TOLD for path in self._directory.iterdir() if path.is_dir()]
+        except OSError:
+            return []
+        found = [session for path in paths if (session := self._read(path)) is not None and session.id not in running]
+        return sorted(found, key=lambda session: (session.started, session.id))
 
     def here(self, directory: Path, app: str = "") -> list[Session]:
         """The running sessions of a directory: those of the nearest one at or above it that has any."""
