@@ -66,7 +66,7 @@ class Engines:
         _, _, started = self._creator.text().partition(":")
         session = "" if persistent else self._processes.session
         made = labels.maker(pid=self._creator.pid, started=started, persistent=persistent, session=session)
-        return {**made, NAMESPACE: _pid_namespace()}
+        return {**made, NAMESPACE: pid_namespace()}
 
     async def close(self) -> None:
         """Lets go of the engine. What is left of this session in it is the guardian's business."""
@@ -79,6 +79,7 @@ class Engines:
                 left = [
                     *await self._engine.containers.list(labels=ours),
                     *await self._engine.networks.list(labels=ours),
+                    *await self._engine.volumes.list(labels=ours),
                 ]
                 if not left:
                     self._processes.unguard(_KEY)
@@ -128,21 +129,26 @@ class Engines:
 
     async def _harvest(self, engine: Engine) -> None:
         """Removes what control planes have left that were killed, and whose guardian was, too."""
-        wanted = {labels.SESSION: None, NAMESPACE: _pid_namespace()}
+        wanted = {labels.SESSION: None, NAMESPACE: pid_namespace()}
         for container in await engine.containers.list(labels=wanted):
-            if _is_left(container.labels):
+            if is_left(container.labels):
                 _log.warning("removing container %s, which a dead control plane left", container.name)
                 with suppress(EngineError):
                     await engine.containers.remove(container.id)
         for network in await engine.networks.list(labels=wanted):
-            if _is_left(network.labels):
+            if is_left(network.labels):
                 _log.warning("removing network %s, which a dead control plane left", network.name)
                 # Somebody else's container may be in it.
                 with suppress(EngineError):
                     await engine.networks.remove(network.id)
+        for volume in await engine.volumes.list(labels=wanted):
+            if is_left(volume.labels):
+                _log.warning("removing volume %s, which a dead control plane left", volume.name)
+                with suppress(EngineError):
+                    await engine.volumes.remove(volume.name)
 
 
-def _is_left(found: Mapping[str, str]) -> bool:
+def is_left(found: Mapping[str, str]) -> bool:
     """Whether who made a thing that was not to stay is gone; what an earlier boot made counts as left."""
     if labels.is_persistent(found):
         return False
@@ -150,7 +156,8 @@ def _is_left(found: Mapping[str, str]) -> bool:
     return creator is None or not is_alive(creator)
 
 
-def _pid_namespace() -> str:
+def pid_namespace() -> str:
+    """The namespace in which pids mean what they mean to us."""
     try:
         return os.readlink("/proc/self/ns/pid").strip("pid:[]")
     except OSError:

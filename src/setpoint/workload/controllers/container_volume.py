@@ -88,7 +88,7 @@ class ContainerVolumes:
         ours = {
             **labels.thing(group_version=f"{GROUP}/{VERSION}", name=name, uid=uid),
             **{each.key: each.value for each in spec.labels},
-            labels.PERSISTENT: "true" if spec.persistent else "false",
+            **self._world.engines.made_by_us(persistent=spec.persistent),
         }
         try:
             driver, options = spec.driver or "local", dict(spec.options)

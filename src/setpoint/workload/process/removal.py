@@ -1,4 +1,5 @@
-"""Removes containers and networks that must not outlive a control plane, by plain requests to the engine's socket.
+"""Removes containers, networks and volumes that must not outlive a control plane, by plain requests to the engine's
+socket.
 
 The guardian does this when nobody else can any more, so it tries everything, waits for nothing long, and never fails.
 """
@@ -32,19 +33,20 @@ class _Engine(http.client.HTTPConnection):
 def remove(what: Removal) -> list[str]:
     """Removes it all, containers first; returns what went wrong."""
     wrong: list[str] = []
-    containers, networks = list(what.containers), list(what.networks)
+    containers, networks, volumes = list(what.containers), list(what.networks), []
     for number in range(ROUNDS):
         if what.labels:
             containers += _labelled(what, "/containers/json?all=true&", wrong)
             networks += _labelled(what, "/networks?", wrong)
-        if number and not containers and not networks:
+            volumes += _labelled(what, "/volumes?", wrong)
+        if number and not containers and not networks and not volumes:
             break
-        _remove(what, containers, networks, wrong)
+        _remove(what, containers, [*_paths("networks", networks), *_paths("volumes", volumes)], wrong)
         if not what.labels:
             break
         # What the engine was asked to make may come yet, though nobody waits for it any more.
         sleep(ROUND_SECONDS)
-        containers, networks = [], []
+        containers, networks, volumes = [], [], []
     return wrong
 
 
@@ -60,8 +62,12 @@ def _labelled(what: Removal, path: str, wrong: list[str]) -> list[str]:
     return list(found)
 
 
-def _remove(what: Removal, containers: Sequence[str], networks: Sequence[str], wrong: list[str]) -> None:
-    """Removes containers, all at once as each may take its time to end, and then networks."""
+def _paths(kind: str, names: Sequence[str]) -> list[str]:
+    return [f"/{kind}/{quote(name)}" for name in names]
+
+
+def _remove(what: Removal, containers: Sequence[str], others: Sequence[str], wrong: list[str]) -> None:
+    """Removes containers, all at once as each may take its time to end, and then what they used."""
 
     def delete(path: str) -> None:
         try:
@@ -74,13 +80,15 @@ def _remove(what: Removal, containers: Sequence[str], networks: Sequence[str], w
         thread.start()
     for thread in threads:
         thread.join()
-    for name in networks:
-        delete(f"/networks/{quote(name)}")
+    for path in others:
+        delete(path)
 
 
 def _ids(body: bytes) -> Iterator[str]:
-    for item in json.loads(body or b"[]"):
-        yield item["Id"]
+    """What the things in an answer are called: volumes have names, all others ids."""
+    found = json.loads(body or b"[]")
+    for item in found if isinstance(found, list) else found.get("Volumes") or ():
+        yield item.get("Id") or item["Name"]
 
 
 def _ask(path: str, method: str, target: str) -> bytes:
