@@ -291,6 +291,39 @@ async def test_probes_run_in_the_container_and_a_dead_one_is_started_again(tmp_p
         await world.ready("Container", "web")
 
 
+async def test_a_line_makes_a_container_ready_that_it_has_printed_in_this_life_alone(tmp_path: Path) -> None:
+    engine = scripted()
+    probe = {"name": "up", "type": "Log", "logProbe": {"pattern": "listening"}, **MEANWHILE}
+    async with ship(tmp_path, engine) as world:
+        await made(world, healthProbes=[probe])
+        status = (await world.state("Container", "web", "Running"))["status"]
+        engine.print(status["containerId"], b"listening\n")
+        await world.ready("Container", "web")
+        for number, spec in enumerate(({}, {"env": [{"name": "ANOTHER", "value": "container"}]}), 1):
+            await world.patch("Container", "web", spec=spec, metadata={"annotations": {RESTART: str(number)}})
+            await world.until("Container", "web", partial(_restarted, times=number))
+            await world.ready("Container", "web", "False", "ProbeFailed")
+            engine.print(only(engine).id, b"listening again\n")
+            await world.ready("Container", "web")
+
+
+async def test_so_it_is_with_one_that_was_there_before_us(tmp_path: Path) -> None:
+    engine = scripted()
+    probe = {"name": "up", "type": "Log", "logProbe": {"pattern": "listening"}, **MEANWHILE}
+    spec = {"persistent": True, "containerName": "shop-web", "healthProbes": [probe]}
+    async with ship(tmp_path, engine) as world:
+        await made(world, **spec)
+        await world.state("Container", "web", "Running")
+        engine.print("shop-web", b"listening\n")
+        await world.ready("Container", "web")
+    await engine.engine.containers.restart("shop-web")
+    async with ship(tmp_path, engine) as world:
+        await made(world, **spec)
+        await world.ready("Container", "web", "False", "ProbeFailed")
+        engine.print("shop-web", b"listening\n")
+        await world.ready("Container", "web")
+
+
 async def test_an_engine_that_does_not_answer_makes_no_probe_fail(tmp_path: Path) -> None:
     engine = scripted()
     probe = {"name": "alive", "type": "Exec", "role": "Liveness", "execProbe": {"command": ["alive"]}, **MEANWHILE}
@@ -363,3 +396,7 @@ async def test_it_waits_for_what_it_depends_on_and_for_the_values_of_its_templat
         service = await world.get("Service", "api")
         web = next(each for each in engine.containers.values() if each.name.startswith("web-"))
         assert web.body["Env"] == [f"API={service['status']['effectivePort']}"]
+
+
+def _restarted(tree: Object, times: int) -> bool:
+    return (tree["status"].get("restartCount") or 0) == times

@@ -40,7 +40,9 @@ class ContainerHealth:
         life.probed, life.probing = now, None
         if obj.spec.health_probes:
             execute = partial(execute_in, engine, life.id)
-            probes = Probes(self._world, life.uid, tree_with_kind(obj), lambda: self._world.lookup({}), execute)
+            before = partial(life.output.lines_before, engine, life.seen)
+            lookup = partial(self._world.lookup, {})
+            probes = Probes(self._world, life.uid, tree_with_kind(obj), lookup, execute, before)
             wake = partial(self._wake, life.name)
             life.probing = Probing(obj.spec.health_probes, probes.run, wake, self._world.clock)
         if engine.version.name == "podman" and life.seen.health.status:

@@ -12,7 +12,7 @@ from datetime import datetime
 from setpoint.objects.clock import Clock, timeout
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, NotFound
-from setpoint.workload.engine.results import Container
+from setpoint.workload.engine.results import Container, moment
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
 from setpoint.workload.logs.store import LogStore
 
@@ -33,6 +33,8 @@ class Output:
         self._of = ""
         self._life: datetime | None = None
         self._taken: dict[str, int] = {}
+        # How many lines of the log, by source, are of containers before this one.
+        self._before: dict[str, int] = {}
         self._fetching = asyncio.Lock()
 
     @property
@@ -56,7 +58,7 @@ class Output:
         """Whether there is something to do."""
         if container.id != self._of:
             self.close()
-            self._of, self._taken, self._life = container.id, {}, None
+            self._of, self._taken, self._life, self._before = container.id, {}, None, {}
         if self.is_followed:
             return False
         if self._life != container.started_at or not self._sinks:
@@ -65,7 +67,24 @@ class Output:
             self._sinks = {
                 source: self._logs.capture(self._uid, source, self.limits) for source in ("stdout", "stderr")
             }
+            self._before = self._before or {source: sink.complete() for source, sink in self._sinks.items()}
         return True
+
+    async def lines_before(self, engine: Engine, container: Container) -> dict[str, int]:
+        """How many lines of the log, by source, were printed before the life that the container has now. Raises
+        EngineError."""
+        if container.id != self._of:
+            await self.fetch(engine, container)
+        counts, ended = dict(self._before), container.finished_at
+        if ended is None:
+            return counts  # it is its first
+        # The end of the last life parts them, not the start of this one: engines note that when a quick program has
+        # said something already.
+        rest: dict[str, bytes] = {}
+        async for source, data in engine.containers.logs(container.id, timestamps=True, tty=container.tty):
+            *lines, rest[source] = (rest.get(source, b"") + data).split(b"\n")
+            counts[source] = counts.get(source, 0) + sum(_printed_by(line, ended) for line in lines)
+        return counts
 
     async def settle(self) -> None:
         """Returns when the output has ended, or does not."""
@@ -109,3 +128,9 @@ class Output:
             if len(data) > known:
                 self._taken[source] = self._taken.get(source, 0) + len(data) - known
                 self._sinks[source].write(data[known:])
+
+
+def _printed_by(line: bytes, when: datetime) -> bool:
+    """Whether a line that begins with its time was there by then."""
+    at = moment(line.split(b" ", 1)[0].decode("ascii", "replace"))
+    return at is not None and at <= when

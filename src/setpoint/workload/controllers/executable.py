@@ -6,7 +6,7 @@ happens outside (an exit, a probe, a changed file) wakes it; it never waits for 
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -370,7 +370,11 @@ class Executables:
             env = execution.environment.values if execution.environment is not None else {}
             return await run_command(self._world, command, env, directory or spec.working_directory)
 
-        probes = Probes(self._world, execution.uid, tree, lambda: self._world.lookup(ports), execute, execution.before)
+        async def before() -> Mapping[str, int]:
+            return execution.before
+
+        lookup = partial(self._world.lookup, ports)
+        probes = Probes(self._world, execution.uid, tree, lookup, execute, before)
         wake = partial(self.wake, execution.name)
         execution.probing = Probing(spec.health_probes, probes.run, wake, self._world.clock)
 

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 _OUTPUT_BYTES = 4096
 
+# How many lines of a log, by source, are of lives before.
+Before = Callable[[], Awaitable[Mapping[str, int]]]
 # Runs a command where the workload is, and tells how it ended and what it said.
 Execute = Callable[[Sequence[str], str], Awaitable[tuple[int | None, str]]]
 
 
 class Probes:
     """Asks for one life of a workload. `lookup` gives the world as it is when a probe runs, `execute` runs its
-    commands, and `before` are the lines of its log, by source, that are of lives before."""
+    commands, and `before` counts the lines of its log that are none of its own."""
 
     def __init__(
         self,
@@ -35,11 +37,10 @@ class Probes:
         subject: Object,
         lookup: Callable[[], Lookup],
         execute: Execute,
-        before: Mapping[str, int] | None = None,
+        before: Before,
     ) -> None:
         self._world, self._uid, self._subject = world, uid, subject
-        self._lookup, self._execute = lookup, execute
-        self._before = before or {}
+        self._lookup, self._execute, self._before = lookup, execute, before
         # How many lines of its log each probe has seen, and those that have found what they look for.
         self._seen: dict[str, int] = {}
         self._found: set[str] = set()
@@ -83,8 +84,11 @@ class Probes:
         matches = matcher(probe.pattern)
         if name in self._found:
             return Finding("Success")
-        sources = ("stdout", "stderr") if probe.source == "all" else (probe.source,)
-        seen = self._seen.get(name, sum(self._before.get(source, 0) for source in sources))
+        seen = self._seen.get(name)
+        if seen is None:
+            sources = ("stdout", "stderr") if probe.source == "all" else (probe.source,)
+            before = await self._before()
+            seen = sum(before.get(source, 0) for source in sources)
         rest = b""
         async for piece in self._world.logs.read(self._uid, LogOptions(probe.source, skip=seen)):
             *lines, rest = (rest + piece).split(b"\n")

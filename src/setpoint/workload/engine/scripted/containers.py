@@ -82,7 +82,7 @@ class ContainerAnswers:
                     raise error_from(500, message)
                 ports.setdefault(key, []).append({"HostIp": each.get("HostIp", ""), "HostPort": port})
         container.ports = ports
-        container.status, container.started, container.finished = "running", engine.clock.now(), None
+        container.status, container.started = "running", engine.clock.now()
         if container.body.get("Healthcheck") or engine.image(container.body["Image"]).has_health_check:
             container.health = "starting"
         engine.tell("container", "start", container)
@@ -144,13 +144,16 @@ class ContainerAnswers:
             await self._engine.until_changed(container)
         yield {"StatusCode": container.exit_code}
 
-    async def logs(self, container: ScriptedContainer, *, follow: bool, past: bool = True) -> AsyncIterator[bytes]:
-        """What it printed, and prints."""
+    async def logs(
+        self, container: ScriptedContainer, *, follow: bool, past: bool = True, timestamps: bool = False
+    ) -> AsyncIterator[bytes]:
+        """What it printed, and prints; with the time before each line, if that is wanted."""
         at = 0 if past else len(container.printed)
         while True:
-            for source, data in container.printed[at:]:
+            for source, data, when in container.printed[at:]:
                 at += 1
-                yield frame(source, data)
+                stamp = f"{when.isoformat()} ".encode() if timestamps else b""
+                yield frame(source, b"".join(stamp + line for line in data.splitlines(keepends=True)))
             over = not container.is_running and container.status != "created"
             if not follow or over or container.id not in self._engine.containers:
                 return

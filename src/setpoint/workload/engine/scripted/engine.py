@@ -146,7 +146,7 @@ class ScriptedEngine:
     def print(self, name: str, data: bytes, source: str = "stdout") -> None:
         """The program in a container prints."""
         container = self._known(name)
-        container.printed.append((source, data))
+        container.printed.append((source, data, self.clock.now()))
         container.touch()
 
     def set_health(self, name: str, status: str) -> None:

@@ -110,7 +110,9 @@ class ScriptedWire(Wire):
                 async with self._engine.followed(None if since is None else int(str(since))) as events:
                     yield Pieces(encoded(events))
             elif operation == "containers.logs":
-                yield Pieces(self._containers.logs(self._containers.container(name), follow=bool(query.get("follow"))))
+                found = self._containers.container(name)
+                wanted = {key: bool(query.get(key)) for key in ("follow", "timestamps")}
+                yield Pieces(self._containers.logs(found, **wanted))
             elif operation == "containers.wait":
                 yield Pieces(encoded(self._containers.wait(self._containers.container(name))))
             elif operation == "images.pull":

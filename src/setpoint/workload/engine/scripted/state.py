@@ -24,8 +24,8 @@ class ScriptedContainer:
     finished: datetime | None = None
     health: str = ""
     restarts: int = 0
-    # What it printed: which output, and the bytes.
-    printed: list[tuple[str, bytes]] = field(default_factory=list)
+    # What it printed: which output, the bytes, and when.
+    printed: list[tuple[str, bytes, datetime]] = field(default_factory=list)
     # What was written to its input.
     heard: bytearray = field(default_factory=bytearray)
     # Archives that were put into it: where, and the tar.
