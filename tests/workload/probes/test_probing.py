@@ -1,6 +1,7 @@
 """When probes run, and what follows from what they find."""
 
 import asyncio
+import itertools
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -45,11 +46,11 @@ class World:
     def tell(self) -> None:
         self.news += 1
 
-    async def wait(self, seconds: float) -> None:
-        """Lets time pass, second by second."""
-        for _ in range(int(seconds)):
+    async def wait(self, seconds: float, step: float = 1) -> None:
+        """Lets time pass, step by step."""
+        for _ in range(round(seconds / step)):
             await self.turn()
-            self.clock.advance(1)
+            self.clock.advance(step)
         await self.turn()
 
     async def turn(self) -> None:
@@ -71,9 +72,46 @@ async def test_one_that_is_only_wanted_once_ends_with_its_first_success() -> Non
     world.answers["web"] = Finding("Failure", "not yet")
     await world.wait(6)
     world.answers["web"] = Finding("Success")
-    await world.wait(30)
-    assert [at for at, _ in world.ran] == [0, 5, 10]
+    await world.wait(10)
+    count = len(world.ran)
     assert world.probing.health == "Healthy"
+    await world.wait(30)
+    assert len(world.ran) == count
+    world.probing.close()
+
+
+@pytest.mark.parametrize("role", ["Startup", "Readiness", "Liveness"])
+async def test_what_answers_a_moment_after_its_start_is_well_a_moment_later(role: str) -> None:
+    world = World(probe(every="10s", role=role))
+    world.answers["web"] = Finding("Failure", "connection refused")
+    await world.wait(0.1, 0.01)
+    assert (world.probing.health, world.news) == ("Caution", 0)
+    world.answers["web"] = Finding("Success")
+    await world.wait(0.1, 0.01)
+    assert world.probing.health == "Healthy"
+    world.probing.close()
+
+
+async def test_one_that_has_not_succeeded_yet_is_tried_ever_less_often_until_its_interval() -> None:
+    world = World(probe(every="5s"))
+    world.answers["web"] = Finding("Failure", "connection refused")
+    await world.wait(30, 0.01)
+    times = [at for at, _ in world.ran]
+    waits = [round(later - earlier, 6) for earlier, later in itertools.pairwise(times)]
+    assert waits[0] < 0.05
+    assert waits == sorted(waits)
+    assert waits[-1] == 5
+    world.probing.close()
+
+
+async def test_only_a_failure_in_each_interval_counts() -> None:
+    world = World(probe("alive", role="Liveness", failureThreshold=3, every="10s"))
+    world.answers["alive"] = Finding("Failure", "still loading")
+    await world.wait(18, 0.1)
+    assert len(world.ran) > 6
+    assert world.probing.dead is None
+    await world.wait(14, 0.1)
+    assert world.probing.dead is not None
     world.probing.close()
 
 

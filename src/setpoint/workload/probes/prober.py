@@ -1,7 +1,9 @@
 """Runs the probes of workloads, each at its time, and tells when something has changed.
 
-A workload's startup probes run first, and alone until all of them have succeeded. Where only the time of a result is
-new it is told at most every quarter of a minute: clients see that the probe is alive, and nobody is woken for nothing.
+A workload's startup probes run first, and alone until all of them have succeeded. A probe that has not succeeded yet is
+tried soon again, at first after some milliseconds, so that nobody waits a whole interval for what started just after it
+was asked; what such tries between the intervals miss counts as no failure. Where only the time of a result is new it is
+told at most every quarter of a minute: clients see that the probe is alive, and nobody is woken for nothing.
 """
 
 import asyncio
@@ -14,6 +16,12 @@ from setpoint.workload.probes.verdict import Finding, Tally, failing_liveness, h
 
 TELL_SECONDS = 15.0
 SHORTEST_SECONDS = 0.1
+# How soon one that has not succeeded yet is tried again; each time it is twice as long, up to its interval.
+FIRST_WAIT_SECONDS = 0.02
+# Nothing counts as failed before: hardly a program answers as soon as it is started.
+GRACE_SECONDS = 0.5
+# Clocks and sleeps are not exact.
+_SLACK_SECONDS = 0.01
 
 Run = Callable[[HealthProbe], Awaitable[Finding]]
 
@@ -62,23 +70,34 @@ class Probing:
         if schedule.initial_delay is not None:
             await self._clock.sleep(schedule.initial_delay.total_seconds())
         interval = max(schedule.interval.total_seconds(), SHORTEST_SECONDS)
+        tally = self._tallies[probe.name]
+        wait = min(FIRST_WAIT_SECONDS, interval)
+        counted_at = self._clock.monotonic() + min(GRACE_SECONDS, interval) - interval
         while True:
             begun = self._clock.monotonic()
             finding = await self._once(probe, schedule.timeout.total_seconds())
-            tally = self._tallies[probe.name]
-            is_news = tally.add(finding, self._clock.now())
-            if tally.outcome == "Success" and probe.name in self._starting:
-                self._starting.discard(probe.name)
-                if not self._starting:
-                    self._begin_others()
             now = self._clock.monotonic()
-            if is_news or now - self._told_at >= TELL_SECONDS:
-                self._told_at = now
-                self._changed()
+            if finding.outcome == "Success":
+                wait = interval
+            if wait == interval or now - counted_at >= interval - _SLACK_SECONDS:
+                counted_at = now
+                self._count(tally, finding, now)
             is_over = schedule.kind == "UntilSuccess" or probe.role == "Startup"
             if is_over and tally.outcome == "Success":
                 return
-            await self._clock.sleep(max(interval - (self._clock.monotonic() - begun), 0.0))
+            await self._clock.sleep(max(wait - (self._clock.monotonic() - begun), 0.0))
+            wait = min(2 * wait, interval)
+
+    def _count(self, tally: Tally, finding: Finding, now: float) -> None:
+        """Takes a finding into account, and tells who has to know."""
+        is_news = tally.add(finding, self._clock.now())
+        if tally.outcome == "Success" and tally.probe.name in self._starting:
+            self._starting.discard(tally.probe.name)
+            if not self._starting:
+                self._begin_others()
+        if is_news or now - self._told_at >= TELL_SECONDS:
+            self._told_at = now
+            self._changed()
 
     async def _once(self, probe: HealthProbe, seconds: float) -> Finding:
         try:
