@@ -75,6 +75,12 @@ def test_both_streams_are_read_in_the_order_they_came_line_by_line(tmp_path: Pat
         assert await book.read(source="all", tail=3) == b"four\nno end\nno end either"
         assert await book.read(source="all", skip=1, limit=3, line_numbers=True) == b"2 half\n3 warning\n4 three\n"
         assert await book.read(source="stderr") == b"warning\nno end"
+        named = await book.read(source="all", sources=True, line_numbers=True)
+        assert named == (
+            b"1 stdout one\n2 stdout half\n3 stderr warning\n4 stdout three\n5 stdout four\n"
+            b"6 stderr no end\n7 stdout no end either"
+        )
+        assert await book.read(source="all", sources=True, tail=2) == b"stderr no end\nstdout no end either"
         out.release()
         err.release()
 
@@ -223,6 +229,7 @@ REFUSED = {
     "tail=1000001": "tail: 1000001 must be between",
     "tail=1&skip=1": "tail: cannot be used together with skip",
     "skip=-1": "skip: -1 must be 0 or greater",
+    "source=stderr&sources": "sources: every line of stderr has one source; leave it out, or read source=all",
     "tail=many": "tail: 'many' is not a whole number",
     "since=yesterday": "since: 'yesterday' is not a duration such as",
     "since_time=2026-05-04T12:00:00": "since_time: '2026-05-04T12:00:00' is not a time such as",

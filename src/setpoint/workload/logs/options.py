@@ -17,7 +17,7 @@ _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 class LogOptions(NamedTuple):
     """Which lines of which log. `skip` counts lines from the very first, `tail` from the last; `all` is stdout and
-    stderr in the order they came."""
+    stderr in the order they came, each with its name before it where `sources` asks for that."""
 
     source: str = "stdout"
     follow: bool = False
@@ -29,6 +29,7 @@ class LogOptions(NamedTuple):
     since: timedelta | None = None
     since_time: datetime | None = None
     until: datetime | None = None
+    sources: bool = False
 
     def validated(self) -> "LogOptions":
         """Itself; raises BadRequest with everything that is wrong, each by the parameter's name."""
@@ -88,6 +89,7 @@ def parse(parameters: Mapping[str, str]) -> LogOptions:
         duration("since"),
         time("since_time"),
         time("until"),
+        _truth(given.get("sources")),
     )
     wrong += _faults(options)
     if wrong:
@@ -111,6 +113,8 @@ def _faults(options: LogOptions) -> list[str]:
             wrong.append("tail: cannot be used together with skip; leave out one of them")
     if options.skip is not None and options.skip < 0:
         wrong.append(f"skip: {options.skip} must be 0 or greater")
+    if options.sources and options.source != "all":
+        wrong.append(f"sources: every line of {options.source} has one source; leave it out, or read source=all")
     if options.until is not None and options.follow:
         wrong.append("until: cannot be used together with follow; leave out one of them")
     return wrong

@@ -34,7 +34,7 @@ async def read(
     lingering = asyncio.ensure_future(_linger(done, news, clock))
     cursors: list[Cursor] = []
     try:
-        for track in wanted:
+        for track in wanted.values():
             track.readers.add(news)
             cursors.append(Cursor(track))
         source, marks = _cut(wanted, cursors, options, clock.now())
@@ -47,7 +47,7 @@ async def read(
                     yield data
                 if marks.full:
                     return
-            if not options.follow or last or (done.is_set() and all(track.closed for track in wanted)):
+            if not options.follow or last or (done.is_set() and all(track.closed for track in wanted.values())):
                 break
             await news.wait()
         for piece in source.rest():
@@ -55,15 +55,15 @@ async def read(
                 yield data
     finally:
         lingering.cancel()
-        for track in wanted:
+        for track in wanted.values():
             track.readers.discard(news)
         for cursor in cursors:
             cursor.close()
 
 
-def _wanted(tracks: Mapping[str, Track], options: LogOptions) -> list[Track]:
+def _wanted(tracks: Mapping[str, Track], options: LogOptions) -> dict[str, Track]:
     names = ["stdout", "stderr"] if options.source == "all" else [options.source]
-    found = [tracks[name] for name in names if name in tracks]
+    found = {name: tracks[name] for name in names if name in tracks}
     if not found:
         there = ", ".join(sorted(tracks)) or "none"
         raise BadRequest(f"source: there is no log {options.source!r} of this object; there are: {there}")
@@ -77,14 +77,16 @@ async def _linger(done: asyncio.Event, news: asyncio.Event, clock: Clock) -> Non
     asyncio.get_running_loop().call_soon(news.set)
 
 
-def _cut(tracks: list[Track], cursors: list[Cursor], options: LogOptions, now: datetime) -> tuple["Source", Marks]:
+def _cut(
+    tracks: Mapping[str, Track], cursors: list[Cursor], options: LogOptions, now: datetime
+) -> tuple["Source", Marks]:
     """Moves the cursors to where reading begins; what they cannot do alone, the marks do."""
-    merged = len(cursors) > 1
+    merged = len(cursors) > 1 or options.sources
     earliest = options.earliest(now)
     until = _micros(options.until) if options.until is not None else None
     drop = 0
     there = 0  # lines from where reading begins
-    for track, cursor in zip(tracks, cursors, strict=True):
+    for track, cursor in zip(tracks.values(), cursors, strict=True):
         if not options.follow:
             cursor.end_here()
         last = track.complete() + track.partial() if until is None else _line_at(track, until) - 1
@@ -103,7 +105,7 @@ def _cut(tracks: list[Track], cursors: list[Cursor], options: LogOptions, now: d
         source: Source = _Timed(cursors[0]) if timed else _Raw(cursors[0])
         number = cursors[0].line
     else:
-        source = _Merged(cursors)
+        source = _Merged(cursors, list(tracks) if options.sources else [])
         number = sum(cursor.line - 1 for cursor in cursors) + 1
         if options.tail is not None:
             drop = max(0, there - options.tail)
@@ -158,19 +160,38 @@ class _Timed(_Raw):
 
 
 class _Merged:
-    """Several streams, whole lines in the order they began; a line that has not ended is held back."""
+    """Several streams, whole lines in the order they began; a line that has not ended is held back. `names` are those
+    of the streams, where they are to stand before the lines."""
 
-    def __init__(self, cursors: list[Cursor]) -> None:
+    def __init__(self, cursors: list[Cursor], names: list[str]) -> None:
         self._streams = [_Lines(cursor) for cursor in cursors]
+        self._names = [f"{name} ".encode() for name in names]
 
     def next(self) -> tuple[int, bytes] | None:
         ready = [(head[0], place) for place, stream in enumerate(self._streams) if (head := stream.head()) is not None]
-        return self._streams[min(ready)[1]].heads.popleft() if ready else None
+        if not ready:
+            return None
+        place = min(ready)[1]
+        stream = self._streams[place]
+        time, data = stream.heads.popleft()
+        begins, stream.is_within = not stream.is_within, not data.endswith(b"\n")
+        return time, self._named(place, data, begins)
 
     def rest(self) -> list[tuple[int, bytes]]:
-        left = sorted((stream.began, stream.begun) for stream in self._streams if stream.begun)
+        left = sorted((stream.began, place) for place, stream in enumerate(self._streams) if stream.begun)
+        found = [
+            (time, self._named(place, self._streams[place].begun, not self._streams[place].is_within))
+            for time, place in left
+        ]
         # Each stands alone, though its line has no end.
-        return [(time, data + b"\n") for time, data in left[:-1]] + left[-1:]
+        return [(time, data + b"\n") for time, data in found[:-1]] + found[-1:]
+
+    def _named(self, place: int, data: bytes, begins: bool) -> bytes:
+        """The same with the name before every line that begins in it."""
+        if not self._names:
+            return data
+        name = self._names[place]
+        return (name if begins else b"") + data[:-1].replace(b"\n", b"\n" + name) + data[-1:]
 
 
 class _Lines:
@@ -180,6 +201,8 @@ class _Lines:
         self._cursor = cursor
         self.heads: deque[tuple[int, bytes]] = deque()
         self.began, self.begun = 0, b""
+        # Whether what was given last had no end yet: its line was too long.
+        self.is_within = False
 
     def head(self) -> tuple[int, bytes] | None:
         while not self.heads and (piece := self._cursor.piece()) is not None:
