@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from setpoint.server.http.identity import Identity
     from setpoint.server.http.listener import Listener
     from setpoint.server.http.tls import Certificates, Provided
+    from setpoint.store.sqlite import Durability
     from setpoint.system.system import System
     from setpoint.workload.hosting import WorkloadHost
     from setpoint.workload.workloads import Workloads, WorkloadSettings
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 # As whom workloads are run.
 _WORKLOADS = "system:setpoint:workloads"
 _IN_PROCESS = Peer("in process", in_process=True)
+_DURABILITIES: tuple["Durability", ...] = ("full", "normal", "off")
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -477,8 +479,20 @@ def _data_directory(store: Store | str, data: Path | str | None) -> Path | None:
     if data is not None:
         return Path(data)
     if isinstance(store, str) and store.startswith("sqlite:"):
-        return Path(f"{store.removeprefix('sqlite:')}.keys")
+        path, _ = _durability(store.removeprefix("sqlite:"))
+        return Path(f"{path}.keys")
     return None
+
+
+def _durability(where: str) -> tuple[Path, "Durability"]:
+    """The path of a file, and how safely it is written. Raises PlaneError."""
+    path, found, durability = where.rpartition("?durability=")
+    if not found:
+        return Path(where), "full"
+    chosen: Durability | None = next((each for each in _DURABILITIES if each == durability), None)
+    if chosen is None:
+        raise PlaneError(f"durability is one of {', '.join(_DURABILITIES)}; not {durability!r}")
+    return Path(path), chosen
 
 
 class _Kept(TypedDict, total=False):
@@ -487,8 +501,8 @@ class _Kept(TypedDict, total=False):
 
 async def open_store(spec: str, clock: Clock, ids: Ids, retention: Retention | None = None) -> Store:
     """Opens the store that `memory`, `sqlite:PATH` or `etcd:URL` means; `memory:PATH` is one in memory that a file
-    keeps from its end to the next start. Without a retention it keeps as much of the past as it does by default. Raises
-    PlaneError, OSError or StoreError."""
+    keeps from its end to the next start, `sqlite:PATH?durability=off` one that survives us, but not the machine.
+    Without a retention it keeps as much of the past as it does by default. Raises PlaneError, OSError or StoreError."""
     kind, _, where = spec.partition(":")
     kept: _Kept = {} if retention is None else {"retention": retention}
     if kind == "memory" and where:
@@ -502,8 +516,9 @@ async def open_store(spec: str, clock: Clock, ids: Ids, retention: Retention | N
     if kind == "sqlite" and where:
         from setpoint.store.sqlite import SqliteStore
 
-        Path(where).parent.mkdir(parents=True, exist_ok=True)
-        return await SqliteStore.open(where, clock=clock, **kept)
+        path, durability = _durability(where)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return await SqliteStore.open(path, clock=clock, durability=durability, **kept)
     if kind == "etcd" and where:
         try:
             from setpoint.store.etcd import EtcdConfig, EtcdStore

@@ -35,6 +35,9 @@ class Session(msgspec.Struct, frozen=True, rename="camel"):
     started: str = ""
     # The directory of its own, with its store and its logs.
     data: str = ""
+    # The app file, and the variants of it that were chosen.
+    file: str = ""
+    profiles: tuple[str, ...] = ()
     # The archive it was opened from, to be read only, and the moment that was made at: there it is always that late.
     imported: str = ""
     exported: str = ""
@@ -44,8 +47,7 @@ class Session(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def id(self) -> str:
-        """A name that no other session has: the app's, and four digits that stand for the directory."""
-        return f"{self.app}-{sha256(self.directory.encode()).hexdigest()[:4]}"
+        return session_id(self.app, self.directory)
 
     @property
     def pid(self) -> int:
@@ -56,6 +58,11 @@ class Session(msgspec.Struct, frozen=True, rename="camel"):
         """Whether its process still runs."""
         found = parse(self.process)
         return found is not None and is_alive(found)
+
+
+def session_id(app: str, directory: str) -> str:
+    """A name that no other session has: the app's, and four digits that stand for the directory."""
+    return f"{app}-{sha256(directory.encode()).hexdigest()[:4]}"
 
 
 def process_identity() -> str:

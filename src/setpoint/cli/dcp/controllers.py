@@ -15,8 +15,9 @@ import click
 from setpoint import process
 from setpoint.cli.dcp import variables
 from setpoint.cli.dcp.information import runtime_option
-from setpoint.cli.dcp.watching import monitor_options, monitored, wait_gone
+from setpoint.cli.dcp.watching import monitor_options, monitored
 from setpoint.objects.clock import SystemClock
+from setpoint.workload.process.gone import wait_gone
 
 
 @click.command()
@@ -56,7 +57,7 @@ async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
             try:
                 await workloads.prepare()
                 await workloads.start()
-                gone = wait_gone(watched, flags["monitor_interval"], SystemClock()) if watched else _never()
+                gone = wait_gone(watched, SystemClock(), flags["monitor_interval"]) if watched else _never()
                 await process.until(stop, gone)
             except (APIError, TransportError) as error:
                 raise click.ClickException(f"the server of {path} cannot be used: {error}") from error

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.dcp.watching import monitor_options, process_of, wait_gone
+from setpoint.cli.dcp.watching import monitor_options, process_of
 from setpoint.objects.clock import SystemClock
+from setpoint.workload.process.gone import wait_gone
 
 if TYPE_CHECKING:
     from setpoint.workload.process.identity import Identity
@@ -95,7 +96,7 @@ async def _stop(identity: "Identity", *, alone: bool = False) -> None:
             os.kill(identity.pid, number)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await wait_gone(identity, _POLL_SECONDS, clock)
+                await wait_gone(identity, clock, _POLL_SECONDS)
         if not is_alive(identity):
             return
     raise click.ClickException(f"process {identity.pid} could not be stopped")
@@ -103,9 +104,9 @@ async def _stop(identity: "Identity", *, alone: bool = False) -> None:
 
 async def _monitor(watched: "Identity | None", child: "Identity", interval: float) -> None:
     clock = SystemClock()
-    ended = asyncio.ensure_future(wait_gone(child, interval, clock))
+    ended = asyncio.ensure_future(wait_gone(child, clock, interval))
     if watched is not None:
-        gone = asyncio.ensure_future(wait_gone(watched, interval, clock))
+        gone = asyncio.ensure_future(wait_gone(watched, clock, interval))
         await asyncio.wait((ended, gone), return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
     if not ended.done():
@@ -116,7 +117,7 @@ async def _monitor(watched: "Identity | None", child: "Identity", interval: floa
 
 async def _outlive(started: "subprocess.Popen[bytes]", watched: "Identity", interval: float) -> int:
     waiting = asyncio.get_running_loop().run_in_executor(None, started.wait)
-    gone = asyncio.ensure_future(wait_gone(watched, interval, SystemClock()))
+    gone = asyncio.ensure_future(wait_gone(watched, SystemClock(), interval))
     await asyncio.wait((waiting, gone), return_when=asyncio.FIRST_COMPLETED)
     if waiting.done():
         gone.cancel()

@@ -23,8 +23,9 @@ from setpoint import process
 from setpoint.cli.dcp import diagnostics, variables
 from setpoint.cli.dcp.handing_over import PLACEHOLDER, check_free, handed_over
 from setpoint.cli.dcp.information import runtime_option
-from setpoint.cli.dcp.watching import monitor_options, monitored, wait_gone
+from setpoint.cli.dcp.watching import monitor_options, monitored
 from setpoint.objects.clock import SystemClock
+from setpoint.workload.process.gone import wait_gone
 
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
@@ -88,7 +89,7 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                 gc.freeze()
                 gc.enable()
                 _log.info("serves at %s; the kubeconfig is %s", url, kubeconfig)
-                gone = [] if watched is None else [wait_gone(watched, flags["monitor_interval"], SystemClock())]
+                gone = [] if watched is None else [wait_gone(watched, SystemClock(), flags["monitor_interval"])]
                 await _until_told(plane, [stop.wait(), *gone])
         except PlaneError as error:
             raise click.ClickException(str(error)) from error

@@ -1,6 +1,5 @@
 """`--monitor PID`: another process, whose end is ours as well; usually whoever started us."""
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -9,12 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from setpoint.objects.clock import Clock
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
-from setpoint.workload.process.stopping import pidfd
 
 F = TypeVar("F", bound=Callable[..., Any])
-DEFAULT_INTERVAL = 2
 # By as much may two times of one start differ: as clients reckon it from the boot, and as they read it off a clock.
 _SINCE_BOOT_SECONDS, _WALL_SECONDS = 0.002, 1.5
 
@@ -61,22 +57,6 @@ def monitored(flags: Mapping[str, Any]) -> Identity | None:
     if found is None:
         raise click.ClickException(f"the process {pid} that --monitor names is gone already")
     return found
-
-
-async def wait_gone(identity: Identity, interval: float, clock: Clock) -> None:
-    """Returns when a process has ended."""
-    descriptor = pidfd(identity) if hasattr(os, "pidfd_open") else None
-    if descriptor is None:
-        while is_alive(identity):
-            await clock.sleep(interval or DEFAULT_INTERVAL)
-        return
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(descriptor, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
 
 
 def _time(text: str, flag: str) -> datetime:

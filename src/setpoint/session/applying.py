@@ -1,0 +1,160 @@
+"""An app file applied to its session: what is new is made, what changed is changed, what is gone goes.
+
+What was applied last is kept beside the store, so that a changed file is a difference: whatever did not change in it is
+not touched. Two who apply at once take turns.
+"""
+
+import fcntl
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from setpoint.app.changes import Change, changes
+from setpoint.client.kinds import ref_of
+from setpoint.client.mapper import NoMatch
+from setpoint.objects import meta
+from setpoint.objects.clock import Clock
+from setpoint.objects.errors import NotFound
+from setpoint.objects.times import format_micro_time
+from setpoint.objects.tree import Object, copy
+from setpoint.server.http import files
+from setpoint.session.places import Places
+from setpoint.workload.kinds.parts import RESTART_REQUESTED
+
+if TYPE_CHECKING:
+    from setpoint.client.client import Client
+
+FIELD_MANAGER = "setpoint up"
+_DEFINITION = "CustomResourceDefinition"
+_ESTABLISHED_SECONDS = 30.0
+_GONE_SECONDS = 120.0
+_LOOK_SECONDS = 0.05
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What was applied last: the objects as they were rendered."""
+
+    objects: list[Object] = []
+    # When some were asked to restart for what is not in themselves, by `_key`.
+    stamps: dict[str, str] = {}
+    # What an apply was about to make: if it was interrupted, they may be there.
+    pending: list[Object] = []
+
+
+def read_applied(places: Places) -> Applied:
+    """Nothing, if nothing was."""
+    try:
+        return msgspec.json.decode(places.applied.read_bytes(), type=Applied)
+    except (OSError, msgspec.DecodeError):
+        return Applied()
+
+
+def planned(before: Applied, objects: Sequence[Object]) -> list[Change]:
+    """What leads from what was applied last to the objects of an app."""
+    known = {_key(tree) for tree in (*before.objects, *objects)}
+    unfinished = [tree for tree in before.pending if _key(tree) not in known]
+    return changes([*before.objects, *unfinished], objects)
+
+
+async def apply_app(client: "Client", places: Places, objects: Sequence[Object]) -> list[Change]:
+    """Leads a session to the objects of an app; what that took. Raises APIError, TransportError, OSError."""
+    client = client.with_options(field_manager=FIELD_MANAGER)
+    async with _turn(places.data / "applying", client.clock):
+        before = read_applied(places)
+        found = planned(before, objects)
+        if not found:
+            return []
+        now = format_micro_time(client.clock.now())
+        wanted = set(map(_key, objects))
+        stamps = {key: stamp for key, stamp in before.stamps.items() if key in wanted}
+        stamps |= {_key(each.new): now for each in found if each.new is not None and _is_asked_for(each)}
+        made = [each.new for each in found if each.what == "added" and each.new is not None]
+        _write(places, msgspec.structs.replace(before, pending=[*before.pending, *made]))
+        await _delete(client, [each.old for each in found if each.old is not None and _goes(each)])
+        await _apply(client, [_stamped(each.new, stamps) for each in found if each.new is not None])
+        _write(places, Applied(list(objects), stamps))
+        return found
+
+
+def _goes(change: Change) -> bool:
+    return change.what == "removed" or change.effect in ("recreate", "rerun")
+
+
+def _is_asked_for(change: Change) -> bool:
+    """Whether a restart has to be asked for, since nothing in the object brings it about."""
+    return change.effect == "restart" or (change.effect == "rolling" and not change.fields)
+
+
+def _stamped(tree: Object, stamps: Mapping[str, str]) -> Object:
+    """An object with the request to restart. Of a set of replicas it is part of the template, and stays there: without
+    it they would restart once more."""
+    stamp = stamps.get(_key(tree))
+    if stamp is None:
+        return tree
+    made: Object = copy(tree)
+    place = made["spec"]["template"] if made["kind"] == "ExecutableReplicaSet" else made
+    metadata = place.setdefault("metadata", {})
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), RESTART_REQUESTED: stamp}
+    return made
+
+
+async def _apply(client: "Client", objects: Iterable[Object]) -> None:
+    """One after the other, on one connection: they stand in the order in which they can be made."""
+    defined: list[Object] = []
+    for tree in objects:
+        if defined and tree["kind"] != _DEFINITION:
+            await _established(client, defined)
+            defined = []
+        applied = await client.apply(tree, force=True)
+        if tree["kind"] == _DEFINITION:
+            defined.append(applied)
+    await _established(client, defined)
+
+
+async def _established(client: "Client", definitions: Iterable[Object]) -> None:
+    for definition in definitions:
+        await client.wait_for(
+            ref_of(definition), meta.name(definition), until="condition=Established", timeout=_ESTABLISHED_SECONDS
+        )
+
+
+async def _delete(client: "Client", objects: Iterable[Object]) -> None:
+    """Returns when all are gone, so that what comes finds their names and ports free."""
+    waiting = []
+    for tree in objects:
+        kind, name, namespace = ref_of(tree), meta.name(tree), meta.namespace(tree)
+        with suppress(NotFound, NoMatch):
+            await client.delete(kind, name, namespace)
+            waiting.append((kind, name, namespace))
+    for kind, name, namespace in waiting:
+        with suppress(NotFound):
+            await client.wait_for(kind, name, namespace, until="delete", timeout=_GONE_SECONDS)
+
+
+def _key(tree: Object) -> str:
+    group, _, _ = tree["apiVersion"].rpartition("/")
+    return f"{group}/{tree['kind']}/{meta.namespace(tree)}/{meta.name(tree)}"
+
+
+def _write(places: Places, applied: Applied) -> None:
+    files.write(places.applied, msgspec.json.encode(applied))
+
+
+@asynccontextmanager
+async def _turn(path: Path, clock: Clock) -> AsyncIterator[None]:
+    """Waits until nobody else applies."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await clock.sleep(_LOOK_SECONDS)
+        yield
+    finally:
+        os.close(lock)

@@ -1,0 +1,133 @@
+"""The end of a session: everything stopped in its order, and then a look whether that is true.
+
+The host does the work (`workload/shutdown.py`); it is asked, followed, and, should it not come to an end, killed: its
+guardian then stops what it started.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from setpoint.client.transport import Call, TransportError
+from setpoint.objects.clock import Clock, timeout
+from setpoint.session.registry import Session
+from setpoint.workload.kinds.parts import GROUP, VERSION
+from setpoint.workload.process.gone import wait_gone
+from setpoint.workload.process.identity import Identity, is_alive, parse
+from setpoint.workload.process.session import GUARDIAN, owner_of
+from setpoint.workload.process.table import Table
+
+if TYPE_CHECKING:
+    from setpoint.client.client import Client
+
+_PATH = "/admin/execution"
+_MERGE_PATCH = {"content-type": "application/merge-patch+json", "accept": "application/json"}
+_LOOK_SECONDS = 0.05
+# The states of what has to be ended.
+_THERE = frozenset(("Building", "Starting", "Running", "Paused", "Stopping", "Pending"))
+# As long as the host itself gives those that it stops, and a little more.
+SECONDS = 140.0
+# How long the guardian may take when the host is gone.
+_GUARDIAN_SECONDS = 15.0
+
+
+class Progress(NamedTuple):
+    """How far the end has come: objects that there were, and how many are gone."""
+
+    objects: int
+    gone: int
+    # Those that cannot be ended, each with the reason.
+    stuck: tuple[str, ...] = ()
+
+
+class Ended(NamedTuple):
+    """What there was to end, and what is left of it, by names that people know."""
+
+    processes: int
+    containers: int
+    networks: int
+    left: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        checked = [f"{self.processes} {'process' if self.processes == 1 else 'processes'}"]
+        for number, word in ((self.containers, "container"), (self.networks, "network")):
+            checked += [f"{number} {word}{'' if number == 1 else 's'}"] if number else []
+        if self.left:
+            return f"left running: {', '.join(self.left)}"
+        return f"nothing left running ({', '.join(checked)} checked)"
+
+
+async def end(
+    session: Session, client: "Client", on_progress: Callable[[Progress], None], *, seconds: float = SECONDS
+) -> Ended:
+    """Ends a session. After `seconds` it is not waited for any more, and killed. Raises TransportError where the host
+    runs and does not answer."""
+    there = await _count(client)
+    host = parse(session.process)
+    assert host is not None
+    await client.send(Call("PATCH", _PATH, (), _MERGE_PATCH, b'{"status": "Stopping"}'))
+    following = asyncio.ensure_future(_follow(client, on_progress))
+    try:
+        async with timeout(client.clock, seconds):
+            await wait_gone(host, client.clock)
+    except TimeoutError:
+        kill(host)
+        await wait_gone(host, client.clock)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    return there._replace(left=await left_running(host, client.clock))
+
+
+def kill(host: Identity) -> None:
+    """Ends a host at once; its guardian stops what it started."""
+    if is_alive(host):
+        os.kill(host.pid, signal.SIGKILL)
+
+
+async def left_running(host: Identity, clock: Clock) -> tuple[str, ...]:
+    """What a host that is gone has started and still runs: `pid name`. Its guardian has some time to see to it."""
+    deadline = clock.monotonic() + _GUARDIAN_SECONDS
+    while True:
+        table = await asyncio.to_thread(Table)
+        marked = await asyncio.to_thread(table.cookies)
+        ours = {cookie: pids for cookie, pids in marked.items() if owner_of(cookie.partition("/")[0]) == host}
+        is_watched = any(cookie.partition("/")[2] == GUARDIAN for cookie in ours)
+        left = {pid for cookie, pids in ours.items() if cookie.partition("/")[2] != GUARDIAN for pid in pids}
+        if clock.monotonic() > deadline or not (is_watched or left):
+            return tuple(f"{pid} {_name(pid)}" for pid in sorted(left))
+        await clock.sleep(_LOOK_SECONDS)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return "(gone)"
+
+
+async def _count(client: "Client") -> Ended:
+    """What runs at this moment."""
+    numbers = {}
+    for kind in ("Executable", "Container", "ContainerNetwork"):
+        listed = await client.list(f"{GROUP}/{VERSION}/{kind}")
+        numbers[kind] = sum((tree.get("status") or {}).get("state") in _THERE for tree in listed.items)
+    return Ended(numbers["Executable"], numbers["Container"], numbers["ContainerNetwork"])
+
+
+async def _follow(client: "Client", on_progress: Callable[[Progress], None]) -> None:
+    """Tells how far it is, until the host answers no more."""
+    while True:
+        try:
+            answer = await client.send(Call("GET", _PATH, (), {"accept": "application/json"}))
+            told = msgspec.json.decode(answer.body).get("progress")
+        except (TransportError, msgspec.DecodeError):
+            return
+        if told:
+            on_progress(Progress(told["objects"], told["gone"], tuple(told["left"])))
+        await client.clock.sleep(_LOOK_SECONDS)

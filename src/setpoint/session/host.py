@@ -1,0 +1,196 @@
+"""The process that hosts an app: a control plane with workloads, until it is told to end or is deserted.
+
+It is started by `starting.start`, says on its standard output that it serves or what keeps it from it, and from then on
+speaks to its log alone. A second one for the same session finds the first and gives way.
+"""
+
+import argparse
+import asyncio
+import fcntl
+import gc
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from setpoint import process
+from setpoint.objects.clock import SystemClock
+from setpoint.objects.times import format_time
+from setpoint.session.attendance import deserted
+from setpoint.session.places import Places
+from setpoint.session.registry import Session, Sessions, process_identity, session_id
+
+if TYPE_CHECKING:
+    from setpoint.plane import ControlPlane
+
+READY = "ready"
+TAKEN = "taken"
+_log = logging.getLogger(__name__)
+
+
+class HostError(Exception):
+    """It cannot be hosted; says why, and what to do."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Hosts an app to its end. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="setpoint-host", description="Hosts an app; started by `setpoint up`.")
+    parser.add_argument("app", help="its name")
+    parser.add_argument("file", help="its file", type=Path)
+    parser.add_argument("--profile", action="append", default=[], help="a variant that was chosen")
+    given = parser.parse_args(arguments)
+    directory = given.file.parent
+    places = Places.of(os.environ, session_id(given.app, str(directory)))
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    # Hardly anything of what a start makes is garbage.
+    gc.disable()
+    try:
+        with _alone(places):
+            host = Host(given.app, given.file, tuple(given.profile), places)
+            return process.run(host.serve)
+    except HostError as error:
+        _say(str(error))
+        return 1
+
+
+class Host:
+    """One app's host."""
+
+    def __init__(self, app: str, file: Path, profiles: tuple[str, ...], places: Places) -> None:
+        self._app, self._file, self._profiles, self._places = app, file, profiles, places
+        self._clock = SystemClock()
+        self._sessions = Sessions.of(os.environ)
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Raises HostError."""
+        from setpoint.plane import ControlPlane, PlaneError
+        from setpoint.store.contract import StoreError
+        from setpoint.workload.hosting import records_path
+        from setpoint.workload.workloads import WorkloadSettings
+
+        places = self._places
+        _make_room(places)
+        settings = WorkloadSettings(
+            places.workloads,
+            records_path(os.environ),
+            working_directory=self._file.parent,
+            workload_id=places.data.name,
+        )
+        try:
+            # What it holds is of use while this machine is up, and a developer's disk has better things to do.
+            store = f"sqlite:{places.store}?durability=off"
+            async with ControlPlane(store, workloads=settings, system=False) as plane:
+                url = await _listen(plane, self._last_port())
+                plane.write_kubeconfig(places.kubeconfig)
+                await plane.workloads_started()
+                session = self._session(url)
+                self._sessions.add(session)
+                try:
+                    _say(READY)
+                    plane.start_system()
+                    gc.freeze()
+                    gc.enable()
+                    await self._until_told(plane, stop)
+                    places.applied.unlink(missing_ok=True)
+                finally:
+                    self._sessions.remove(session, ended=format_time(self._clock.now()))
+        except (PlaneError, StoreError, OSError) as error:
+            raise HostError(str(error)) from error
+
+    async def _until_told(self, plane: "ControlPlane", stop: asyncio.Event) -> None:
+        """Returns when there is a reason to end, and everything is cleaned up."""
+        ended = asyncio.ensure_future(plane.ended())
+        reasons = {
+            "a signal came": asyncio.ensure_future(stop.wait()),
+            "its terminal is gone": asyncio.ensure_future(deserted(self._places.attended, self._clock)),
+        }
+        try:
+            await asyncio.wait((ended, *reasons.values()), return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
+                _log.info("everything ends: %s", next(why for why, task in reasons.items() if task.done()))
+                plane.end()
+                await asyncio.wait((ended,))
+            ended.result()
+        finally:
+            for task in (ended, *reasons.values()):
+                task.cancel()
+            await asyncio.gather(ended, *reasons.values(), return_exceptions=True)
+
+    def _session(self, url: str) -> Session:
+        return Session(
+            app=self._app,
+            directory=str(self._file.parent),
+            process=process_identity(),
+            kubeconfig=str(self._places.kubeconfig),
+            url=url,
+            started=format_time(self._clock.now()),
+            data=str(self._places.data),
+            file=str(self._file),
+            profiles=self._profiles,
+        )
+
+    def _last_port(self) -> int:
+        """Where the session before was served: what still has its kubeconfig should find this one."""
+        try:
+            last = msgspec.json.decode(self._places.record.read_bytes(), type=Session)
+            return int(last.url.rpartition(":")[2])
+        except (OSError, ValueError):
+            return 0
+
+
+async def _listen(plane: "ControlPlane", port: int) -> str:
+    if port:
+        try:
+            return await plane.listen("127.0.0.1", port)
+        except OSError:
+            _log.info("port %d, where it was served before, is taken", port)
+    return await plane.listen("127.0.0.1")
+
+
+@contextmanager
+def _alone(places: Places) -> Iterator[None]:
+    """Nobody else hosts this session meanwhile. Raises HostError."""
+    try:
+        places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(places.lock, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise HostError(f"{error.filename}: {error.strerror}; set XDG_STATE_HOME to a directory of yours") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise HostError(TAKEN) from None
+    else:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _make_room(places: Places) -> None:
+    """The past of sessions that came to their end goes on; that of one that did not is put aside, for it ends in the
+    middle of something that is no more."""
+    if places.applied.exists():
+        shutil.rmtree(places.crashed, ignore_errors=True)
+        places.crashed.mkdir(mode=0o700)
+        # The keys stay: clients go on with the credentials they have.
+        stores = [left for left in places.data.glob(f"{places.store.name}*") if not left.is_dir()]
+        for left in (*stores, places.workloads, places.applied):
+            if left.exists():
+                left.rename(places.crashed / left.name)
+    shutil.rmtree(places.workloads, ignore_errors=True)
+
+
+def _say(text: str) -> None:
+    """Tells whoever started it, who then listens no longer."""
+    with open(1, "wb", closefd=False) as out:
+        out.write(text.encode())
+    os.dup2(2, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""What a session keeps on disk, and where. The directory outlives the session: it holds the past of the app."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from setpoint.session.registry import Session, state_directory
+
+
+class Places(NamedTuple):
+    """The files of one session."""
+
+    data: Path
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str], session_id: str) -> Self:
+        return cls(state_directory(environ) / "sessions" / session_id)
+
+    @classmethod
+    def of_session(cls, session: Session) -> Self:
+        return cls(Path(session.data))
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.data / "kubeconfig"
+
+    @property
+    def store(self) -> Path:
+        """Every revision, of this session and of those before it."""
+        return self.data / "store.sqlite3"
+
+    @property
+    def workloads(self) -> Path:
+        """The output of what runs."""
+        return self.data / "workloads"
+
+    @property
+    def applied(self) -> Path:
+        """What was applied last; it is there from the first time on until all of it has come to an end."""
+        return self.data / "applied.json"
+
+    @property
+    def attended(self) -> Path:
+        """Whose end is the end of the session, too: the process that shows it in a terminal. None when detached."""
+        return self.data / "attended"
+
+    @property
+    def record(self) -> Path:
+        """What the session was, once it has ended."""
+        return self.data / "session.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the host for as long as it runs."""
+        return self.data / "lock"
+
+    @property
+    def log(self) -> Path:
+        """What the host has to say."""
+        return self.data / "host.log"
+
+    @property
+    def crashed(self) -> Path:
+        """The past of a session that was not ended, moved aside by the next one."""
+        return self.data / "crashed"

@@ -1,0 +1,100 @@
+"""The start of a session: its host in a process of its own, and the word that it serves."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from setpoint.session.attendance import attend, detach
+from setpoint.session.host import READY, TAKEN
+from setpoint.session.places import Places
+from setpoint.session.registry import Session, Sessions, session_id
+
+# So much of the log tells why a host ended at once.
+_LAST_BYTES = 4000
+
+
+class StartFailed(Exception):  # noqa: N818 - it says what happened
+    """The host does not serve; says why."""
+
+
+class Started(NamedTuple):
+    """A session that runs. `joined`: it ran already."""
+
+    session: Session
+    joined: bool
+
+
+def running(app: str, directory: Path, environ: Mapping[str, str]) -> Session | None:
+    """The session of an app, if it runs."""
+    wanted = session_id(app, str(directory))
+    return next((session for session in Sessions.of(environ).alive() if session.id == wanted), None)
+
+
+async def start(
+    app: str,
+    file: Path,
+    environ: Mapping[str, str],
+    *,
+    profiles: Collection[str] = (),
+    attendant: str = "",
+) -> Started:
+    """Starts the session of an app, unless it runs. It ends with the process `attendant`. Raises StartFailed."""
+    if (found := running(app, file.parent, environ)) is not None:
+        return Started(found, joined=True)
+    places = Places.of(environ, session_id(app, str(file.parent)))
+    try:
+        places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if attendant:
+            attend(places.attended, attendant)
+        else:
+            detach(places.attended)
+        said = await _host(app, file, environ, profiles, places)
+    except OSError as error:
+        raise StartFailed(f"{error.filename or places.data}: {error.strerror or error}") from error
+    if said not in (READY, TAKEN):
+        raise StartFailed(said or _last_words(places.log))
+    if (found := running(app, file.parent, environ)) is None:
+        raise StartFailed(f"it ended as soon as it had begun: {_last_words(places.log)}")
+    return Started(found, joined=said == TAKEN)
+
+
+async def _host(app: str, file: Path, environ: Mapping[str, str], profiles: Collection[str], places: Places) -> str:
+    """Starts the host; what it says."""
+    command = [sys.executable, "-m", "setpoint.session.host", app, str(file)]
+    for profile in profiles:
+        command += ["--profile", profile]
+    descriptor = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        # Where it stands must not matter: a directory that is in use can be neither removed nor unmounted.
+        started = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=descriptor,
+            cwd="/",
+            env=dict(environ),
+            start_new_session=True,
+        )
+    finally:
+        os.close(descriptor)
+    assert started.stdout is not None
+    with started.stdout as output:
+        said = await asyncio.to_thread(output.read)
+    # It is on its own from now on: nothing is to be waited for, and nothing to be complained of.
+    started.returncode = 0
+    return said.decode(errors="replace").strip()
+
+
+def _last_words(log: Path) -> str:
+    """How a log ends."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _LAST_BYTES))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1] if lines else f"it said nothing; its log is {log}"
