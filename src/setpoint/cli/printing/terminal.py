@@ -6,7 +6,6 @@ they are there where the output is a terminal.
 
 import os
 import re
-import shutil
 import sys
 import unicodedata
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ _CODES: dict[Meaning, str] = {"good": "32", "pending": "33", "bad": "31", "quiet
 # Prefixes of lines that come from several objects, none of which is good or bad for it.
 _PREFIXES = ("36", "35", "34", "32;2", "33;2", "36;2", "35;2", "34;2")
 _RESET = "\x1b[0m"
+_USUAL_COLUMNS = 80
 # What would move the cursor, or worse, when it came from an object.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
 _WORDS: dict[Meaning, frozenset[str]] = {
@@ -94,10 +94,12 @@ _MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in word
 
 
 class Terminal(NamedTuple):
-    """Where output goes. `width` is None where lines may be as long as they are."""
+    """Where output goes. `width` is None where lines may be as long as they are, `moves` says whether what was written
+    can be written over."""
 
     width: int | None = None
     colours: bool = False
+    moves: bool = False
 
     def paint(self, text: str, meaning: Meaning) -> str:
         """The text in the colour of what it means."""
@@ -120,7 +122,8 @@ def terminal(stream: IO[Any] | None = None, environ: Mapping[str, str] = os.envi
         colours = True
     if environ.get("NO_COLOR"):
         colours = False
-    return Terminal(shutil.get_terminal_size().columns if is_terminal else None, colours)
+    moves = is_terminal and environ.get("TERM") != "dumb"
+    return Terminal(shutil.get_terminal_size().columns if is_terminal else None, colours, moves)
 
 
 def meaning_of(word: str) -> Meaning:

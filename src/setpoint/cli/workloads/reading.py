@@ -1,7 +1,6 @@
 """What runs, read off the server: workloads, who belongs to whom, their addresses and how they are."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from setpoint.cli.failing import NOT_FOUND, Failure
@@ -18,6 +17,9 @@ from setpoint.workload.serving import producers
 RUNNING = ("Container", "Executable", "ExecutableReplicaSet", "Task")
 SERVICE = "Service"
 SCHEME = "setpoint.dev/scheme"
+# What those who are made for others say of themselves.
+_SET_NAME, _DISPLAY_NAME = (f"executable-replica-set.{GROUP}/{name}" for name in ("replica-set-name", "display-name"))
+_TASK = "setpoint.dev/task"
 
 
 def ref(kind: str) -> KindRef:
@@ -74,8 +76,14 @@ async def read_workloads(client: Client, *, labels: str = "") -> list[Workload]:
     kinds = (*RUNNING, SERVICE)
     # One after the other, on one connection: a handshake takes longer than all of these together.
     trees = [await _list(client, kind, labels if kind != SERVICE else "") for kind in kinds]
-    services = {meta.name(tree): tree for tree in trees[-1]}
-    running = [tree for listed in trees[:-1] for tree in listed]
+    return arranged(tree for listed in trees for tree in listed)
+
+
+def arranged(trees: Iterable[Object]) -> list[Workload]:
+    """What runs among some objects, in their order; what is owned by another stands below it."""
+    found = list(trees)
+    services = {meta.name(tree): tree for tree in found if tree["kind"] == SERVICE}
+    running = [tree for tree in found if tree["kind"] in RUNNING]
     owned: dict[str, list[Object]] = {}
     uids = {meta.uid(tree) for tree in running}
     top = []
@@ -85,7 +93,7 @@ async def read_workloads(client: Client, *, labels: str = "") -> list[Workload]:
             top.append(tree)
         else:
             owned.setdefault(owner, []).append(tree)
-    return [_workload(tree, owned, services, client.clock.now()) for tree in top]
+    return [_workload(tree, owned, services) for tree in top]
 
 
 async def _list(client: Client, kind: str, labels: str) -> Sequence[Object]:
@@ -99,11 +107,17 @@ async def _list(client: Client, kind: str, labels: str) -> Sequence[Object]:
         ) from None
 
 
-def _workload(
-    tree: Object, owned: Mapping[str, list[Object]], services: Mapping[str, Object], now: datetime
-) -> Workload:
-    children = tuple(_workload(child, owned, services, now) for child in owned.get(meta.uid(tree), ()))
+def _workload(tree: Object, owned: Mapping[str, list[Object]], services: Mapping[str, Object]) -> Workload:
+    children = tuple(_workload(child, owned, services) for child in owned.get(meta.uid(tree), ()))
     return Workload(tree, judged(tree), children, tuple(urls_of(tree, services)))
+
+
+def called(tree: Object) -> str:
+    """What people call a workload: `api.2` is the second replica of `api`, and a run has the name of its task."""
+    annotations = meta.annotations(tree)
+    if _SET_NAME in annotations:
+        return f"{annotations[_SET_NAME]}.{annotations.get(_DISPLAY_NAME, '').rpartition('-')[2]}"
+    return annotations.get(_TASK) or meta.name(tree)
 
 
 def urls_of(tree: Object, services: Mapping[str, Object]) -> list[str]:
