@@ -1,9 +1,11 @@
 """Commands in containers, and tunnels to this machine, on a scripted engine."""
 
+import asyncio
 from pathlib import Path
 
 from tests.workload.app import GROUP, condition_of
 from tests.workload.controllers.ship import asked, made, only, running, scripted, ship, until
+from tests.workload.proxy.servers import udp_client, udp_server
 
 from setpoint.workload.engine.scripted.engine import Ran
 from setpoint.workload.engine.scripted.state import ScriptedContainer
@@ -105,3 +107,27 @@ async def test_a_tunnel_says_what_it_waits_for_and_what_is_wrong(tmp_path: Path)
         await world.ready("ContainerNetworkTunnelProxy", "t")
         await world.delete("ContainerNetworkTunnelProxy", "t")
         assert not (await world.client.list(f"{GROUP}/Endpoint")).items
+
+
+async def test_datagrams_pass_through_a_tunnel_to_a_service_that_has_them(tmp_path: Path) -> None:
+    async with ship(tmp_path, scripted()) as world, udp_server("api") as api:
+        await world.make("Service", "inside", {"addressAllocationMode": "Proxyless", "protocol": "UDP"})
+        tunnel = {"name": "t", "serverServiceName": "api", "clientServiceName": "inside"}
+        # Nobody has this gateway but us.
+        await world.make("ContainerNetwork", "net", {"subnet": "127.90.7.0/24"})
+        await world.make("ContainerNetworkTunnelProxy", "t", {"containerNetworkName": "net", "tunnels": [tunnel]})
+        found = await world.ready("ContainerNetworkTunnelProxy", "t")
+        assert found["status"]["tunnelStatuses"][0]["errorMessage"] == "the address of Service api is not known yet"
+        await world.make("Service", "api", {"protocol": "UDP"})
+        await world.make("Endpoint", "api", {"serviceName": "api", "address": api.address, "port": api.port})
+        inside = (await world.state("Service", "inside", "Ready"))["status"]
+        with udp_client() as client:
+            loop = asyncio.get_running_loop()
+            async with asyncio.timeout(10):
+                await loop.sock_sendto(client, b"hello", (inside["effectiveAddress"], inside["effectivePort"]))
+                assert await loop.sock_recv(client, 100) == b"api:hello"
+        await world.make("Service", "stream", {})
+        other = {"name": "other", "serverServiceName": "stream", "clientServiceName": "inside"}
+        await world.patch("ContainerNetworkTunnelProxy", "t", spec={"tunnels": [tunnel, other]})
+        found = await world.ready("ContainerNetworkTunnelProxy", "t", "False", "SomeFailed")
+        assert "Service stream is TCP and Service inside UDP" in found["status"]["message"]

@@ -37,7 +37,9 @@ from setpoint.workload.kinds.container_network_tunnel_proxy import (
 from setpoint.workload.kinds.parts import GROUP
 from setpoint.workload.kinds.service import Service
 from setpoint.workload.proxy.balance import Backend
+from setpoint.workload.proxy.ports import UDP
 from setpoint.workload.proxy.tcp import TCPProxy
+from setpoint.workload.proxy.udp import UDPProxy
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/tunnel-proxy-reconciler"
@@ -55,7 +57,8 @@ class _Listening:
     """One tunnel."""
 
     number: int
-    proxy: TCPProxy
+    protocol: str
+    proxy: TCPProxy | UDPProxy
     address: str
     port: int
     state: TunnelState = "NotReady"
@@ -198,9 +201,14 @@ class TunnelProxies:
                 continue
             status = server.status if server is not None else None
             port = status.effective_port if status is not None else 0
+            there = known.tunnels.get(name)
+            if there is not None and server is not None and there.protocol != server.spec.protocol:
+                await known.tunnels.pop(name).proxy.close()
             if name not in known.tunnels:
+                if server is None or not port:
+                    continue  # nobody is told of it yet, and the Service's port may be free for it
                 try:
-                    known.tunnels[name] = await self._tunnel(gateway, port or 0)
+                    known.tunnels[name] = await self._tunnel(gateway, server.spec.protocol, port)
                 except OSError as error:
                     known.failed[name] = f"tunnel {name} cannot listen at {gateway}: {error.strerror or error}"
                     again = _AGAIN_SECONDS
@@ -209,20 +217,21 @@ class TunnelProxies:
             self._lead(known.tunnels[name], tunnel, status.effective_address if status is not None else "", port or 0)
         return again
 
-    async def _tunnel(self, gateway: str, wanted: int) -> _Listening:
+    async def _tunnel(self, gateway: str, protocol: str, wanted: int) -> _Listening:
         """Begins to listen, at the port of the Service where that is free. Raises OSError."""
-        bound = _bound(gateway, wanted)
-        proxy = TCPProxy(self._world.clock, self._world.ids)
+        is_udp = protocol == UDP
+        bound = _bound(gateway, wanted, socket.SOCK_DGRAM if is_udp else socket.SOCK_STREAM)
+        proxy = (UDPProxy if is_udp else TCPProxy)(self._world.clock, self._world.ids)
         await proxy.start([bound])
         self._numbers += 1
-        return _Listening(self._numbers, proxy, gateway, bound.getsockname()[1])
+        return _Listening(self._numbers, protocol, proxy, gateway, bound.getsockname()[1])
 
     def _lead(self, listening: _Listening, tunnel: Tunnel, address: str, port: int) -> None:
         """Has a tunnel lead to where its Service is."""
         known = bool(address and port)
         listening.proxy.set_backends([Backend(address, port, tunnel.server_service_name)] if known else [])
         listening.state = "Ready" if known else "NotReady"
-        listening.message = "" if known else f"the address of Service {tunnel.server_service_name} is not known yet"
+        listening.message = "" if known else _not_known_yet(tunnel)
 
     def _report(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _Known) -> None:
         statuses = []
@@ -250,7 +259,8 @@ class TunnelProxies:
         if tunnel.name in failed:
             return TunnelStatus(name=tunnel.name, state="Failed", error_message=failed[tunnel.name], timestamp=now)
         if listening is None:
-            return TunnelStatus(name=tunnel.name, state="NotReady", timestamp=now)
+            waits = _not_known_yet(tunnel)
+            return TunnelStatus(name=tunnel.name, state="NotReady", error_message=waits, timestamp=now)
         return TunnelStatus(
             name=tunnel.name,
             tunnel_id=listening.number,
@@ -269,8 +279,11 @@ def _same(one: TunnelStatus, other: TunnelStatus) -> bool:
 
 def _fault(tunnel: Tunnel, server: Service | None, client: Service | None) -> str:
     """What is wrong with the Services of a tunnel; those that are not there yet may come."""
-    if server is not None and server.spec.protocol == "UDP":
-        return f"tunnel {tunnel.name}: Service {tunnel.server_service_name} is UDP, and tunnels are for TCP"
+    if server is not None and client is not None and server.spec.protocol != client.spec.protocol:
+        return (
+            f"tunnel {tunnel.name}: Service {tunnel.server_service_name} is {server.spec.protocol} and Service "
+            f"{tunnel.client_service_name} {client.spec.protocol}: give both one protocol"
+        )
     if client is not None and client.spec.address_allocation_mode != "Proxyless":
         return (
             f"tunnel {tunnel.name}: Service {tunnel.client_service_name} must have addressAllocationMode Proxyless, "
@@ -279,13 +292,18 @@ def _fault(tunnel: Tunnel, server: Service | None, client: Service | None) -> st
     return ""
 
 
-def _bound(address: str, wanted: int) -> socket.socket:
+def _not_known_yet(tunnel: Tunnel) -> str:
+    return f"the address of Service {tunnel.server_service_name} is not known yet"
+
+
+def _bound(address: str, wanted: int, kind: socket.SocketKind) -> socket.socket:
     """A socket at an address that need not be there yet; at the wanted port if that is free. Raises OSError."""
     is_v6 = ":" in address
     for port in (wanted, 0):
-        made = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, socket.SOCK_STREAM)
+        made = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, kind)
         try:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if kind == socket.SOCK_STREAM:  # two that hear datagrams at one port would take them from each other
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if is_v6:
                 made.setsockopt(socket.IPPROTO_IPV6, _IPV6_FREEBIND, 1)
             else:

@@ -85,7 +85,8 @@ class ThingAnswers:
         engine = self._engine
         if len(engine.networks) >= engine.max_networks:
             raise error_from(400, "all predefined address pools have been fully subnetted")
-        made = ScriptedNetwork(engine.new_id(), body["Name"], body, f"10.90.{len(engine.networks)}")
+        wanted = ((body.get("IPAM") or {}).get("Config") or [{}])[0].get("Subnet", "").removesuffix(".0/24")
+        made = ScriptedNetwork(engine.new_id(), body["Name"], body, wanted or f"10.90.{len(engine.networks)}")
         engine.networks[made.id] = made
         engine.tell("network", "create", made)
         return {"Id": made.id}
