@@ -123,7 +123,18 @@ def terminal(stream: IO[Any] | None = None, environ: Mapping[str, str] = os.envi
     if environ.get("NO_COLOR"):
         colours = False
     moves = is_terminal and environ.get("TERM") != "dumb"
-    return Terminal(shutil.get_terminal_size().columns if is_terminal else None, colours, moves)
+    return Terminal(_columns(stream, environ) if is_terminal else None, colours, moves)
+
+
+def _columns(stream: IO[Any], environ: Mapping[str, str]) -> int:
+    """How wide a terminal is: as COLUMNS says, as it says itself, or as most of them were once."""
+    said = environ.get("COLUMNS", "")
+    if said.isdigit() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+    except OSError:
+        return _USUAL_COLUMNS
 
 
 def meaning_of(word: str) -> Meaning:
