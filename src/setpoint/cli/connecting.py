@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from setpoint.cli.clearing import clear_dead
 from setpoint.cli.failing import INTERRUPTED, NO_SERVER, NOT_FOUND, Failure, explained
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
+    from setpoint.objects.clock import Clock
     from setpoint.session.registry import Session
 
 T = TypeVar("T")
@@ -64,10 +66,15 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return inner
 
 
-def find(server: Server, environ: Mapping[str, str] = os.environ, directory: Path | None = None) -> Found:
-    """Where the server is that is meant. Raises Failure."""
+def find(
+    server: Server, environ: Mapping[str, str] = os.environ, directory: Path | None = None, *, clearing: bool = True
+) -> Found:
+    """Where the server is that is meant. Sessions that have ended unexpectedly are cleared up after on the way. Raises
+    Failure."""
     from setpoint.session.registry import Sessions, state_directory
 
+    if clearing:
+        clear_dead(environ)
     if server.kubeconfig:
         return Found((Path(server.kubeconfig),), "--kubeconfig")
     sessions = Sessions.of(environ)
@@ -126,10 +133,21 @@ async def connect(server: Server, *, quiet: bool = False) -> "AsyncIterator[Clie
             impersonate=connection.impersonate,
         )
         warn = _silent if quiet else _warn
-        client = Client(connection.transport(), clock=clock, options=options, on_warning=warn)
+        told = _clock_of(found.session) or clock
+        client = Client(connection.transport(), clock=told, options=options, on_warning=warn)
         client.namespace = options.namespace
         async with client:
             yield _at(client, int(server.at)) if server.at else client
+
+
+def _clock_of(session: "Session | None") -> "Clock | None":
+    """The clock of a session that was opened from an archive: what is told of it is told as of then."""
+    if session is None or not session.exported:
+        return None
+    from setpoint.objects.clock import StandingClock
+    from setpoint.objects.times import parse_time
+
+    return StandingClock(parse_time(session.exported))
 
 
 def _at(client: "Client", revision: int) -> "Client":

@@ -1,7 +1,8 @@
 """The one source of time: everything that asks for the time, or waits, does so through a `Clock` it was given.
 
-`SystemClock` is the machine's. `ManualClock` stands still until it is advanced, so that a test or a simulation decides
-when every timer fires; sleepers wake in the order of their deadlines, and in the order they came where those are equal.
+`SystemClock` is the machine's; `StandingClock` has it tell one time of day for ever. `ManualClock` stands still until
+it is advanced, so that a test or a simulation decides when every timer fires; sleepers wake in the order of their
+deadlines, and in the order they came where those are equal.
 """
 
 import asyncio
@@ -40,6 +41,16 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+class StandingClock(SystemClock):
+    """The machine's own clock, but for the time of day, which is always the same: for looking at what was."""
+
+    def __init__(self, moment: datetime) -> None:
+        self._moment = moment.astimezone(UTC)
+
+    def now(self) -> datetime:
+        return self._moment
 
 
 class ManualClock:

@@ -75,13 +75,13 @@ class Stopping:
             self.due = self._deadline if self.watched else now
         elif now < self._deadline + KILL_SECONDS:
             fresh = [found for found in there if found.identity not in self._killed]
-            self._killed.update((found.identity, _name(found.pid)) for found in fresh)
+            self._killed.update((found.identity, program_of(found.pid)) for found in fresh)
             self._send(signal.SIGKILL, there, table)
             self._watch(fresh)
             # Somebody new may have forked since: look again at once, and only then wait for the kernel.
             self.due = now if fresh else now + LOOK_SECONDS
         else:
-            self._left = {found.identity: _name(found.pid) for found in there}
+            self._left = {found.identity: program_of(found.pid) for found in there}
             self._finish()
 
     def _send(self, number: int, to: list[Stat], table: Table) -> None:
@@ -127,7 +127,8 @@ def _signal(pid: int, number: int) -> bool:
     return True
 
 
-def _name(pid: int) -> str:
+def program_of(pid: int) -> str:
+    """What a process calls itself; empty when it has ended."""
     try:
         with open(f"/proc/{pid}/comm", errors="replace") as file:
             return file.read().strip()

@@ -1,0 +1,257 @@
+"""What a session left that ended without being asked to: processes, containers, networks and volumes, its record.
+
+Most of it goes by itself, for the guardian of a host that was killed stops what it ran; this is for what is left when
+that one was killed too, or the machine went down. What is marked to be kept, and what belongs to another session, is
+never touched. Whoever comes first clears; who comes meanwhile goes on, and who comes later finds nothing.
+"""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from setpoint.objects.clock import Clock
+from setpoint.objects.ids import Ids
+from setpoint.objects.times import format_time
+from setpoint.session.places import Places
+from setpoint.session.registry import Session, Sessions
+from setpoint.workload.engine import labels
+from setpoint.workload.engine.choice import Unavailable, connect
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError
+from setpoint.workload.engines import NAMESPACE, is_left, pid_namespace
+from setpoint.workload.process.command import StartError
+from setpoint.workload.process.processes import Processes
+from setpoint.workload.process.session import GUARDIAN, is_dead
+from setpoint.workload.process.stopping import program_of
+from setpoint.workload.process.table import Table
+
+# How long an engine may take to answer before it is done without.
+ENGINE_SECONDS = 2.0
+_LOOK_SECONDS = 0.05
+_LOCK = ".clearing"
+# As much of a host's log as may hold its last words.
+_LAST_BYTES = 4096
+
+Connect = Callable[[], Awaitable[Engine | Unavailable]]
+
+
+class Left(NamedTuple):
+    """Things of control planes that are no more: processes as `pid program`, and what an engine has, by name."""
+
+    processes: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+
+    def plus(self, other: "Left") -> "Left":
+        return Left._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of each, by what one of it is called."""
+        return dict(zip(("process", "container", "network", "volume"), map(len, self), strict=True))
+
+
+class Cleared(NamedTuple):
+    """What was found of a session that had ended unexpectedly, and removed."""
+
+    session: Session
+    ended: datetime | None
+    left: Left = Left()
+    # Its guardian was still stopping what it ran when our patience ended.
+    pending: bool = False
+    problems: tuple[str, ...] = ()
+    # The last line of its host's log.
+    last_words: str = ""
+
+
+class Leftovers:
+    """Looks for what is left of control planes, and removes it. `connect` finds the engine, should one be needed."""
+
+    def __init__(
+        self, sessions: Sessions, clock: Clock, ids: Ids, environ: Mapping[str, str], connect: Connect | None = None
+    ) -> None:
+        self._sessions, self._clock, self._ids, self._environ = sessions, clock, ids, environ
+        self._connect = connect or self._usual
+
+    def _usual(self) -> Awaitable[Engine | Unavailable]:
+        return connect(self._clock, self._environ, seconds=ENGINE_SECONDS)
+
+    async def look(self, session: Session | None = None) -> Left:
+        """What is left of a session; of every control plane that is no more, recorded or not, without one."""
+        table = await asyncio.to_thread(_carried)
+        found = Left(processes=_processes(table, _names(table, session)))
+        async with self._engine() as engine:
+            return found.plus(await _in_engine(engine, session)) if engine is not None else found
+
+    async def clear(self, session: Session, patience: float = 0.0) -> Cleared | None:
+        """Removes what a dead session left, and its record; what happened in it stays in its directory. None: somebody
+        else does that, or has. A guardian that is still at it is given some time."""
+        with _alone(self._sessions.directory) as alone:
+            if not alone or session not in self._sessions.dead():
+                return None
+            ended = last_sign(session)
+            if not await self._guarded_until_gone(session, patience):
+                return Cleared(session, ended, pending=True)
+            left, problems = await self._remove(session)
+            words = last_words(session)
+            if session.data:
+                Places.of_session(session).attended.unlink(missing_ok=True)
+            self._sessions.remove(session, ended=format_time(ended) if ended else "", crashed=True)
+            return Cleared(session, ended, left, problems=problems, last_words=words)
+
+    async def sweep(self) -> tuple[Left, tuple[str, ...]]:
+        """Removes what all control planes left that are no more, recorded or not: what it was, and what would not go.
+        What a guardian still takes care of is left to it."""
+        return await self._remove(None)
+
+    async def _remove(self, session: Session | None) -> tuple[Left, tuple[str, ...]]:
+        table = await asyncio.to_thread(_carried)
+        names = [name for name in _names(table, session) if f"{name}/{GUARDIAN}" not in table]
+        found, problems = Left(), list[str]()
+        if names:
+            processes = Processes(self._clock, self._ids, self._environ)
+            try:
+                stops = await asyncio.gather(*(processes.stop_marked(f"{name}/") for name in names))
+            except StartError as error:
+                problems.append(f"processes could not be stopped: {error}")
+            else:
+                found = Left(processes=_processes(table, names))
+                problems += [f"process {each} did not end" for stop in stops for each in stop.left]
+            finally:
+                await processes.close()
+        async with self._engine() as engine:
+            if engine is not None:
+                removed, wrong = await _remove_from(engine, await _in_engine(engine, session))
+                found, problems = found.plus(removed), [*problems, *wrong]
+        return found, tuple(problems)
+
+    async def _guarded_until_gone(self, session: Session, patience: float) -> bool:
+        """Waits while a guardian cleans up after a session; whether none does any more."""
+        deadline = self._clock.monotonic() + patience
+        while True:
+            table = await asyncio.to_thread(_carried)
+            if not any(f"{name}/{GUARDIAN}" in table for name in _names(table, session)):
+                return True
+            if self._clock.monotonic() >= deadline:
+                return False
+            await self._clock.sleep(_LOOK_SECONDS)
+
+    @asynccontextmanager
+    async def _engine(self) -> AsyncIterator[Engine | None]:
+        engine = await self._connect()
+        if isinstance(engine, Unavailable):
+            yield None
+            return
+        try:
+            yield engine
+        finally:
+            await engine.close()
+
+
+def last_sign(session: Session) -> datetime | None:
+    """When a session that has ended last wrote something."""
+    if not session.data:
+        return None
+    try:
+        times = [entry.stat().st_mtime for entry in os.scandir(session.data) if entry.is_file()]
+    except OSError:
+        return None
+    return datetime.fromtimestamp(max(times), UTC) if times else None
+
+
+def last_words(session: Session) -> str:
+    """The last line that the host of a session logged: it may say why it ended."""
+    try:
+        with Places.of_session(session).log.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
+            lines = file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "") if session.data else ""
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[bool]:
+    """Whether nobody else clears at this moment; holds them off meanwhile."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+def _carried() -> dict[str, set[int]]:
+    """All cookies, and who carries them."""
+    return Table().cookies()
+
+
+def _names(table: Iterable[str], session: Session | None) -> list[str]:
+    """The control planes that cookies name: those of a session, or all that are no more."""
+    found = {cookie.partition("/")[0] for cookie in table}
+    return sorted(name for name in found if (_is_of(name, session) if session is not None else is_dead(name)))
+
+
+def _is_of(name: str, session: Session) -> bool:
+    """Whether the control plane with a name ran in the process of a session."""
+    pid, _, rest = session.process.partition(":")
+    started, _, boot = rest.partition(":")
+    return name.startswith(f"{pid}-{started}-{boot[:8]}-")
+
+
+def _processes(table: Mapping[str, set[int]], names: Iterable[str]) -> tuple[str, ...]:
+    """The processes of control planes, without their guardians."""
+    wanted = tuple(f"{name}/" for name in names)
+    carried = [pids for cookie, pids in table.items() if cookie.startswith(wanted) and not cookie.endswith(GUARDIAN)]
+    return tuple(f"{pid} {program_of(pid)}" for pid in sorted({pid for pids in carried for pid in pids}))
+
+
+async def _in_engine(engine: Engine, session: Session | None) -> Left:
+    """What is in an engine of a session, or of any control plane that is no more."""
+    wanted = {labels.SESSION: None, NAMESPACE: pid_namespace()}
+
+    def is_wanted(found: Mapping[str, str]) -> bool:
+        return is_left(found) and (session is None or _is_of(found.get(labels.SESSION, ""), session))
+
+    try:
+        return Left(
+            containers=tuple(
+                each.name for each in await engine.containers.list(labels=wanted) if is_wanted(each.labels)
+            ),
+            networks=tuple(each.name for each in await engine.networks.list(labels=wanted) if is_wanted(each.labels)),
+            volumes=tuple(each.name for each in await engine.volumes.list(labels=wanted) if is_wanted(each.labels)),
+        )
+    except EngineError:
+        return Left()  # what cannot be asked is looked at by the next control plane that uses it
+
+
+async def _remove_from(engine: Engine, left: Left) -> tuple[Left, list[str]]:
+    """Removes what is left in an engine: what went, and what did not and why."""
+    removed: dict[str, tuple[str, ...]] = {}
+    problems = []
+    for field, remove in (
+        ("containers", engine.containers.remove),
+        ("networks", engine.networks.remove),
+        ("volumes", engine.volumes.remove),
+    ):
+        gone = []
+        for name in getattr(left, field):
+            try:
+                await remove(name)
+            except EngineError as error:
+                problems.append(f"{field[:-1]} {name} could not be removed: {error.message}")
+            else:
+                gone.append(name)
+        removed[field] = tuple(gone)
+    return Left((), **removed), problems
