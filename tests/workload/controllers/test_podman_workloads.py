@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.workload.app import App, app
+from tests.workload.app import App, app, condition_of
 from tests.workload.controllers.ship import logged
 from tests.workload.podman import IMAGE, Service, connected
 from tests.workload.terminal.test_terminals import looking
@@ -224,6 +224,18 @@ async def test_an_image_is_built_and_files_are_in_the_container_before_it_starts
         await world.state("Container", "built", "Exited")
         assert await world.log("built", "containers") == "built\ncopied\n"
         assert "COPY built /built" in await world.log("built", "containers", source="startup_stdout")
+
+
+async def test_a_line_of_the_life_before_makes_no_container_ready(tmp_path: Path, podman: Service) -> None:
+    probe = {"name": "up", "type": "Log", "logProbe": {"pattern": "listening"}, "schedule": {"interval": "200ms"}}
+    script = "test -e /quiet || echo listening; touch /quiet; sleep 600"
+    async with ship(tmp_path, podman) as (world, _):
+        await shell(world, "web", script, healthProbes=[probe], stopTimeout="0s")
+        await world.ready("Container", "web")
+        await world.patch("Container", "web", metadata={"annotations": {"setpoint.dev/restart-requested-at": "1"}})
+        await world.until("Container", "web", lambda tree: tree["status"].get("restartCount") == 1)
+        found = await world.ready("Container", "web", "False", "ProbeFailed")
+        assert "no line like listening was written yet" in condition_of(found, "Ready")["message"]
 
 
 async def test_a_container_reaches_a_service_of_this_machine_through_a_tunnel(tmp_path: Path, podman: Service) -> None:

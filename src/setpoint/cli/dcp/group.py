@@ -9,6 +9,7 @@ _COMMANDS = {
     "cleanup": "setpoint.cli.dcp.cleaning:cleanup",
     "fork-process": "setpoint.cli.dcp.processes:fork_process",
     "info": "setpoint.cli.dcp.information:info",
+    "monitor-container": "setpoint.cli.dcp.containers:monitor_container",
     "monitor-process": "setpoint.cli.dcp.processes:monitor_process",
     "run-controllers": "setpoint.cli.dcp.controllers:run_controllers",
     "session-log": "setpoint.cli.dcp.session_log:session_log",
