@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from setpoint.client.client import Client
+    from setpoint.controller.controller import Controller
     from setpoint.server.audit.auditor import Auditor
     from setpoint.server.conversion.functions import ConversionFunction
     from setpoint.server.http.identity import Identity
@@ -79,7 +80,8 @@ class ControlPlane:
     `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
     `auditor` records requests (`server.audit`); it stays open afterwards. `system` are the names of the system
     controllers to run (`system.names`), or whether to run them at all. `workloads` has it run processes and containers:
-    settings, or whether to do so at all.
+    settings, or whether to do so at all. With `read_only`, which says why, it only shows what its store has: every write
+    is refused, and it makes none itself.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class ControlPlane:
         auditor: "Auditor | None" = None,
         system: bool | Collection[str] | None = None,
         workloads: "bool | WorkloadSettings | None" = None,
+        read_only: str = "",
     ) -> None:
         """`authentication` says who is known beside the administrator, and how. Raises PlaneError."""
         self.config = config = config or Config()
@@ -130,6 +133,7 @@ class ControlPlane:
         except (ServiceError, ValueError) as error:
             raise PlaneError(str(error)) from None
         self._aggregated_discovery = aggregated_discovery
+        self._read_only = read_only
         self._stack = AsyncExitStack()
         self._server: Server | None = None
         self._authenticating: Authentication | None = None
@@ -176,6 +180,7 @@ class ControlPlane:
                 auditor=self._auditor,
                 overload=self.config.overload,
                 event_ttl=self.config.event_ttl_seconds,
+                read_only=self._read_only,
             )
             services = self._server.services
             stack.callback(self._server.close)
@@ -194,7 +199,8 @@ class ControlPlane:
                 stack.push_async_callback(self._host.stop)
                 await self._host.start(self.client(user=_WORKLOADS, groups=[MASTERS]))
             self._stack = stack.pop_all()
-        self.start_system(self._system_names)
+        if not self._read_only:
+            self.start_system(self._system_names)
         return self
 
     async def __aexit__(
@@ -223,6 +229,12 @@ class ControlPlane:
     def runs_workloads(self) -> bool:
         """Whether it runs processes and containers."""
         return self._host is not None
+
+    @property
+    def controllers(self) -> "list[Controller]":
+        """The controllers that come with it and run: those of every cluster, and of workloads."""
+        own = self._system.controllers if self._system is not None else ()
+        return [*own, *(self._host.controllers if self._host is not None else ())]
 
     async def workloads_started(self) -> None:
         """Returns when the controllers of workloads work. Raises PlaneError if they cannot: a control plane that takes
@@ -371,7 +383,8 @@ class ControlPlane:
         """
         context = self._tls(host, names, tls) if tls else None
         host, port = await self._edge().listen(host, port, context)
-        await self._advertise(host, port)
+        if not self._read_only:
+            await self._advertise(host, port)
         reachable = _ANY_ADDRESS.get(host, host)
         shown = f"[{reachable}]" if ":" in reachable else reachable
         self._url = f"{'https' if tls else 'http'}://{shown}:{port}"

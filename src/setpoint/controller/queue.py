@@ -331,6 +331,11 @@ class Queue(Generic[K]):
         now = self._now()
         return [(entry.key, entry.when - now) for entry in self._entries.values() if entry.state == _DELAYED]
 
+    def longest_wait(self) -> float:
+        """For how many seconds the key that has been ready longest has waited; 0 where none is ready."""
+        since = [line[0].when for lines in self._ready.values() for line in lines.values()]
+        return self._now() - min(since) if since else 0.0
+
     # Inside
 
     def _make_ready(self, entry: _Entry[K]) -> None:

@@ -7,7 +7,7 @@ kube-controller-manager knows them.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from setpoint.cache.cache import Cache
@@ -100,6 +100,11 @@ class System:
         if listeners:
             self._feed = Feed(self._manager, listeners)
             self._run(self._feed.run)
+
+    @property
+    def controllers(self) -> Sequence[Controller]:
+        """Those of them that are controllers of the SDK."""
+        return self._controllers
 
     async def publish(self, authority: str) -> None:
         """Has every namespace know the authority of the server, in PEM. Again with the same one does nothing."""

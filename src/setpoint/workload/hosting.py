@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from setpoint.client.client import Client
+from setpoint.controller.controller import Controller
 from setpoint.objects.ids import Ids
 from setpoint.server.admission.operation import Plugin
 from setpoint.server.extension import Extension
@@ -57,6 +58,11 @@ class WorkloadHost:
         if self._workloads is None:
             raise RuntimeError("the control plane of these workloads is not running")
         return self._workloads
+
+    @property
+    def controllers(self) -> Sequence[Controller]:
+        """Those of the workloads, once there are any."""
+        return self._workloads.controllers if self._workloads is not None else ()
 
     async def start(self, client: Client) -> None:
         """Returns when the kinds are known; the controllers begin when others have had their turn."""

@@ -9,7 +9,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -144,6 +144,11 @@ class Workloads:
             *self.file_watching.controllers,
             *self.cascade.controllers,
         ]
+
+    @property
+    def controllers(self) -> Sequence[Controller]:
+        """What makes the objects true."""
+        return self._controllers
 
     async def prepare(self) -> None:
         """Makes the kinds known: from then on clients may write objects, though nothing is done about them yet."""

@@ -50,6 +50,10 @@ class LogStore:
         """The log of an object, if it has one."""
         return self._logs.get(uid)
 
+    def known(self) -> list[str]:
+        """Whose logs there are, the oldest first."""
+        return list(self._logs)
+
     def capture(self, uid: str, source: str, limits: Limits = DEFAULT_LIMITS) -> Capture:
         """Where the output of an object goes; the next run goes on where the last one ended."""
         log = self.of(uid)

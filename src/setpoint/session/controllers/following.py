@@ -1,0 +1,81 @@
+"""Runs the controllers that the App objects of a control plane ask for, for as long as it does."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from setpoint.cache.cache import Cache
+from setpoint.client.client import Client
+from setpoint.client.kinds import KindRef
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import generation
+from setpoint.controller.request import Request
+from setpoint.objects.frozen import thaw
+from setpoint.objects.ids import Ids
+from setpoint.objects.tree import Object
+from setpoint.server.authorization.authorizer import MASTERS
+from setpoint.session.controllers.entry import entries_of
+from setpoint.session.controllers.page import ControllersPage
+from setpoint.workload.kinds.app import App
+
+if TYPE_CHECKING:
+    from setpoint.plane import ControlPlane
+
+# As whom the App is read, and events about it are written.
+USER = "system:setpoint:session"
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def hosting(
+    plane: "ControlPlane", page: ControllersPage, *, directory: Path, data: Path, ids: Ids | None = None
+) -> AsyncIterator[None]:
+    """Has the controllers of the app in a directory run, and told of on the page, until this is left. The plane must
+    listen: they are processes of their own."""
+    async with plane.client(user=USER, groups=[MASTERS]) as client, Cache(client) as cache:
+        following = _Following(plane, page, client, directory, data, ids)
+        page.plane = plane
+        controller = Controller(
+            "app-controllers", following.reconcile, kind=KindRef(App.gvk()), ids=ids, predicates=(generation,)
+        )
+        await controller.start(cache)
+        controller.work()
+        try:
+            yield
+        finally:
+            await controller.stop(0)
+            await following.close()
+
+
+class _Following:
+    def __init__(
+        self, plane: "ControlPlane", page: ControllersPage, client: Client, directory: Path, data: Path, ids: Ids | None
+    ) -> None:
+        self._plane, self._page, self._client = plane, page, client
+        self._directory, self._data, self._ids = directory, data, ids
+
+    async def reconcile(self, ctx: Context, request: Request) -> None:
+        found: Object | None = await ctx.object()
+        entries = entries_of(found) if found is not None else ()
+        hosted = self._page.hosted
+        if hosted is None:
+            if not entries:
+                return
+            from setpoint.session.controllers.hosted import HostedControllers  # most apps have none
+
+            hosted = self._page.hosted = HostedControllers(
+                self._client, self._kubeconfig, directory=self._directory, data=self._data, ids=self._ids
+            )
+        await hosted.set(entries, thaw(found) if found is not None else None)
+
+    def _kubeconfig(self, user: str) -> str:
+        return self._plane.kubeconfig(user, [MASTERS])
+
+    async def close(self) -> None:
+        hosted, self._page.hosted = self._page.hosted, None
+        if hosted is not None:
+            await asyncio.shield(hosted.close())

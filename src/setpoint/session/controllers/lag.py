@@ -1,0 +1,89 @@
+"""Notices that a controller blocks: a thread looks every second whether the event loop still turns, and if it does not,
+where in somebody's code it stands."""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from setpoint.controller.controller import Controller
+from setpoint.objects.clock import Clock
+from setpoint.session.controllers.faults import frames, is_own, shown
+from setpoint.session.controllers.messages import Blocked
+
+LOOK_SECONDS = 1.0
+# Who has let go is still told about for so long.
+REMEMBER_SECONDS = 60.0
+REMEDY = "use `await` and asyncio there, or `await ctx.in_thread(…)`"
+
+
+class Block(NamedTuple):
+    """A controller that blocked, or still does (`until` is None)."""
+
+    controller: str
+    object: str
+    where: str
+    since: float
+    until: float | None = None
+
+
+class Lag:
+    """Looks after the loop of the thread that makes this. `tell` is called from another thread."""
+
+    def __init__(self, clock: Clock, directory: Path, tell: Callable[[Blocked], None]) -> None:
+        self._clock, self._directory, self._tell = clock, directory, tell
+        self._loop = asyncio.get_running_loop()
+        self._thread_id = threading.get_ident()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, name="setpoint-lag", daemon=True)
+        self.last: Block | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def note(self, controller: str) -> str:
+        """What to say of a controller that blocks, or did so lately; empty: nothing."""
+        block = self.last
+        if block is None or controller != block.controller:
+            return ""
+        now = self._clock.monotonic()
+        at = f" at {block.where}" if block.where else ""
+        if block.until is None:
+            return f"blocks all of its file for {now - block.since:.0f} s now{at}: {REMEDY}"
+        if now - block.until > REMEMBER_SECONDS:
+            return ""
+        return f"blocked all of its file for {block.until - block.since:.1f} s{at}: {REMEDY}"
+
+    def _look_on(self) -> None:
+        while not self._ended.wait(LOOK_SECONDS):
+            turned, since = threading.Event(), self._clock.monotonic()
+            try:
+                self._loop.call_soon_threadsafe(turned.set)
+            except RuntimeError:
+                return  # the loop is closed
+            if turned.wait(LOOK_SECONDS):
+                continue
+            block = self.last = self._where(since)
+            seconds = self._clock.monotonic() - since
+            self._tell(Blocked(block.controller, block.object, block.where, seconds))
+            while not turned.wait(LOOK_SECONDS):
+                if self._ended.is_set():
+                    return
+            self.last = block._replace(until=self._clock.monotonic())
+
+    def _where(self, since: float) -> Block:
+        """Who blocks, and the innermost place in the project's own code."""
+        controller = about = where = ""
+        for frame in frames(sys._current_frames().get(self._thread_id)):
+            if not where and is_own(frame.f_code.co_filename):
+                where = f"{shown(frame.f_code.co_filename, self._directory)}:{frame.f_lineno}"
+            if frame.f_code is Controller._carry_out.__code__:
+                run = frame.f_locals["run"]
+                controller, about = run.controller, str(run.request)
+                break
+        return Block(controller, about, where, since)

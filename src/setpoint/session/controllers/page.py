@@ -1,0 +1,71 @@
+"""`GET /admin/controllers`: how the controllers of a control plane do, those of its app and its own.
+
+    {"controllers": [{"name": …, "kind": …, "module": …, "queue": 0, …}], "builtIn": […], "logs": ["shop"]}
+
+`GET /admin/controllers/NAME/log` is what one of the app's has printed, with the parameters of other logs.
+"""
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from setpoint.controller.overview import Row, overview
+from setpoint.objects.errors import MethodNotAllowed, NotFound
+from setpoint.server.answer import json_answer
+from setpoint.server.context import Context
+from setpoint.server.exchange import Response
+
+if TYPE_CHECKING:
+    from setpoint.plane import ControlPlane
+    from setpoint.session.controllers.hosted import HostedControllers
+
+PATH = "/admin/controllers"
+LOG = "log"
+
+
+class ControllersPage:
+    """Answers for one control plane, once it knows it: pages are there before planes are."""
+
+    def __init__(self) -> None:
+        self.plane: ControlPlane | None = None
+        self.hosted: HostedControllers | None = None
+
+    async def respond(self, context: Context) -> Response | None:
+        """Raises MethodNotAllowed and NotFound."""
+        path = context.request.path.rstrip("/")
+        if path != PATH and not path.startswith(f"{PATH}/"):
+            return None
+        if context.request.method != "GET":
+            raise MethodNotAllowed.method()
+        if path == PATH:
+            return json_answer(context, await self._told())
+        name, _, below = path.removeprefix(f"{PATH}/").partition("/")
+        return self._log(context, unquote(name)) if below == LOG else None
+
+    async def _told(self) -> dict[str, object]:
+        hosted = await self.hosted.report() if self.hosted is not None else []
+        own = [overview(each) for each in self.plane.controllers] if self.plane is not None else []
+        return {
+            "controllers": [_tree(row) for row in hosted],
+            "builtIn": [_tree(row) for row in own],
+            "logs": self.hosted.logged() if self.hosted is not None else [],
+        }
+
+    def _log(self, context: Context, name: str) -> Response:
+        from setpoint.workload.logs.options import parse
+        from setpoint.workload.subresources.log import LogStream
+
+        known = self.hosted.logged() if self.hosted is not None else []
+        if self.hosted is None or name not in known:
+            hint = f"there are: {', '.join(known)}" if known else "there are none"
+            raise NotFound(f"no controller {name!r} of the app has a log; {hint}")
+        given = {parameter: values[-1] for parameter, values in context.query.items()}
+        options = parse({"source": "all", **given})
+        return Response(
+            200, "text/plain; charset=utf-8", LogStream(self.hosted.logs.read(quote(name, safe=""), options))
+        )
+
+
+def _tree(row: Row) -> object:
+    return msgspec.to_builtins(row)

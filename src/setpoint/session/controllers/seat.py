@@ -1,0 +1,211 @@
+"""The place of one entry: there is at most one program that works, and the next one takes over when it is ready.
+
+A program that cannot be loaded changes nothing: the old one goes on, and why is told. One that ends by itself is
+started again, ever more slowly; a change of its files starts it at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from setpoint.controller.overview import Row
+from setpoint.objects.clock import Clock, timeout
+from setpoint.session.controllers.entry import Entry
+from setpoint.session.controllers.lag import REMEDY
+from setpoint.session.controllers.messages import Begin, Blocked, Line, Ran, Refused, Told
+from setpoint.session.controllers.program import Program
+
+# What the reconciles of a program that is replaced have to finish.
+GRACE_SECONDS = 10.0
+# How long a program may take to tell how it does.
+ANSWER_SECONDS = 2.0
+# How long one that ended by itself waits to be started again: at first, at most; and after how long it is forgiven.
+FIRST_SECONDS, MOST_SECONDS, FORGIVEN_SECONDS = 1.0, 30.0, 60.0
+FAILED, LOADING = "Failed", "Loading"
+
+
+class Teller(Protocol):
+    """Hears what becomes of programs."""
+
+    def happened(self, entry: Entry, reason: str, text: str, *, bad: bool) -> None:
+        """Something that the user should know; `reason` is one word for it."""
+
+    def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
+        """A line of output."""
+
+
+class Seat:
+    """One entry. `taken` says who has a name of a controller already."""
+
+    def __init__(
+        self,
+        entry: Entry,
+        begin: Begin,
+        teller: Teller,
+        taken: Callable[[str, Entry], Entry | None],
+        clock: Clock,
+        environ: Mapping[str, str],
+    ) -> None:
+        self.entry, self._begin, self._teller, self._taken = entry, begin, teller, taken
+        self._clock, self._environ = clock, environ
+        self._program: Program | None = None
+        self._next: Program | None = None
+        self._known: Told | None = None
+        self._changed = asyncio.Event()
+        self._because = ""
+        self.names: list[str] = []
+        # What the last try to load was made of.
+        self.files: set[str] = set()
+        # Why the program that should run does not; empty: it does.
+        self.problem = ""
+        self._passes = False
+        self.decided = asyncio.Event()
+        self._keeping = asyncio.ensure_future(self._keep())
+
+    def change(self, because: str) -> None:
+        """Has it loaded anew."""
+        self._because = because
+        self._changed.set()
+
+    def concerns(self, files: set[str]) -> bool:
+        """Whether a change of files has to do with it: with any, while it waits for its mistake to be mended."""
+        return bool(self.problem) or bool(self.files & files)
+
+    async def refresh(self) -> None:
+        """Learns which files it is made of by now."""
+        told = await self._ask()
+        if told is not None:
+            self.files |= set(told.files)
+
+    async def rows(self) -> list[Row]:
+        """How its controllers do."""
+        told = await self._ask()
+        known = told or self._known
+        if self._program is None or known is None:
+            state = FAILED if self.problem else LOADING
+            return [Row(name=self.names[0] if len(self.names) == 1 else self.entry.module, state=state,
+                        note=self.problem, module=self.entry.module)]  # fmt: skip
+        notes = ["it does not answer"] if told is None else []
+        if self.problem:
+            notes.append(f"the version before still runs: {self.problem}")
+        return [msgspec.structs.replace(row, note="; ".join(filter(None, (*notes, row.note)))) for row in known.rows]
+
+    async def close(self) -> None:
+        """Ends what runs, in order."""
+        self._keeping.cancel()
+        await asyncio.gather(self._keeping, return_exceptions=True)
+        programs = [each for each in (self._next, self._program) if each is not None]
+        self._program = self._next = None
+        await asyncio.gather(*(each.stop(GRACE_SECONDS) for each in programs))
+
+    async def _ask(self) -> Told | None:
+        program = self._program
+        told = await program.ask(ANSWER_SECONDS) if program is not None else None
+        if told is not None:
+            self._known = told
+        return told
+
+    # Keeping it running
+
+    async def _keep(self) -> None:
+        pause = FIRST_SECONDS
+        while True:
+            self._changed.clear()
+            await self._replace()
+            self.decided.set()
+            program, began = self._program, self._clock.monotonic()
+            if program is None:
+                changed = await self._changes_within(pause if self._passes else None)
+            elif changed := not await self._ends_first(program):
+                pass
+            else:
+                self._program = None
+                if self._clock.monotonic() - began > FORGIVEN_SECONDS:
+                    pause = FIRST_SECONDS
+                changed = await self._changes_within(pause)
+                self._because = self._because or "it had ended"
+            pause = FIRST_SECONDS if changed else min(2 * pause, MOST_SECONDS)
+
+    async def _ends_first(self, program: Program) -> bool:
+        """Waits for a change, or for the program to end: True, and why is told."""
+        change = asyncio.ensure_future(self._changed.wait())
+        try:
+            await asyncio.wait((change, program.ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            change.cancel()
+        if not program.ended.done():
+            return False
+        self.problem = f"{self.entry} has ended: {program.ended.result()}"
+        self._teller.happened(self.entry, "ControllersEnded", self.problem, bad=True)
+        return True
+
+    async def _changes_within(self, seconds: float | None) -> bool:
+        """Waits for a change, but no longer than so many seconds; whether it came."""
+        if seconds is None:
+            return await self._changed.wait()
+        try:
+            async with timeout(self._clock, seconds):
+                return await self._changed.wait()
+        except TimeoutError:
+            return False
+
+    async def _replace(self) -> None:
+        """Loads what the files say now, and has it take over."""
+        because, self._because = self._because, ""
+        try:
+            program = self._next = await Program.start(self._begin, self._heard, self._clock, self._environ)
+        except OSError as error:
+            self._refuse(f"no process can be started for {self.entry}: {error.strerror or error}")
+            return
+        answer = await program.loaded()
+        self.files = set(answer.files)
+        if isinstance(answer, Refused):
+            self._refuse(answer.why, passes=answer.passes)
+            await self._drop(program)
+            return
+        for name in answer.controllers:
+            if (other := self._taken(name, self.entry)) is not None:
+                self._refuse(f"{self.entry} has a controller named {name!r}, and so has {other}: rename one of them")
+                await self._drop(program)
+                return
+        self.names = answer.controllers
+        if self._program is not None:
+            await self._program.stop(GRACE_SECONDS)
+        self._program, self._next, self._known = program, None, None
+        self.problem = ""
+        program.work()
+        names = ", ".join(self.names)
+        what = f"{self.entry} loaded again: {because}" if because else f"{self.entry} loaded"
+        self._teller.happened(self.entry, "ControllersLoaded", f"{what} ({names})", bad=False)
+        for note in answer.notes:
+            self._teller.happened(self.entry, "ControllersNote", note, bad=True)
+
+    async def _drop(self, program: Program) -> None:
+        self._next = None
+        await program.stop(0)
+
+    def _refuse(self, why: str, *, passes: bool = False) -> None:
+        self._passes = passes
+        if passes and why == self.problem:
+            return  # it is tried again and again: once is enough
+        self.problem = why
+        goes_on = "; the version before still runs" if self._program is not None else ""
+        self._teller.happened(self.entry, "ControllersNotLoaded", f"{why}{goes_on}", bad=True)
+
+    def _heard(self, message: Line | Ran | Blocked) -> None:
+        match message:
+            case Line(controller, text, error):
+                alone = self.names[0] if len(self.names) == 1 else self.entry.module
+                self._teller.printed(self.entry, controller or alone, text, error=error)
+            case Blocked(controller, about, where, _):
+                at = f" at {where}" if where else ""
+                text = f"{controller or self.entry} blocks all of its file while it reconciles {about}{at}: {REMEDY}"
+                self._teller.happened(self.entry, "ControllerBlocks", text, bad=True)
+
+
+def begin_of(entry: Entry, directory: Path, kubeconfig: Path) -> Begin:
+    """What a program is told first."""
+    return Begin(str(directory), entry.module, entry.name, [str(kubeconfig)])

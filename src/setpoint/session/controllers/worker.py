@@ -1,0 +1,227 @@
+"""`python -m setpoint.session.controllers.worker DESCRIPTOR`: the process in which a file of controllers runs.
+
+It is told over the socket what to load (`messages.Begin`), and ends with whoever started it.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from setpoint.client.client import Client
+from setpoint.client.connecting import ConfigError
+from setpoint.client.kubeconfig import load as load_kubeconfig
+from setpoint.client.loop import loop_factory
+from setpoint.client.options import Options
+from setpoint.client.transport import TransportError
+from setpoint.controller.controller import Controller
+from setpoint.controller.manager import Manager
+from setpoint.controller.options import Observer
+from setpoint.controller.overview import Row, overview
+from setpoint.controller.run import CANCELLED, CONFLICT, Run
+from setpoint.objects.clock import SystemClock
+from setpoint.objects.errors import APIError
+from setpoint.session.controllers import definitions, output
+from setpoint.session.controllers.channel import Channel
+from setpoint.session.controllers.faults import project_files, told
+from setpoint.session.controllers.lag import Lag
+from setpoint.session.controllers.loading import Contents, LoadError, load
+from setpoint.session.controllers.messages import (
+    Ask,
+    Begin,
+    Failed,
+    Line,
+    Loaded,
+    Ran,
+    Refused,
+    Start,
+    Stop,
+    Told,
+    ToProgram,
+)
+
+# What is due later than this waits for time to pass, and not for its turn.
+_SOON_SECONDS = 1.0
+# How long the loop may take to answer before the state is read beside it.
+_ANSWER_SECONDS = 0.5
+
+
+class Worker:
+    """One program of controllers, from the first message to the last."""
+
+    def __init__(self, channel: Channel, begin: Begin) -> None:
+        self._channel, self._begin = channel, begin
+        self._directory = Path(begin.directory)
+        self._clock = SystemClock()
+        self._started, self._stopped = asyncio.Event(), asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._manager: Manager | None = None
+        self._lag: Lag | None = None
+
+    async def run(self, program: Contents) -> None:
+        """Works until it is told to end."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            connection = load_kubeconfig([Path(each) for each in self._begin.kubeconfigs]).connection(
+                self._begin.context, os.environ, self._clock
+            )
+            options = Options(impersonate=connection.impersonate)
+            async with Client(connection.transport(), clock=self._clock, options=options) as client:
+                notes = await definitions.install(client, program.kinds) if self._begin.installs else []
+                self._channel.send(Loaded([each.name for each in program.controllers], project_files(), notes))
+                if await self._is_wanted():
+                    await self._work(client, program)
+        except (definitions.DefinitionError, ConfigError) as error:
+            self._refuse(str(error))
+        except (TransportError, APIError) as error:
+            self._refuse(f"the server cannot be used: {error}", passes=True)
+        except Exception as error:
+            self._channel.send(Failed(told(error, self._directory)))
+
+    def _refuse(self, why: str, *, passes: bool = False) -> None:
+        answer = Failed(why) if self._manager is not None else Refused(why, project_files(), passes)
+        self._channel.send(answer)
+
+    async def _is_wanted(self) -> bool:
+        """Waits for the word; False if it is to end instead."""
+        signs = [asyncio.ensure_future(sign.wait()) for sign in (self._started, self._stopped)]
+        await asyncio.wait(signs, return_when=asyncio.FIRST_COMPLETED)
+        for each in signs:
+            each.cancel()
+        return self._started.is_set()
+
+    async def _work(self, client: Client, program: Contents) -> None:
+        manager = self._manager = Manager(client, controllers=program.controllers, preflight=self._begin.tells_runs)
+        for controller in manager.controllers:
+            controller.observer = _Watching(controller, controller.observer, self._ran)
+        self._lag = Lag(self._clock, self._directory, self._channel.send)
+        self._lag.start()
+        try:
+            await manager.run(self._stopped)
+        finally:
+            self._lag.stop()
+
+    # What it is told: called in another thread, for the loop may stand still.
+
+    def heard(self, message: ToProgram) -> None:
+        match message:
+            case Ask(number):
+                self._tell(number)
+            case Start():
+                self._in_loop(self._started.set)
+            case Stop(seconds):
+                if self._loop is None:
+                    os._exit(0)  # it is being imported: there is nothing to finish
+                self._in_loop(lambda: self._stop(seconds))
+
+    def _in_loop(self, do: Callable[[], None]) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(do)
+
+    def _stop(self, seconds: float) -> None:
+        if self._manager is not None:
+            self._manager.graceful = seconds
+        self._stopped.set()
+
+    def _tell(self, number: int) -> None:
+        """Answers from the loop; if that does not turn, nothing changes meanwhile, and it is answered from here."""
+        turned = threading.Event()
+
+        def answer() -> None:
+            turned.set()
+            self._answer(number)
+
+        self._in_loop(answer)
+        if not turned.wait(_ANSWER_SECONDS):
+            self._answer(number)
+
+    def _answer(self, number: int) -> None:
+        controllers = self._manager.controllers if self._manager is not None else []
+        rows = [self._row(each) for each in controllers]
+        settled = bool(controllers) and all(map(_is_settled, controllers))
+        self._channel.send(Told(number, rows, project_files(), settled))
+
+    def _row(self, controller: Controller) -> Row:
+        from msgspec.structs import replace
+
+        row = overview(controller)
+        notes = [self._lag.note(controller.name) if self._lag is not None else "", row.note]
+        return replace(row, note="; ".join(filter(None, notes)), module=self._begin.module)
+
+    # What it tells
+
+    def _ran(self, controller: Controller, run: Run) -> None:
+        error = run.error if run.result not in (CANCELLED, CONFLICT) else None
+        why = told(error, self._directory) if error is not None else ""
+        again = run.requeue_after
+        if error is not None:
+            waiting = dict(controller.queue.waiting())
+            again = waiting.get(run.request)
+        if self._begin.tells_runs:
+            reasons = [str(each) for each in run.why] + ([f"{run.more} more"] if run.more else [])
+            writes = [str(each) for each in run.writes if not each.skipped]
+            about = str(run.request)
+            self._channel.send(Ran(run.controller, about, reasons, writes, run.result, run.seconds, why, again))
+        elif why:
+            next_try = "it waits for the next change" if again is None else f"next try in {again:.3g} s"
+            self._channel.send(Line(run.controller, f"{run.request} failed: {why}; {next_try}", error=True))
+
+
+class _Watching:
+    """Sees every reconcile of a controller, and passes it on to who counts them."""
+
+    def __init__(
+        self, controller: Controller, counting: Observer | None, ran: Callable[[Controller, Run], None]
+    ) -> None:
+        self._controller, self._counting, self._ran = controller, counting, ran
+
+    def started(self, run: Run) -> None:
+        output.current.set(run.controller)  # of the task that reconciles, which always does so for this one
+        if self._counting is not None:
+            self._counting.started(run)
+
+    def finished(self, run: Run) -> None:
+        if self._counting is not None:
+            self._counting.finished(run)
+        self._ran(self._controller, run)
+
+
+def _is_settled(controller: Controller) -> bool:
+    """Whether it has nothing to do before something changes, or time has passed."""
+    queue = controller.queue
+    busy = len(queue) or queue.working() or any(seconds <= _SOON_SECONDS for _, seconds in queue.waiting())
+    return controller.working and controller.synced and not busy
+
+
+def main(descriptor: int) -> None:
+    """Runs the program that is asked for over a socket."""
+    channel = Channel(socket.socket(fileno=descriptor), owns_group=os.getpgrp() == os.getpid())
+    begin = channel.receive()
+    assert isinstance(begin, Begin)
+    worker = Worker(channel, begin)
+    channel.listen(worker.heard)
+    output.follow_log(channel.send)
+    if begin.tells_runs:  # at a terminal: what is printed is seen there, Ctrl-C is for who runs this
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        finish = None
+    else:
+        finish = output.follow_printing(channel.send)
+    try:
+        program = load(begin.module, Path(begin.directory), begin.name)
+    except LoadError as error:
+        channel.send(Refused(str(error), project_files()))
+        return
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(worker.run(program))
+    finally:
+        if finish is not None:
+            finish()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
