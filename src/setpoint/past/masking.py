@@ -5,19 +5,22 @@ what it was and is may not. Pure.
 """
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from setpoint.objects.tree import Json, Object
 from setpoint.past.change import ABSENT, FieldChange
 
 MASK = "***"
+# What stands in the place of a secret.
+Hide: TypeAlias = Callable[[str], str]
 _SECRET_FIELDS = ("data", "stringData")
 # The whole object once more, as a text, with all its secrets.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _named_like_secrets = re.compile(
     r"passw(or)?d|passphrase|secret|token|credential|(api|access|private|signing|encryption)[_-]?key", re.IGNORECASE
 ).search
-_in_url = re.compile(r"(?P<before>[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(?=@)", re.IGNORECASE)
+_in_url = re.compile(r"(?P<before>[a-z][a-z0-9+.-]*://[^\s:/@]*:)(?P<secret>[^\s@/]+)(?=@)", re.IGNORECASE)
 _ENVIRONMENTS = ("env", "effectiveEnv")
 _list = rf"(?:^|\.)(?:{'|'.join(_ENVIRONMENTS)})"
 _variable_list = re.compile(rf"{_list}$").search
@@ -26,14 +29,20 @@ _value_of_variable = re.compile(rf"{_list}\[(?P<name>[^\]]+)\]\.value$").search
 _in_secret = re.compile(rf"(?:{'|'.join(_SECRET_FIELDS)})(?:$|[.\[])").match
 
 
-def masked(tree: Object, mask: str = MASK) -> Object:
-    """An object as it may be shown. What comes in stays as it is."""
-    found: Object = _masked(tree, mask)
+def masked(tree: Object, mask: str | Hide = MASK) -> Object:
+    """An object as it may be shown. `mask` is what is shown in the place of a secret, or says that for each of them.
+    What comes in stays as it is."""
+    hide = _constant(mask) if isinstance(mask, str) else mask
+    found: Object = _masked(tree, hide)
     if tree.get("kind") == "Secret":
         for field in _SECRET_FIELDS:
-            if isinstance(values := found.get(field), dict):
-                found[field] = dict.fromkeys(values, mask)
+            if isinstance(values := tree.get(field), dict):
+                found[field] = {key: hide(str(value)) for key, value in values.items()}
     return found
+
+
+def _constant(mask: str) -> Hide:
+    return lambda secret: mask
 
 
 def masked_pair(old: Object, new: Object) -> tuple[Object, Object]:
@@ -60,40 +69,43 @@ def masked_change(change: FieldChange, *, is_secret: bool) -> FieldChange:
 
 def _masked_at(path: str, value: Any) -> Any:
     """The value of a field, which may be a list of variables, or one of them."""
+    hide = _constant(MASK)
     if _variable_list(path):
-        return _variables(value, MASK)
+        return _variables(value, hide)
     if _one_variable(path) and isinstance(value, dict):
-        return _variables([value], MASK)[0]
-    return _masked(value, MASK)
+        return _variables([value], hide)[0]
+    return _masked(value, hide)
 
 
-def masked_text(text: str) -> str:
+def masked_text(text: str, hide: Hide | None = None) -> str:
     """A line of output, or a message, without the passwords of URLs."""
-    return _in_url.sub(rf"\g<before>{MASK}", text)
+    if "://" not in text:
+        return text
+    return _in_url.sub(lambda found: found["before"] + (hide(found["secret"]) if hide else MASK), text)
 
 
-def _masked(value: Any, mask: str) -> Any:
+def _masked(value: Any, hide: Hide) -> Any:
     if isinstance(value, dict):
-        return {key: _masked_below(key, item, mask) for key, item in value.items()}
+        return {key: _masked_below(key, item, hide) for key, item in value.items()}
     if isinstance(value, list):
-        return [_masked(item, mask) for item in value]
-    return masked_text(value) if isinstance(value, str) else value
+        return [_masked(item, hide) for item in value]
+    return masked_text(value, hide) if isinstance(value, str) else value
 
 
-def _masked_below(key: str, value: Json, mask: str) -> Json:
+def _masked_below(key: str, value: Json, hide: Hide) -> Json:
     if key == _LAST_APPLIED:
-        return mask
-    return _variables(value, mask) if key in _ENVIRONMENTS else _masked(value, mask)
+        return hide(str(value))
+    return _variables(value, hide) if key in _ENVIRONMENTS else _masked(value, hide)
 
 
-def _variables(value: Json, mask: str) -> Json:
+def _variables(value: Json, hide: Hide) -> Json:
     """A list of variables, as containers and Executables have it."""
     if not isinstance(value, list):
-        return _masked(value, mask)
-    found = [_masked(item, mask) for item in value]
-    for item in found:
+        return _masked(value, hide)
+    found = [_masked(item, hide) for item in value]
+    for given, item in zip(value, found, strict=True):
         if isinstance(item, dict) and item.get("value") and _named_like_secrets(str(item.get("name", ""))):
-            item["value"] = mask
+            item["value"] = hide(str(given["value"]))
     return found
 
 

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import (
     APIError,
+    Forbidden,
     InternalError,
     MethodNotAllowed,
     NotFound,
@@ -83,6 +84,7 @@ VERBS: Mapping[str, Verb] = {
     "deletecollection": delete_collection,
 }
 
+_WRITING = frozenset(VERBS) - {"get", "list", "watch"}
 _new = tuple.__new__  # makes a named tuple in half the time
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
@@ -114,7 +116,8 @@ class Server:
     `resolver` knows the services that webhooks refer to. `conversions` are functions that convert the objects of
     definitions, by their names. `service_cidr` are the addresses for Services. `plain` answer for paths that are no
     resources, `extensions` below the objects of custom resources. `auditor` records requests, `overload` says how many
-    are served at once, and `event_ttl` for how many seconds Events are kept.
+    are served at once, and `event_ttl` for how many seconds Events are kept. With `read_only`, which says why, nothing
+    is ever written.
     """
 
     def __init__(
@@ -138,8 +141,10 @@ class Server:
         auditor: "Auditor | None" = None,
         overload: Overload = Overload(),  # noqa: B008 - immutable
         event_ttl: float = EVENT_TTL,
+        read_only: str = "",
     ) -> None:
         self._plain = plain
+        self._read_only = read_only
         self._observer = observer
         definitions = Definitions(Converters(conversions), extensions)
         authorization = self._authorization = Authorization(authorizer)
@@ -175,9 +180,10 @@ class Server:
 
     async def start(self) -> None:
         """Makes what every cluster has, and serves the resources of the definitions in the store."""
-        await bootstrap.fill(self.services)
-        await self._authorization.provide()
-        await flow_control.fill(self.services)
+        if not self._read_only:
+            await bootstrap.fill(self.services)
+            await self._authorization.provide()
+            await flow_control.fill(self.services)
         if self._gate is not None:
             await self._gate.prepare()
         await self.services.definitions.load()
@@ -318,6 +324,8 @@ class Server:
         if found is None:
             return _NO_PAGE
         resource, verb = found
+        if self._read_only and info.verb in _WRITING and resource.verbs != CREATE_ONLY:
+            raise Forbidden.of(resource.group_resource, info.name, self._read_only)
         if resource.deprecation_warning:
             context.warn(resource.deprecation_warning)
         if context.request.method == "HEAD" and not resource.is_custom:

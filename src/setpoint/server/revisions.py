@@ -1,21 +1,29 @@
 """The log itself: which revision wrote what, when, who and why, across all kinds, without the objects.
 
-    GET /apis/setpoint.dev/v1/revisions[?after=REVISION][&limit=N]
+    GET /apis/setpoint.dev/v1/revisions[?after=REVISION][&limit=N][&objects=true]
     GET /apis/setpoint.dev/v1/revisions?time=2026-01-31T12:00:00Z
 
 The answer is a `RevisionList`, oldest first, whose items are as those of an `ObjectHistory` with the `object` that each
 wrote in place of the patch. With `time` there are no items: `metadata.at` is the last revision that had been written by
 then, at which everything can be read with `?at=REVISION`. What a revision changed is for the history of its object to
 tell, which takes the right to read that; the right to this is the one to `list` `revisions.setpoint.dev`.
+
+With `objects` each item has the whole object too, as it is stored, as `value` (null where it was deleted), its `key`,
+and the revision that `created` it: for who takes a copy of everything. That takes the right to list each of the
+resources. An answer is then as long as is easy to hold; `continue` says after which revision the next begins.
 """
 
 from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
 
 from setpoint.objects.errors import BadRequest, Expired
 from setpoint.objects.gotext import parse_uint
 from setpoint.objects.times import format_micro_time, parse_micro_time, parse_time
 from setpoint.objects.tree import Object
 from setpoint.server.answer import json_answer
+from setpoint.server.authorization.attributes import authorize_listing
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.history import GROUP, VERSION, told
@@ -26,6 +34,9 @@ from setpoint.store.contract import Entry, Store
 
 RESOURCE = "revisions"
 _PAGE = 500
+# With the objects: how many are read at once, and after how many bytes an answer is long enough.
+_STEP = 64
+_PAGE_BYTES = 4 << 20
 
 
 def is_revisions(info: RequestInfo) -> bool:
@@ -41,14 +52,43 @@ async def revisions(context: Context) -> Response:
     if text := context.parameter("time"):
         metadata["at"] = str(await _at(store, _time(text)))
     else:
-        limit = min(_number(context, "limit") or _PAGE, _PAGE)
-        entries = await store.log(_number(context, "after"), limit)
-        prefixes = _prefixes(context.registry)
-        items = [item for entry in entries if (item := _item(entry, prefixes)) is not None]
-        if len(entries) >= limit:
-            metadata["continue"] = str(entries[-1].revision)
+        limit, after = min(_number(context, "limit") or _PAGE, _PAGE), _number(context, "after")
+        if context.parameter("objects") == "true":
+            items, following = await _whole(context, after, limit)
+        else:
+            entries = await store.log(after, limit)
+            prefixes = _prefixes(context.registry)
+            items = [item for entry in entries if (item := _item(entry, prefixes)) is not None]
+            following = entries[-1].revision if len(entries) >= limit else 0
+        if following:
+            metadata["continue"] = str(following)
     kind = {"kind": "RevisionList", "apiVersion": f"{GROUP}/{VERSION}"}
     return json_answer(context, {**kind, "metadata": metadata, "items": items})
+
+
+async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object], int]:
+    """A part of the log with the objects, and after which revision it goes on; 0 where nothing follows."""
+    store, prefixes = context.services.store, _prefixes(context.registry)
+    allowed: set[Resource] = set()
+    items: list[Object] = []
+    size = 0
+    while len(items) < limit and size < _PAGE_BYTES:
+        entries = await store.log(after, _STEP)
+        for entry in entries:
+            resource = _resource(entry, prefixes)
+            item = _item(entry, prefixes)
+            if resource is None or item is None:
+                continue
+            if resource not in allowed:
+                await authorize_listing(context, resource)
+                allowed.add(resource)
+            size += len(entry.value or b"")
+            value: Any = None if entry.value is None else msgspec.Raw(entry.value)
+            items.append({**item, "key": entry.key, "created": str(entry.created), "value": value})
+        if len(entries) < _STEP:
+            return items, 0
+        after = entries[-1].revision
+    return items, after
 
 
 async def _at(store: Store, moment: datetime) -> int:
@@ -90,13 +130,18 @@ def _prefixes(registry: Registry) -> dict[str, Resource]:
     return {resource.storage.prefix: resource.in_storage_version for resource in registry}
 
 
+def _resource(entry: Entry, prefixes: dict[str, Resource]) -> Resource | None:
+    """Which resource an entry is about; None for what is no object of a kind that is served."""
+    parts = entry.key.split("/", 3)
+    return prefixes.get("/".join(parts[:3]) + "/") if len(parts) == 4 else None
+
+
 def _item(entry: Entry, prefixes: dict[str, Resource]) -> Object | None:
     """A line of the log; None for what is no object of a kind that is served."""
-    parts = entry.key.split("/", 3)
-    resource = prefixes.get("/".join(parts[:3]) + "/") if len(parts) == 4 else None
+    resource = _resource(entry, prefixes)
     if resource is None:
         return None
-    namespace, _, name = parts[3].rpartition("/")
+    namespace, _, name = entry.key.split("/", 3)[3].rpartition("/")
     place = {"namespace": namespace} if namespace else {}
     about = {"apiVersion": resource.api_version, "kind": resource.kind, **place, "name": name}
     return {**told(entry), "object": {**about, "resource": str(resource.group_resource)}}

@@ -52,6 +52,12 @@ async def authorize_reading(context: Context, resource: Resource, namespace: str
     )
 
 
+async def authorize_listing(context: Context, resource: Resource) -> None:
+    """Refuses what tells of all objects of a resource to who may not list them."""
+    group, version, plural = resource.group, resource.version, resource.resource
+    await _authorize(context, RequestInfo("list", "", is_resource=True, group=group, version=version, resource=plural))
+
+
 async def _authorize(context: Context, info: RequestInfo) -> None:
     authorizer, user = context.services.authorizer, context.user
     await authorizer.prepare(user)

@@ -5,7 +5,7 @@ memory; `flush` writes them all at its end, a key that was written ten times onc
 remembered from one transaction to the next; after one was rolled back, `refresh` forgets them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from setpoint.objects.provenance import Actor, Cause
@@ -315,10 +315,16 @@ class Journal:
         self._items.clear()
         self._remembered = 0
         self._size = None
+        self.fill(contents.entries, contents.deadlines)
+        self.begin_at(self.bounds.restored(contents.bounds))
+
+    def fill(self, entries: Iterable[Entry], deadlines: Mapping[str, float]) -> None:
+        """The rows of entries, in the order of the log, in a store that has none. Of each key that is there the newest
+        is held, and nothing else: they may be more than fit into memory."""
         items: dict[str, int] = {}
         newest: dict[str, tuple[Entry, int, int]] = {}  # with its depth and its id
         place = last = 0
-        for entry in contents.entries:
+        for entry in entries:
             place = place + 1 if entry.revision == last else 0
             last = entry.revision
             id = entry_id(entry.revision, place)  # noqa: A001 - the column's own name
@@ -334,16 +340,20 @@ class Journal:
             newest[entry.key] = entry, kept.depth, id
             if len(self._entries) >= 1000:
                 self.flush()
+        self.flush()
         for key, (entry, depth, id) in newest.items():  # noqa: A001 - the column's own name
-            expires = contents.deadlines.get(key)
+            expires = deadlines.get(key)
             checksum = item_checksum(key, id, entry.created, expires, depth, entry.value)
             live = entry.value is not None
             row = (items[key], key, id, entry.created, expires, depth, live, entry.value, checksum)
             self._execute(_INSERT_ITEM, row)
         self._next_item = len(items) + 1
-        self.bounds = self.bounds.restored(contents.bounds)
-        self.swept = self.bounds.oldest
-        self._restored = self.bounds.current
+
+    def begin_at(self, bounds: Bounds) -> None:
+        """Says what can be read of what was filled in; nothing is written at its newest revision or before."""
+        self.bounds = bounds
+        self.swept = bounds.oldest
+        self._restored = bounds.current
         self._write_meta()
 
     def _write_meta(self) -> None:

@@ -1,0 +1,30 @@
+"""A new file with a past that another store had: its very revisions, times, actors and causes."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from setpoint.store.bounds import Bounds
+from setpoint.store.contract import Entry
+from setpoint.store.sqlite.errors import FAILURES, translate
+from setpoint.store.sqlite.journal import Journal
+from setpoint.store.sqlite.layout import connect, prepare
+from setpoint.store.sqlite.reader import Reader
+
+
+def fill(path: Path, entries: Iterable[Entry], bounds: Bounds) -> None:
+    """Makes the file of a store out of entries, in the order of their log, which are read one by one. What reading them
+    raises is passed on; the file is of no use then, as where the disk is full. Raises StoreError."""
+    prepare(path, "off")
+    try:
+        connection = connect(path, "off")
+        try:
+            journal = Journal(Reader(path, connection))
+            connection.execute("BEGIN IMMEDIATE")
+            journal.fill(entries, {})
+            journal.begin_at(bounds)
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
+    except FAILURES as error:
+        raise translate(error, path) from error
