@@ -22,7 +22,8 @@ Key: TypeAlias = tuple[str, str, str, str]
 
 _MOST_PATHS = 256
 # What of a workload counts from the next time on that it starts, ends or is looked at; what runs goes on.
-_LIVE = frozenset(("dependsOn", "watch", "restartPolicy", "restartBackoff", "stopSignal", "stopTimeout", "logs"))
+_RESTARTS = ("restartPolicy", "restartBackoff", "maxRestarts")
+_LIVE = frozenset(("dependsOn", "watch", *_RESTARTS, "stopSignal", "stopTimeout", "logs"))
 # A running container can be moved to other networks; nothing else of how it was made can change.
 _CONTAINER_LIVE = (_LIVE - {"stopSignal", "logs"}) | {"networks"}
 # These may change, but not come or go.
@@ -45,11 +46,11 @@ class Change(NamedTuple):
     def __str__(self) -> str:
         said = f"{self.what} {self.kind} {self.name}"
         reason = ", ".join(self.fields) or self.why
-        effect = "" if self.what != "changed" else f" ({_SAID[self.effect]})"
+        effect = "" if self.what != "changed" else f" ({EFFECTS[self.effect]})"
         return f"{said}{effect}{f': {reason}' if reason else ''}"
 
 
-_SAID: Mapping[Effect, str] = {
+EFFECTS: Mapping[Effect, str] = {
     "live": "goes on running",
     "restart": "restarts",
     "rolling": "restarts one by one",

@@ -152,8 +152,6 @@ def _service_faults(path: Path, service: Service) -> Iterator[Fault]:
         yield from span_fault((*path, "watch", "debounce"), watch.debounce)
         if watch.do == "rebuild" and not service.build:
             yield (*path, "watch", "do"), "there is nothing to build anew: rebuild is for services with build"
-        if watch.cascade and service.replicas is not None:
-            yield (*path, "watch", "cascade"), "replicas are restarted one by one, and nothing with them; leave it out"
     if service.keep and service.terminal:
         yield (*path, "terminal"), "what outlives the session cannot keep a terminal; leave out keep or terminal"
     if service.keep and service.replicas is not None:
@@ -168,6 +166,8 @@ def _restart_faults(path: Path, service: Service) -> Iterator[Fault]:
         return
     if restart.on == "unless-stopped" and not forms.is_container(service):
         yield path, "unless-stopped is for containers; write always"
+    if restart.on == "never" and restart.max is not None and service.alive is None:
+        yield (*path, "max"), "it is never started again: write on: failure, or leave max out"
     for part in forms.backoff(restart.backoff):
         yield from span_fault((*path, "backoff"), part)
     yield from span_fault((*path, "reset"), restart.reset)

@@ -91,11 +91,15 @@ class Restart(Part, frozen=True, kw_only=True):
     on: Literal["failure", "always", "never", "unless-stopped"] = "failure"
     """failure: when its exit code is not 0. unless-stopped is for containers."""
 
+    max: Annotated[int, Meta(ge=1)] | None = None
+    """How often in a row, before it is left as it is; for ever by default. A restart that you ask for, or a file that
+    changed, begins a new row."""
+
     backoff: str = ""
     """How long to wait before: `1s`, or `1s..30s` to double the wait from the first to the second."""
 
     reset: str = ""
-    """After running this long the wait is the first again."""
+    """After running this long the wait is the first again, and a new row of restarts begins."""
 
 
 class Watch(Part, frozen=True, kw_only=True):

@@ -60,6 +60,7 @@ class Specs:
             spec |= {
                 "persistent": workload.keep,
                 "restartPolicy": _PROCESS_RESTARTS[restart.on] if restart.on != "never" else None,
+                "maxRestarts": restart.max,
                 "serves": [said({"service": port.service, "port": port.listens}) for port in ports.values()],
                 "healthProbes": health_probes(workload, user, self._values, ports, lines),
             }
@@ -100,6 +101,7 @@ class Specs:
                 "persistent": workload.keep,
                 "containerName": f"{self._app.app}-{user.name}" if workload.keep else "",
                 "restartPolicy": _CONTAINER_RESTARTS[restart.on] if restart.on != "never" else None,
+                "maxRestarts": restart.max,
                 "ports": [_published(port) for port in ports.values()],
                 "serves": [{"service": port.service, "port": port.listens} for port in ports.values()],
                 "healthProbes": health_probes(workload, user, self._values, ports, lines),

@@ -17,6 +17,7 @@ from setpoint.app.references import BadReference, Reference, parse
 from setpoint.app.surroundings import Surroundings
 from setpoint.objects.gotext import quote
 from setpoint.objects.typedyaml import Path, choices
+from setpoint.workload.templates import escaped
 
 DEFAULT_NETWORK = "default"
 _WHAT = ("host", "address", "port", "url", "env")
@@ -47,11 +48,6 @@ class _Template(NamedTuple):
     """A value that is filled in when the workload starts."""
 
     text: str
-
-
-def escaped(text: str) -> str:
-    """A text as a template that stands for it."""
-    return text.replace("{{", '{{ "{{" }}')
 
 
 class Values:

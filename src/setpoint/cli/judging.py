@@ -55,6 +55,11 @@ def _workload(tree: Object) -> Judgement:
 
 
 def _state(tree: Object, status: Object, reason: str) -> str:
+    from setpoint.workload.progress import is_suspended
+
+    if is_suspended(tree):
+        ends = status.get("runningReplicas") or status.get("state") in ("Running", "Stopping")
+        return "Stopping" if ends else "Stopped"
     if tree["kind"] == "ExecutableReplicaSet" and status:
         return (
             "Running" if status.get("runningReplicas") else "Stopped" if not tree["spec"].get("replicas") else "Waiting"
@@ -65,7 +70,11 @@ def _state(tree: Object, status: Object, reason: str) -> str:
 
 
 def _is_bad(finished: bool, ended_well: bool, reason: str, state: str) -> bool:
-    return (finished and not ended_well) or reason == "BackOff" or state in ("FailedToStart", "Failed")
+    return (
+        (finished and not ended_well)
+        or reason in ("BackOff", "TooManyRestarts")
+        or state in ("FailedToStart", "Failed")
+    )
 
 
 def _held(metadata: Object) -> str:

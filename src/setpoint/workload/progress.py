@@ -4,10 +4,12 @@ These are the conditions of `dependsOn`, read off the status of each kind.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.parts import DependencyCondition
+
+if TYPE_CHECKING:
+    from setpoint.workload.kinds.parts import DependencyCondition
 
 
 class Progress(NamedTuple):
@@ -19,7 +21,7 @@ class Progress(NamedTuple):
     succeeded: bool
     says: str
 
-    def has(self, condition: DependencyCondition) -> bool:
+    def has(self, condition: "DependencyCondition") -> bool:
         """Whether a condition holds."""
         return bool(getattr(self, condition.lower()))
 
@@ -27,6 +29,9 @@ class Progress(NamedTuple):
 def progress(tree: Object) -> Progress:
     """How far an object has come, by its kind and status."""
     kind, status = tree["kind"], tree.get("status") or {}
+    if is_suspended(tree):
+        # What is to go on has not finished, however it ended.
+        return Progress(status.get("state") in ("Running", "Stopping"), False, False, False, "it is stopped for now")
     if kind in ("Executable", "ContainerExec"):
         return _process(kind, status)
     if kind == "Container":
@@ -43,6 +48,12 @@ def progress(tree: Object) -> Progress:
         return Progress(done or state == "Running", good, done, good, _state(state))
     up = state in ("Running", "Ready")
     return Progress(up, up, False, False, _state(state))
+
+
+def is_suspended(tree: Object) -> bool:
+    """Whether an object that should go on is stopped for the time being. A task is something else: it only starts no
+    further run."""
+    return tree["kind"] != "Task" and bool((tree.get("spec") or {}).get("suspend"))
 
 
 def _state(state: str) -> str:

@@ -18,7 +18,7 @@ _REASONS = {"Running": "Started", "LivenessProbeFailed": "Unhealthy", "ProbeFail
 # That nothing happens is no event.
 _SILENT = frozenset({"NotStarted", "Pending"})
 _BAD_STATES = frozenset({"FailedToStart", "Unknown", "RuntimeUnhealthy"})
-_BAD_REASONS = frozenset({"BackOff", "Deadlock", "Failed", "LivenessProbeFailed", "ProbeFailed"})
+_BAD_REASONS = frozenset({"BackOff", "Deadlock", "Failed", "LivenessProbeFailed", "ProbeFailed", "TooManyRestarts"})
 
 
 class Life(Protocol):
@@ -38,7 +38,7 @@ class Telling:
     def tell(self, kind: str, life: Life, state: str, reason: str, message: str, *, again: bool = False) -> None:
         """A workload has come to another state; `again`: it is not its first life."""
         self._logs.note(life.uid, f"{state or 'Pending'} ({reason}): {message}")
-        is_bad = (state in _BAD_STATES and reason != "Stopped") or reason in _BAD_REASONS
+        is_bad = (state in _BAD_STATES and reason not in ("Stopped", "Suspended")) or reason in _BAD_REASONS
         called = "Restarted" if again and reason == "Running" else _REASONS.get(reason, reason)
         self.event(kind, life, called, message, is_bad=is_bad)
 

@@ -14,7 +14,6 @@ import msgspec
 from setpoint.objects.frozen import thaw
 from setpoint.objects.goformat import format_v
 from setpoint.objects.tree import Json, Object
-from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.template_functions import FUNCTIONS, MASK, Asking, Lookup, Needed, NotYet, service_name
 from setpoint.workload.template_parser import Call, Field, Literal, Operand, Pipeline, TemplateError, parse
 
@@ -26,6 +25,7 @@ __all__ = [
     "Reference",
     "Rendered",
     "TemplateError",
+    "escaped",
     "go_field",
     "references",
     "render",
@@ -53,6 +53,11 @@ def render(text: str, subject: Object, lookup: Lookup) -> Rendered:
     if "{{" not in text:
         return Rendered(text, text)
     return _Rendering(text, subject, lookup).everything()
+
+
+def escaped(text: str) -> str:
+    """A template whose value is the text, whatever stands in it."""
+    return text.replace("{{", '{{ "{{" }}')
 
 
 def references(text: str) -> list[Reference]:
@@ -138,6 +143,8 @@ class _Rendering(Asking):
 def go_field(tree: Object, names: tuple[str, ...]) -> Json:
     """A field by its name in Go: `Spec.ExecutablePath`, `Name`. An absent one is empty; raises LookupError where the
     kind has no such field."""
+    from setpoint.workload.kinds.all import KINDS  # few templates name fields
+
     rest = list(names)
     if rest[0] in ("ObjectMeta", "TypeMeta"):
         rest.pop(0)

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from tests.workload.app import WAITS, App, app, condition_of
+from tests.workload.app import GROUP, PYTHON, WAITS, App, app, condition_of
 from tests.workload.controllers.ship import made, only, scripted, ship
 
 from setpoint.objects.tree import Object
@@ -90,6 +90,29 @@ async def test_those_who_ask_for_it_are_started_again_with_what_they_depend_on(t
             await started_again(world, name, 1)
         assert "Executable base was started again" in await world.log("web", source="system")
         assert "restartCount" not in (await world.get("Executable", "other"))["status"]
+
+
+async def test_those_who_depend_on_replicas_are_started_again_with_them_and_wait_until_all_are_back(
+    tmp_path: Path,
+) -> None:
+    async with app(tmp_path) as world:
+        template = {"executablePath": PYTHON, "args": ["-c", WAITS], "watch": {"paths": ["a"], "debounce": "10ms"}}
+        await world.make("ExecutableReplicaSet", "base", {"replicas": 2, "template": {"spec": template}})
+        depends = [{"kind": "ExecutableReplicaSet", "name": "base", "restart": True}]
+        await world.python("web", dependsOn=depends)
+        later = {"executablePath": PYTHON, "args": ["-c", WAITS], "dependsOn": depends}
+        await world.make("ExecutableReplicaSet", "front", {"replicas": 2, "template": {"spec": later}})
+        await world.ready("Executable", "web")
+        await world.ready("ExecutableReplicaSet", "front")
+        names = {tree["metadata"]["name"] for tree in (await world.client.list(f"{GROUP}/Executable")).items}
+        for name in names:
+            if name.startswith("base-"):
+                await watched(world, name)
+        (tmp_path / "a").touch()
+        for name in names:
+            await started_again(world, name, 1)
+        await world.ready("Executable", "web")
+        assert "ExecutableReplicaSet base was started again" in await world.log("web", source="system")
 
 
 async def test_many_changes_at_once_are_one_restart(tmp_path: Path) -> None:

@@ -195,10 +195,10 @@ class _Service:
         self._put("ready", {"exec": command} | {names[word]: check[word] for word in names if check.get(word)})
 
     def _restart(self, value: Any) -> None:
-        policy, colon, _ = str(value).partition(":")
-        if colon:
-            self._draft.note(f"{self._name} is restarted as often as it fails; Compose had {value}")
-        if policy in ("always", "on-failure", "unless-stopped"):
+        policy, _, most = str(value).partition(":")
+        if policy == "on-failure" and most.isdecimal() and int(most):
+            self._put("restart", {"on": "failure", "max": int(most)})
+        elif policy in ("always", "on-failure", "unless-stopped"):
             self._put("restart", policy)
 
     def _pull(self, value: Any) -> None:

@@ -31,6 +31,7 @@ _DONE = {
     "Succeeded": "has finished",
     "Stopped": "was stopped",
     "NotStarted": "was not started",
+    "Suspended": "does not run",
 }
 
 

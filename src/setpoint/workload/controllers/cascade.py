@@ -1,6 +1,7 @@
 """`dependsOn[].restart`: has those started again who depend on something that was started again.
 
-They are stopped at once, and wait for what they depend on before they start, as at their first start.
+They are stopped at once, and wait for what they depend on before they start, as at their first start. A set of replicas
+was started again when one of them was: who depends on it waits until all of them are there again.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from setpoint.controller.predicate import Predicate
 from setpoint.controller.request import Request
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
+from setpoint.workload.controllers.replica_set import SET_NAME
 from setpoint.workload.controllers.watching import Restarts
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
@@ -64,9 +66,11 @@ class Cascade:
         self._known[key] = now
         if before is None or before[0] != now[0] or now[1] <= before[1]:
             return
-        for dependant in self._dependants(kind, request.name):
+        set_name = (obj.metadata.annotations or {}).get(SET_NAME, "")
+        cause = ("ExecutableReplicaSet", set_name) if kind == "Executable" and set_name else key
+        for dependant in self._dependants(*cause):
             name = meta.name(dependant)
-            self._restarts[dependant["kind"]].restart(name, f"{kind} {request.name} was started again")
+            self._restarts[dependant["kind"]].restart(name, f"{' '.join(cause)} was started again")
 
     def _dependants(self, kind: str, name: str) -> Iterator[Object]:
         for tree in self._world.objects():

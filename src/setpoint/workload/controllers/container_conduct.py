@@ -18,11 +18,12 @@ from setpoint.workload.controllers.container_life import ContainerLife, ended, r
 from setpoint.workload.controllers.container_start import KIND, ContainerStart, StartProblem
 from setpoint.workload.controllers.container_wanted import Blocked, wanted
 from setpoint.workload.controllers.engine_trouble import told_trouble, words_of
+from setpoint.workload.controllers.life import SUSPENDED, SUSPENDING, TOO_MANY
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
-from setpoint.workload.kinds.parts import RESTART_REQUESTED, RestartBackoff
+from setpoint.workload.kinds.parts import RESTART_REQUESTED
 from setpoint.workload.process.monitored import end_of
 from setpoint.workload.world import World
 
@@ -47,7 +48,7 @@ class ContainerConduct:
         spec = obj.spec
         if life.work is not None:
             if not life.work.done():
-                if life.starting and spec.stop:
+                if life.starting and (spec.stop or spec.suspend):
                     life.work.cancel()
                 return None
             if (after := self._take_work(spec, life)) is not None:
@@ -68,18 +69,24 @@ class ContainerConduct:
         if life.id and life.seen is not None and life.seen.is_running:
             self._tend(engine, obj, life)
             return None
+        if spec.suspend and not spec.stop:
+            self._ends(life)
+            self._rest(life)
+            return None
         if life.is_over:
-            if not self._asked_to_restart(obj, life) and (spec.stop or not life.restarting):
+            resumes = life.restarting or life.reason == SUSPENDED
+            if not self._asked_to_restart(obj, life) and (spec.stop or not resumes):
                 return None
-            life.starts_anew()
+            life.starts_anew(asked=True)
         if spec.stop:
             self.tell(life, "FailedToStart", "Stopped", "stop was set before it was started")
             return None
         if life.due is not None:
             left = life.due - self._world.clock.monotonic()
-            if left > 0 and not self._asked_to_restart(obj, life) and not life.restarting:
+            asked = self._asked_to_restart(obj, life) or bool(life.restarting)
+            if left > 0 and not asked:
                 return left
-            life.starts_anew()
+            life.starts_anew(asked=asked)
         return await self._begin(ctx, engine, obj, tree, life)
 
     def without_engine(self, life: ContainerLife, trouble: tuple[str, str] | None) -> None:
@@ -124,7 +131,8 @@ class ContainerConduct:
     def _is_restarted_soon(self, spec: ContainerSpec, life: ContainerLife, seen: Seen) -> bool:
         """Whether the engine is about to start again what has ended: it takes a moment, and it may choose not to."""
         now = self._world.clock.monotonic()
-        if not restarted_by_engine(spec, seen.exit_code) or spec.stop or life.restarting or life.stopped:
+        asked = spec.stop or spec.suspend or life.restarting or life.stopped
+        if asked or not restarted_by_engine(spec, seen.exit_code):
             return False
         if life.ended_at is None:
             life.ended_at = now
@@ -155,6 +163,8 @@ class ContainerConduct:
         """Sees to what runs."""
         if obj.spec.stop:
             self.stop(engine, life, "Stopping", "stop was set")
+        elif obj.spec.suspend:
+            self.stop(engine, life, SUSPENDING, "suspend was set")
         elif life.monitored is not None and life.monitored.done():
             self.stop(engine, life, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
         elif self._asked_to_restart(obj, life):
@@ -182,7 +192,10 @@ class ContainerConduct:
         if life.starting:
             life.rebuild = False
         if work.cancelled():
-            self.tell(life, "FailedToStart", "Stopped", "stop was set before it had started")
+            if spec.stop:
+                self.tell(life, "FailedToStart", "Stopped", "stop was set before it had started")
+            else:
+                self._rest(life)
             return None
         error = work.exception()
         if error is None:
@@ -190,8 +203,9 @@ class ContainerConduct:
         if isinstance(error, StartProblem):
             life.close_probing()
             life.finished_at = None if error.again else self._world.clock.now()
-            if error.again is None and spec.restart_backoff is not None and should_restart(spec, None):
-                self._later(spec, life, error.message)
+            if error.again is None and should_restart(spec, None):
+                life.began = self._world.clock.monotonic()  # there was no life at all
+                self._later(spec, life, error.message, "FailedToStart")
                 return None
             self.tell(life, error.state, error.reason, error.message)
             if error.again is None:
@@ -211,14 +225,19 @@ class ContainerConduct:
         await life.end_terminal()
         await life.output.settle()
         reason, said = ended(seen)
+        if life.reason == SUSPENDING and not spec.stop:
+            self._note(life, said)
+            self._ends(life)
+            self._rest(life)
+            return
         if life.restarting and not life.restart_waits:
             self._note(life, f"{said}; {life.restarting}")
-            life.starts_anew()
+            life.starts_anew(asked=True)
             return
         must_stop = spec.stop or (life.monitored is not None and life.monitored.done())
         if not must_stop and (life.restarting or should_restart(spec, seen.exit_code)):
             why = f"{life.restarting}; {said}" if life.restarting else said
-            self._later(spec, life, await self._with_output(life, why))
+            self._later(spec, life, await self._with_output(life, why), "Exited")
             return
         self._ends(life)
         if must_stop:
@@ -231,14 +250,18 @@ class ContainerConduct:
         else:
             self.tell(life, "Exited", reason, await self._with_output(life, said))
 
-    def _later(self, spec: ContainerSpec, life: ContainerLife, why: str) -> None:
-        """Has it started again, after a while."""
-        clock = self._world.clock
-        backoff = spec.restart_backoff or RestartBackoff()
-        seconds = life.next_wait(backoff, clock.monotonic() - life.began)
-        life.restart_waits, life.restarting = False, ""
-        life.due, life.due_at = clock.monotonic() + seconds, clock.now() + (life.wait or backoff.initial)
-        self.tell(life, "Starting", "BackOff", f"{why}; it is started again in {seconds:g} s")
+    def _later(self, spec: ContainerSpec, life: ContainerLife, why: str, over: ContainerState) -> None:
+        """Has it started again, after a while, unless that was done too often: then it is `over`."""
+        if when := life.begins_again_later(self._world.clock, spec.restart_backoff, spec.max_restarts):
+            self.tell(life, "Starting", "BackOff", f"{why}; {when}")
+        else:
+            self._ends(life)
+            self.tell(life, over, TOO_MANY, f"{why}; {life.gives_up()}")
+
+    def _rest(self, life: ContainerLife) -> None:
+        """It is stopped for the time being."""
+        state, reason, message = life.rests("Exited", is_over=life.is_over)
+        self.tell(life, state or "Pending", reason, message)
 
     # Starting and stopping
 
@@ -251,7 +274,7 @@ class ContainerConduct:
             if life.is_over:
                 self._ends(life)
             return found.again
-        life.began, life.stopped = self._world.clock.monotonic(), False
+        life.began, life.stopped, life.obeyed = self._world.clock.monotonic(), False, restart_request(obj)
         life.due = life.due_at = None
         directory = self._world.logs.of(life.uid).directory
         life.files = str(directory / "startup_stdout.0.log"), str(directory / "startup_stderr.0.log")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from setpoint.controller.context import Context
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.container_output import Output
-from setpoint.workload.controllers.life import Life, moment
+from setpoint.workload.controllers.life import SUSPENDED, Life, moment
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import DONE, ContainerSpec, ContainerState, ContainerStatus
 from setpoint.workload.kinds.health import HealthProbeResult, Outcome
@@ -128,7 +128,8 @@ class ContainerLife(Life):
             outcomes = [tally.outcome for tally in self.probing.tallies] if self.probing is not None else []
             runtime = self._runtime()
             return health_of(outcomes if runtime is None else [*outcomes, runtime.outcome])
-        if self.state in ("FailedToStart", "RuntimeUnhealthy") or (self.state == "Exited" and self.exit_code):
+        failed = self.state == "FailedToStart" or (self.state == "Exited" and self.exit_code)
+        if self.state == "RuntimeUnhealthy" or (failed and self.reason != SUSPENDED):
             return "Unhealthy"
         return "Caution"
 
@@ -156,6 +157,7 @@ class ContainerLife(Life):
             restart_count=self.restarts + by_engine,
             last_exit_code=self.last_exit_code,
             next_restart_time=moment(self.due_at),
+            observed_restart=self.obeyed,
             pull_progress=self.progress,
         )
 
@@ -167,13 +169,18 @@ class ContainerLife(Life):
 
 
 def should_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
-    """Whether it is us who start what has ended so again: with a backoff in the spec, else the engine does."""
-    return spec.restart_backoff is not None and _says_restart(spec, exit_code)
+    """Whether we start what has ended so again: with a backoff or a limit in the spec. Else the engine does."""
+    return _is_ours(spec) and _says_restart(spec, exit_code)
 
 
 def restarted_by_engine(spec: ContainerSpec, exit_code: int | None) -> bool:
     """Whether it is the engine who starts what has ended so again."""
-    return spec.restart_backoff is None and _says_restart(spec, exit_code)
+    return not _is_ours(spec) and _says_restart(spec, exit_code)
+
+
+def _is_ours(spec: ContainerSpec) -> bool:
+    """Whether restarts are our business."""
+    return spec.restart_backoff is not None or spec.max_restarts is not None
 
 
 def _says_restart(spec: ContainerSpec, exit_code: int | None) -> bool:

@@ -20,14 +20,15 @@ from setpoint.objects.tree import Object
 from setpoint.workload.controllers.endpoints import Place, serve
 from setpoint.workload.controllers.execution import Execution, should_restart, signal_of
 from setpoint.workload.controllers.launching import STDERR, STDOUT, Launch
+from setpoint.workload.controllers.life import SUSPENDED, SUSPENDING, TOO_MANY
 from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.persistence import Persistence
 from setpoint.workload.controllers.probing import Probes, run_command
 from setpoint.workload.controllers.running import Run
 from setpoint.workload.dependencies import Waiting, waiting_for
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
-from setpoint.workload.kinds.executable import Executable, ExecutableSpec
-from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, RestartBackoff, ends_with_object
+from setpoint.workload.kinds.executable import Executable, ExecutableSpec, ExecutableState
+from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, ends_with_object
 from setpoint.workload.probes.prober import Probing
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.monitored import end_of
@@ -138,18 +139,23 @@ class Executables:
             if execution.stopping is not None and not execution.stopping.done():
                 return None  # what it started is still being stopped
             await self._take_end(spec, execution)
+        if spec.suspend and not spec.stop:
+            self._tell(execution, *execution.rests("Finished", is_over=execution.is_over))
+            return None
         if execution.is_over:
-            if not self._asked_to_restart(obj, execution) and (spec.stop or not execution.restarting):
+            resumes = execution.restarting or execution.reason == SUSPENDED
+            if not self._asked_to_restart(obj, execution) and (spec.stop or not resumes):
                 return None
-            execution.starts_anew()
+            execution.starts_anew(asked=True)
         if spec.stop:
             self._tell(execution, "FailedToStart", "Stopped", "stop was set before it was started")
             return None
         if execution.due is not None:
             left = execution.due - self._world.clock.monotonic()
-            if left > 0 and not self._asked_to_restart(obj, execution) and not execution.restarting:
+            asked = self._asked_to_restart(obj, execution) or bool(execution.restarting)
+            if left > 0 and not asked:
                 return left
-            execution.starts_anew()
+            execution.starts_anew(asked=asked)
         return await self._begin(ctx, obj, tree, execution)
 
     def _tend(self, obj: Executable, execution: Execution) -> float | None:
@@ -158,6 +164,8 @@ class Executables:
             return None
         if obj.spec.stop:
             self._stop(obj.spec, execution, "Stopping", "stop was set")
+        elif obj.spec.suspend:
+            self._stop(obj.spec, execution, SUSPENDING, "suspend was set")
         elif execution.monitored is not None and execution.monitored.done():
             self._stop(obj.spec, execution, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
         elif self._asked_to_restart(obj, execution):
@@ -193,28 +201,30 @@ class Executables:
         if left:
             self._tell(execution, "Unknown", "NotStopped", f"it could not be stopped; these are left: {left}")
             return
+        if execution.reason == SUSPENDING and not spec.stop:
+            self._note(execution, said)
+            self._tell(execution, *execution.rests("Finished", is_over=False))
+            return
         if execution.restarting and not execution.restart_waits:
             self._note(execution, f"{said}; {execution.restarting}")
-            execution.starts_anew()
+            execution.starts_anew(asked=True)
             return
         if spec.stop or (asked and not execution.restarting):
             self._tell(execution, "Finished", "Stopped", f"{said} after it was asked to stop")
             return
         if execution.restarting or should_restart(spec, execution.exit_code):
             why = f"{execution.restarting}; {said}" if execution.restarting else said
-            self._later(spec, execution, await self._with_output(execution, why))
+            self._later(spec, execution, await self._with_output(execution, why), "Finished")
             return
         reason = "Completed" if execution.exit_code == 0 else "Failed"
         self._tell(execution, "Finished", reason, await self._with_output(execution, said))
 
-    def _later(self, spec: ExecutableSpec, execution: Execution, why: str) -> None:
-        """Has it started again, after a while."""
-        clock = self._world.clock
-        backoff = spec.restart_backoff or RestartBackoff()
-        seconds = execution.next_wait(backoff, clock.monotonic() - execution.began)
-        execution.restart_waits, execution.restarting = False, ""
-        execution.due, execution.due_at = clock.monotonic() + seconds, clock.now() + (execution.wait or backoff.initial)
-        self._tell(execution, "Starting", "BackOff", f"{why}; it is started again in {seconds:g} s")
+    def _later(self, spec: ExecutableSpec, execution: Execution, why: str, over: ExecutableState) -> None:
+        """Has it started again, after a while, unless that was done too often: then it is `over`."""
+        if when := execution.begins_again_later(self._world.clock, spec.restart_backoff, spec.max_restarts):
+            self._tell(execution, "Starting", "BackOff", f"{why}; {when}")
+        else:
+            self._tell(execution, over, TOO_MANY, f"{why}; {execution.gives_up()}")
 
     # Starting
 
@@ -272,6 +282,7 @@ class Executables:
         spec, clock = obj.spec, self._world.clock
         execution.started_at, execution.began = clock.now(), clock.monotonic()
         execution.due = execution.due_at = None
+        execution.obeyed = _restart_request(obj)
         problems = []
         for kind in (spec.execution_type, *spec.fallback_execution_types):
             try:
@@ -304,8 +315,9 @@ class Executables:
         execution.finished_at = self._world.clock.now()
         self._world.logs.end(execution.uid)
         if spec.restart_policy != "Never":
-            self._later(spec, execution, message)
-            return execution.wait.total_seconds() if execution.wait is not None else None
+            execution.began = self._world.clock.monotonic()  # there was no life at all
+            self._later(spec, execution, message, "FailedToStart")
+            return execution.wait.total_seconds() if execution.due is not None and execution.wait is not None else None
         self._tell(execution, "FailedToStart", reason, message)
         return None
 

@@ -4,7 +4,7 @@ import asyncio
 import signal
 from dataclasses import dataclass, field
 
-from setpoint.workload.controllers.life import Life, moment
+from setpoint.workload.controllers.life import SUSPENDED, Life, moment
 from setpoint.workload.controllers.running import Run
 from setpoint.workload.kinds.executable import FINAL, ExecutableSpec, ExecutableState, ExecutableStatus
 from setpoint.workload.kinds.parts import HealthStatus
@@ -30,8 +30,8 @@ class Execution(Life):
     def is_over(self) -> bool:
         return self.state in FINAL
 
-    def starts_anew(self) -> None:
-        super().starts_anew()
+    def starts_anew(self, *, asked: bool = False) -> None:
+        super().starts_anew(asked=asked)
         self.run = None
 
     def ended(self, exit: Exit) -> str:  # noqa: A002 - what it is
@@ -54,7 +54,8 @@ class Execution(Life):
         """How well it is, by DCP's rules."""
         if self.state == "Running":
             return self.probing.health if self.probing is not None else "Healthy"
-        if self.state == "FailedToStart" or (self.state == "Finished" and self.exit_code):
+        failed = self.state == "FailedToStart" or (self.state == "Finished" and self.exit_code)
+        if failed and self.reason != SUSPENDED:
             return "Unhealthy"
         return "Caution"
 
@@ -78,6 +79,7 @@ class Execution(Life):
             restart_count=self.restarts,
             last_exit_code=self.last_exit_code,
             next_restart_time=moment(self.due_at),
+            observed_restart=self.obeyed,
             identity_time=run.identity if run is not None else "",
         )
 

@@ -10,11 +10,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from setpoint.objects.clock import Clock
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.backoff import next_wait
 from setpoint.workload.environment import Environment
 from setpoint.workload.kinds.parts import Condition, EnvVar, RestartBackoff
 from setpoint.workload.probes.prober import Probing
+
+# The reasons of what is being stopped for the time being, and of what has been.
+SUSPENDING, SUSPENDED = "Suspending", "Suspended"
+TOO_MANY = "TooManyRestarts"
 
 
 class Reported(Protocol):
@@ -28,6 +33,7 @@ class Reported(Protocol):
     finish_timestamp: MicroTime | None
     effective_args: list[str]
     conditions: list[Condition]
+    observed_restart: str
 
 
 @dataclass
@@ -51,6 +57,8 @@ class Life:
     due_at: datetime | None = None
     wait: timedelta | None = None
     began: float = 0.0
+    # How often in a row it was started again because it had failed.
+    in_a_row: int = 0
     # Why it is stopped only to be started again; and whether the next start waits.
     restarting: str = ""
     restart_waits: bool = False
@@ -73,18 +81,44 @@ class Life:
         self.state, self.reason, self.message = state, reason, message
         return was != (state, reason, message)
 
-    def starts_anew(self) -> None:
-        """Another life begins; what is known of the last one stays only as its exit code."""
+    def starts_anew(self, *, asked: bool = False) -> None:
+        """Another life begins; what is known of the last one stays only as its exit code. `asked`: somebody did
+        something about it, so that it does not count how often it failed before."""
+        if asked:
+            self.wait, self.in_a_row = None, 0
         self.last_exit_code = self.exit_code
         self.exit_code = self.started_at = self.finished_at = None
         self.due, self.due_at, self.restarting, self.restart_waits = None, None, "", False
         self.restarts += 1
         self.state = "Starting"
 
-    def next_wait(self, backoff: RestartBackoff, lived: float) -> float:
-        """Seconds until the next start: twice as long as the last time, unless that life was a good one."""
+    def begins_again_later(self, clock: Clock, given: RestartBackoff | None, most: int | None) -> str:
+        """Has another life begin after a while, twice as long as the last time unless that life was a good one; when,
+        in words. Empty: so many lives in a row have failed that there is no other."""
+        backoff, lived = given or RestartBackoff(), clock.monotonic() - self.began
+        if lived >= backoff.reset_after.total_seconds():
+            self.in_a_row = 0
+        self.restart_waits, self.restarting = False, ""
+        if most is not None and self.in_a_row >= most:
+            return ""
+        self.in_a_row += 1
         self.wait = next_wait(self.wait, backoff, lived)
-        return self.wait.total_seconds()
+        self.due, self.due_at = clock.monotonic() + self.wait.total_seconds(), clock.now() + self.wait
+        return f"it is started again in {self.wait.total_seconds():g} s"
+
+    def gives_up(self) -> str:
+        """That there is no other life, in words."""
+        times = {0: "never", 1: "once"}.get(self.in_a_row, f"{self.in_a_row} times in a row")
+        return (
+            f"it was started again {times}, as often as maxRestarts lets it; `setpoint restart {self.name}` tries anew"
+        )
+
+    def rests(self, over: Any, *, is_over: bool) -> tuple[Any, str, str]:
+        """It is stopped for the time being, and will start at once when it is not any more: its state, which is `over`
+        where it had begun, with reason and message."""
+        self.due, self.due_at, self.restarting, self.restart_waits = None, None, "", False
+        state = self.state if is_over or self.state in ("", "Pending") else over
+        return state, SUSPENDED, f"it is stopped: `setpoint start {self.name}` starts it again, or suspend: false"
 
     def close_probing(self) -> None:
         if self.probing is not None:
@@ -100,7 +134,7 @@ class Life:
         self.state, self.restarts = status.state, status.restart_count
         self.last_exit_code, self.exit_code = status.last_exit_code, status.exit_code
         self.started_at, self.finished_at = status.startup_timestamp, status.finish_timestamp
-        self.args = list(status.effective_args)
+        self.args, self.obeyed = list(status.effective_args), status.observed_restart
         for each in status.conditions:
             if each.type == "Started":
                 self.reason, self.message = each.reason, each.message

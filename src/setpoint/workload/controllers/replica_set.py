@@ -21,8 +21,10 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request, Result
 from setpoint.objects.errors import AlreadyExists, Invalid, NotFound
 from setpoint.schema.types import MicroTime, ObjectMeta
+from setpoint.workload.controllers import replica_conduct
 from setpoint.workload.controllers.backoff import next_wait
 from setpoint.workload.controllers.children import OWNER_LABEL, children, delete_all, delete_child
+from setpoint.workload.controllers.replica_conduct import is_good
 from setpoint.workload.kinds.executable import FINAL, Executable
 from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet, ExecutableReplicaSetStatus
 from setpoint.workload.kinds.parts import GROUP, HealthStatus, RestartBackoff
@@ -85,6 +87,7 @@ class ReplicaSets:
         active = [each for each in replicas if _is_active(each)]
         after, problem = None, ""
         active = await self._scale_down(ctx, obj, known, active)
+        active = await replica_conduct.suspend(ctx, obj, active)
         if obj.spec.replace_failed:
             active, after = await self._replace_failed(ctx, obj, known, active)
         if obj.spec.update_strategy == "RollingUpdate":
@@ -99,7 +102,8 @@ class ReplicaSets:
             active = await self._scale_up(ctx, obj, known, active, hash_, holds)
         except Invalid as error:
             problem = str(error)
-        self._report(ctx, obj, known, active, hash_, problem)
+        active, obeyed = await replica_conduct.restart(ctx, obj, active)
+        self._report(ctx, obj, known, active, hash_, problem, obeyed)
         return Result(requeue_after=after)
 
     def _knowledge(self, obj: ExecutableReplicaSet, replicas: Sequence[Executable]) -> _Known:
@@ -167,7 +171,7 @@ class ReplicaSets:
         self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable]
     ) -> tuple[list[Executable], float | None]:
         """Takes away a replica that has ended, so that another is made; longer after, the sooner each of them ends."""
-        ended = sorted((each for each in active if _has_ended(each)), key=_number)
+        ended = sorted((each for each in active if _has_ended(each) and not each.spec.suspend), key=_number)
         if not ended:
             return active, None
         first = ended[0]
@@ -186,10 +190,13 @@ class ReplicaSets:
     async def _update(
         self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable], hash_: str
     ) -> list[Executable]:
-        """Takes away one replica of an older template, if all is well with those of the new one."""
+        """Takes away one replica of an older template, if all is well with those of the new one; all of them where none
+        is to run."""
         old = [each for each in active if _hash(each) != hash_]
         new = [each for each in active if _hash(each) == hash_]
-        if not old or len(active) < obj.spec.replicas or not all(_is_good(_progress(each)) for each in new):
+        if obj.spec.suspend:
+            return await self._retire(ctx, obj, known, active, old) if old else active
+        if not old or len(active) < obj.spec.replicas or not all(map(is_good, new)):
             return active
         return await self._retire(ctx, obj, known, active, sorted(old, key=_worst_and_youngest)[:1])
 
@@ -203,6 +210,7 @@ class ReplicaSets:
         active: Sequence[Executable],
         hash_: str,
         problem: str,
+        obeyed: str,
     ) -> None:
         states = [each.status.state if each.status is not None else "" for each in active]
         healthy = sum(each.status is not None and each.status.health_status == "Healthy" for each in active)
@@ -217,12 +225,17 @@ class ReplicaSets:
                 updated_replicas=sum(_hash(each) == hash_ for each in active),
                 last_scale_time=None if known.scaled_at is None else MicroTime.of(known.scaled_at),
                 health_status=health,
+                observed_restart=obeyed,
             )
         )
-        unready = [(each, how_far) for each in active if not _is_good(how_far := _progress(each))]
+        unready = [(each, how_far) for each in active if not _is_done(how_far := _progress(each))]
         if problem:
             message = f"{problem}; correct spec.template"
             ctx.status.condition("Ready", False, "InvalidTemplate", message)
+        elif obj.spec.suspend:
+            name = obj.metadata.name
+            message = f"it is stopped: `setpoint start {name}` starts it again, or suspend: false"
+            ctx.status.condition("Ready", False, "Suspended", message)
         elif len(active) < wanted:
             ctx.status.condition("Ready", False, "Scaling", f"{len(active)} of {wanted} replicas are there")
         elif unready:
@@ -248,10 +261,12 @@ def _replica(obj: ExecutableReplicaSet, number: int, hash_: str) -> Executable:
         INSTANCE_ID: id_,
         SET_NAME: set_name,
         TEMPLATE_HASH: hash_,
+        **replica_conduct.notes(obj),
     }
     labels = {**template.labels, OWNER_LABEL: obj.metadata.uid or ""}
     metadata = ObjectMeta(name=name, labels=labels, annotations=annotations)
-    return Executable(metadata=metadata, spec=template.spec)
+    spec = msgspec.structs.replace(template.spec, suspend=True) if obj.spec.suspend else template.spec
+    return Executable(metadata=metadata, spec=spec)
 
 
 def _template_hash(obj: ExecutableReplicaSet) -> str:
@@ -292,7 +307,7 @@ def _progress(replica: Executable) -> Progress:
     return progress({**tree_of(replica), "kind": "Executable"})
 
 
-def _is_good(how_far: Progress) -> bool:
+def _is_done(how_far: Progress) -> bool:
     return how_far.ready or how_far.succeeded
 
 

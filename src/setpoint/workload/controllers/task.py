@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from setpoint.client.kinds import tree_of
 from setpoint.client.patches import merge
@@ -25,16 +27,19 @@ from setpoint.workload.controllers.children import OWNER_LABEL, children, delete
 from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.task_runs import Due, Ending, Run, runs_of, surplus
 from setpoint.workload.dependencies import waiting_for
-from setpoint.workload.kinds.container import Container
-from setpoint.workload.kinds.executable import Executable
-from setpoint.workload.kinds.parts import OWN_GROUP, RESTART_REQUESTED
+from setpoint.workload.kinds.container import Container, ContainerSpec
+from setpoint.workload.kinds.executable import Executable, ExecutableSpec
+from setpoint.workload.kinds.parts import OWN_GROUP, RESTART_REQUESTED, RUN_ARGUMENTS
 from setpoint.workload.kinds.task import Task, TaskState, TaskStatus
 from setpoint.workload.schedule import ScheduleError, parse_schedule, parse_zone
+from setpoint.workload.templates import escaped
 from setpoint.workload.world import World
 
 FINALIZER = f"{OWN_GROUP}/task-reconciler"
 # Earlier attempts of a run whose objects, and logs, are kept.
 _MOST_ATTEMPTS = 10
+
+S = TypeVar("S", ExecutableSpec, ContainerSpec)
 
 
 @dataclass
@@ -42,9 +47,14 @@ class _Known:
     """What is known of a task that its objects do not say."""
 
     uid: str
-    # The last request for a run that was seen, and when that was if the run has not begun yet.
+    # The last request for a run that was seen, and the last that was obeyed or left out.
     seen: str
+    obeyed: str
+    # When that was seen, and the arguments it gives, if the run has not begun yet.
     requested: datetime | None = None
+    arguments: tuple[str, ...] = ()
+    # What was wrong with the last request.
+    problem: str = ""
 
 
 @dataclass
@@ -92,13 +102,15 @@ class Tasks:
             await self._begin(ctx, obj, known, runs, now, said)
         except Invalid as error:
             said.reason, said.message = "InvalidTemplate", f"{error}; correct spec.template"
+        if known.problem:
+            said.reason, said.message = "InvalidRequest", known.problem
         ends = [(run, run.ending(obj.spec, now)) for run in runs]
         gone = list(surplus(ends, obj.spec))
         for run in gone:
             await _delete(ctx, run.objects)
         for run in runs:
             await _delete(ctx, run.objects[:-_MOST_ATTEMPTS])
-        _report(ctx, obj, [(run, end) for run, end in ends if run not in gone], said)
+        _report(ctx, obj, known, [(run, end) for run, end in ends if run not in gone], said)
         moments = [*_wakes(obj, ends), *([said.next] if said.next is not None else [])]
         return Result(requeue_after=max((min(moments) - now).total_seconds(), 0.001) if moments else None)
 
@@ -107,9 +119,15 @@ class Tasks:
         request = (obj.metadata.annotations or {}).get(RESTART_REQUESTED, "")
         known = self._known.get(name)
         if known is None or known.uid != uid:
-            known = self._known[name] = _Known(uid, request)
+            obeyed = obj.status.observed_restart if obj.status is not None else ""
+            known = self._known[name] = _Known(uid, obeyed, obeyed)
         if request and request != known.seen:
-            known.seen, known.requested = request, self._clock.now()
+            known.seen, known.problem = request, ""
+            try:
+                known.arguments = task_runs.arguments_of(tree_of(obj))
+                known.requested = self._clock.now()
+            except ValueError as error:
+                known.obeyed, known.problem = request, str(error)
         return known
 
     # Runs that are under way
@@ -155,12 +173,14 @@ class Tasks:
                 said.message = f"waits for {'; '.join(map(str, waiting))}"
                 return
             run = Run(MicroTime.of(found.at))
+            if known.requested is not None:
+                run.request, run.arguments = known.seen, known.arguments
             await _attempt(ctx, obj, run)
             runs.append(run)
             if found.missed:
                 said.message = f"{found.missed} runs before it were missed"
         if known.requested is not None:
-            known.requested = None
+            known.requested, known.obeyed = None, known.seen
         elif obj.spec.schedule:
             said.last = found.at
 
@@ -189,7 +209,7 @@ class Tasks:
         if known.requested is not None:
             return Due(known.requested)
         if obj.spec.suspend:
-            said.reason, said.message = "Suspended", "suspend is set: no run is started"
+            said.reason, said.message = "Suspended", f"`setpoint run {obj.metadata.name}` runs it; suspend is set"
             if found is not None and obj.spec.schedule:
                 said.last = found.at  # what was due meanwhile is not made up for
             return None
@@ -230,20 +250,26 @@ async def _attempt(ctx: Context, obj: Task, run: Run) -> None:
             task_runs.BEGAN_AT: str(MicroTime.of(run.started or ctx.clock.now())),
             task_runs.ATTEMPT: str(number),
             task_runs.TASK: name,
+            **({task_runs.REQUEST: run.request} if run.request else {}),
+            **({RUN_ARGUMENTS: msgspec.json.encode(run.arguments).decode()} if run.arguments else {}),
         },
     )
     child: Any
     if template.executable is not None:
-        child = Executable(metadata=metadata, spec=template.executable)
+        child = Executable(metadata=metadata, spec=_with_arguments(template.executable, run.arguments))
     else:
         assert template.container is not None
-        child = Container(metadata=metadata, spec=template.container)
+        child = Container(metadata=metadata, spec=_with_arguments(template.container, run.arguments))
     try:
         made = await ctx.client.create(ctx.own(child))
     except AlreadyExists:
         made = await ctx.api.get(type(child), metadata.name or "")
     run.objects.append({**tree_of(made), "kind": type(child).__name__})
     run.attempts = number
+
+
+def _with_arguments(spec: S, arguments: Sequence[str]) -> S:
+    return msgspec.structs.replace(spec, args=[*spec.args, *map(escaped, arguments)]) if arguments else spec
 
 
 async def _stop(ctx: Context, run: Run, why: str) -> None:
@@ -274,7 +300,7 @@ def _kind(tree: Object) -> type[Executable] | type[Container]:
 # Telling
 
 
-def _report(ctx: Context, obj: Task, runs: Sequence[tuple[Run, Ending | None]], said: _Said) -> None:
+def _report(ctx: Context, obj: Task, known: _Known, runs: Sequence[tuple[Run, Ending | None]], said: _Said) -> None:
     before = obj.status or TaskStatus()
     active = [run for run, ending in runs if ending is None]
     last = runs[-1][1] if runs else None
@@ -295,6 +321,7 @@ def _report(ctx: Context, obj: Task, runs: Sequence[tuple[Run, Ending | None]], 
             last_schedule_time=None if said.last is None else MicroTime.of(said.last),
             next_schedule_time=None if said.next is None else MicroTime.of(said.next),
             last_success_time=None if latest is None else MicroTime.of(latest),
+            observed_restart=known.obeyed,
         )
     )
     reason, message = _in_words(ctx, obj, state, active, last, said)

@@ -5,23 +5,27 @@ and its number. What the status of the task remembers counts only for runs whose
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
+
+import msgspec
 
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.backoff import next_wait
-from setpoint.workload.kinds.parts import RestartBackoff
+from setpoint.workload.kinds.parts import RUN_ARGUMENTS, RestartBackoff
 from setpoint.workload.kinds.task import TaskRun, TaskSpec, TaskState
 from setpoint.workload.progress import progress
 from setpoint.workload.schedule import Schedule
 
-# What the object of an attempt says of it: the run it belongs to, when that began, its own number, and why it was
-# stopped where we did so.
-SCHEDULED_AT, BEGAN_AT, ATTEMPT, TASK, STOPPED = (
-    f"setpoint.dev/{name}" for name in ("scheduled-at", "run-began-at", "task-attempt", "task", "stopped-because")
+# What the object of an attempt says of it: the run it belongs to, when that began, its own number, the request for the
+# run where there was one, and why it was stopped where somebody did so.
+SCHEDULED_AT, BEGAN_AT, ATTEMPT, TASK, REQUEST, STOPPED = (
+    f"setpoint.dev/{name}"
+    for name in ("scheduled-at", "run-began-at", "task-attempt", "task", "run-request", "stopped-because")
 )
 # More are not counted one by one.
 _MOST_MISSED = 100
@@ -46,6 +50,9 @@ class Run:
     attempts: int = 0
     objects: list[Object] = field(default_factory=list)
     remembered: TaskRun | None = None
+    request: str = ""
+    # Arguments that were given with the request, behind those of the task.
+    arguments: tuple[str, ...] = ()
 
     @property
     def last(self) -> Object | None:
@@ -140,6 +147,7 @@ class Run:
             attempts=self.attempts,
             exit_code=self.exit_code,
             message=ending.message if ending is not None and ending.state == "Failed" else "",
+            request=self.request,
         )
 
 
@@ -153,12 +161,15 @@ def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[R
         run = found.setdefault(scheduled := MicroTime.parse(text), Run(scheduled))
         run.objects.append(tree)
         run.attempts = max(run.attempts, _attempt(tree))
+        run.request = meta.annotations(tree).get(REQUEST, "")
+        with suppress(ValueError):
+            run.arguments = arguments_of(tree)
     for each in remembered:
         if each.scheduled_time is None:
             continue
         known = found.get(each.scheduled_time)
         if known is None and each.state == "Running":
-            known = found[each.scheduled_time] = Run(each.scheduled_time)
+            known = found[each.scheduled_time] = Run(each.scheduled_time, request=each.request)
         if known is not None:
             known.remembered = each
             known.attempts = max(known.attempts, each.attempts)
@@ -213,6 +224,18 @@ def _last_before(schedule: Schedule, now: datetime, zone: tzinfo, known: datetim
 def is_over(tree: Object) -> bool:
     """Whether an attempt has ended, or never began and never will."""
     return progress(tree).finished or _status(tree).get("state") in _OVER
+
+
+def arguments_of(tree: Object) -> tuple[str, ...]:
+    """The arguments that a request for a run gives, by the annotation of the task or of an attempt: a list of texts, as
+    JSON. Raises ValueError."""
+    text = meta.annotations(tree).get(RUN_ARGUMENTS, "")
+    if not text:
+        return ()
+    try:
+        return msgspec.json.decode(text, type=tuple[str, ...])
+    except msgspec.DecodeError:
+        raise ValueError(f"the annotation {RUN_ARGUMENTS} is no list of texts in JSON: {text}") from None
 
 
 def _status(tree: Object | None) -> Object:

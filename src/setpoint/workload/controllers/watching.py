@@ -87,7 +87,8 @@ class FileWatching:
 
     async def _reconcile(self, kind: str, ctx: Context, request: Request) -> None:
         obj: Any = await ctx.object()
-        spec: FileWatch | None = obj.spec.watch if obj is not None and not obj.spec.stop else None
+        is_on = obj is not None and not obj.spec.stop and not obj.spec.suspend
+        spec: FileWatch | None = obj.spec.watch if is_on else None
         if obj is None or spec is None or obj.metadata.deletion_timestamp is not None:
             self._forget(kind, request.name)
             return

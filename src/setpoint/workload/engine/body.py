@@ -107,8 +107,9 @@ def _limit(spec: Mapping[str, Any], host: dict[str, Any]) -> None:
     if limits.get("pids") is not None:
         host["PidsLimit"] = limits["pids"]
     policy = spec.get("restartPolicy")
-    # With a backoff of ours it is us who restart: the engine must not do it too.
-    if policy and policy != "no" and spec.get("restartBackoff") is None:
+    # With a backoff or a limit of ours it is us who restart: the engine must not do it too.
+    ours = any(spec.get(field) is not None for field in ("restartBackoff", "maxRestarts"))
+    if policy and policy != "no" and not ours:
         host["RestartPolicy"] = {"Name": policy}
     host["Ulimits"] = [
         {"Name": each["name"], "Soft": each["soft"], "Hard": each["soft"] if each.get("hard") is None else each["hard"]}

@@ -365,6 +365,9 @@ class ContainerStatus(Model):
     next_restart_time: Moment = None
     """When it will be started again."""
 
+    observed_restart: Text = ""
+    """The last request for a restart, by its annotation, that was obeyed."""
+
     pull_progress: Text = ""
     """How far the pull of the image is."""
 

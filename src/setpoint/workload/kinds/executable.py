@@ -121,6 +121,9 @@ class ExecutableStatus(Model):
     next_restart_time: Moment = None
     """When it will be started again."""
 
+    observed_restart: Text = ""
+    """The last request for a restart, by its annotation, that was obeyed."""
+
     identity_time: Text = ""
     """When the process started, in ticks since the machine did, with the id of that boot: with the pid it names one
     process for ever."""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from setpoint.schema.types import Column, Int32, Int64, Maximum, Minimum, Model, NoDefault, Resource, Scale, rule
 from setpoint.workload.kinds.executable import ExecutableSpec
-from setpoint.workload.kinds.parts import AGE, CATEGORY, GROUP, VERSION, Conditions, Flag, HealthStatus, Moment
+from setpoint.workload.kinds.parts import AGE, CATEGORY, GROUP, VERSION, Conditions, Flag, HealthStatus, Moment, Text
 
 
 class ExecutableTemplate(Model):
@@ -25,6 +25,11 @@ class ExecutableTemplate(Model):
     message="replicas with stop set would never run; leave it out, and set replicas to 0 to stop them",
     field_path=".template.spec.stop",
 )
+@rule(
+    "!self.template.spec.?suspend.orValue(false)",
+    message="replicas are suspended by suspend of the set; leave it out of the template",
+    field_path=".template.spec.suspend",
+)
 class ExecutableReplicaSetSpec(Model):
     """What an ExecutableReplicaSet should be."""
 
@@ -42,6 +47,9 @@ class ExecutableReplicaSetSpec(Model):
 
     replace_failed: Flag = False
     """Whether a replica that failed or ended is replaced by a new one."""
+
+    suspend: Flag = False
+    """Whether all replicas are stopped for the time being, with their logs kept; false again starts them again."""
 
 
 class ExecutableReplicaSetStatus(Model):
@@ -70,6 +78,9 @@ class ExecutableReplicaSetStatus(Model):
 
     conditions: Conditions = []
     """Ready, with its reason."""
+
+    observed_restart: Text = ""
+    """The last request for a restart, by its annotation, that all replicas have obeyed."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
     """The generation of the object that this was said of."""

@@ -26,14 +26,13 @@ from setpoint.schema.types import (
     Rule,
 )
 from setpoint.schema.types import rule as class_rule
-
-GROUP = "usvc-dev.developer.microsoft.com"
-OWN_GROUP = "setpoint.dev"
-VERSION = "v1"
-CATEGORY = "workloads"
-
-RESTART_REQUESTED = "setpoint.dev/restart-requested-at"
-SERVICE_PRODUCER = "service-producer"
+from setpoint.workload.kinds.names import CATEGORY as CATEGORY
+from setpoint.workload.kinds.names import GROUP as GROUP
+from setpoint.workload.kinds.names import OWN_GROUP as OWN_GROUP
+from setpoint.workload.kinds.names import RESTART_REQUESTED as RESTART_REQUESTED
+from setpoint.workload.kinds.names import RUN_ARGUMENTS as RUN_ARGUMENTS
+from setpoint.workload.kinds.names import SERVICE_PRODUCER as SERVICE_PRODUCER
+from setpoint.workload.kinds.names import VERSION as VERSION
 
 # Optional fields that mean the same when they are absent: the server adds nothing to the object.
 Flag: TypeAlias = Annotated[bool, NoDefault()]
@@ -130,6 +129,13 @@ class Lifetime(Model):
 
     stop: Flag = False
     """Whether it should be stopped. Once set it stays."""
+
+    suspend: Flag = False
+    """Whether it should be stopped for the time being: false again starts it again."""
+
+    max_restarts: Annotated[Int32, Minimum(0)] | None = None
+    """How often in a row it is started again, by its policy or its liveness probe, before it stays as it is; for ever
+    when absent. A life as long as `restartBackoff.resetAfter`, or a restart on request, begins a new row."""
 
     mode: ContainerMode | None = None
     """How long it lives: session (the default), persistent (outlives the control plane and is found again), existing

@@ -44,13 +44,15 @@ TaskState: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]
     field_path=".executable.restartPolicy",
 )
 @rule(
-    "!has(self.executable) || (!self.executable.?stop.orValue(false) && self.executable.start)",
-    message="a task with stop set, or start not, would never run; use suspend",
+    "!has(self.executable) || (!self.executable.?stop.orValue(false) && "
+    "!self.executable.?suspend.orValue(false) && self.executable.start)",
+    message="a task with stop or suspend set in its template, or start not, would never run; use suspend of the task",
     field_path=".executable.stop",
 )
 @rule(
-    "!has(self.container) || (!self.container.?stop.orValue(false) && self.container.start)",
-    message="a task with stop set, or start not, would never run; use suspend",
+    "!has(self.container) || (!self.container.?stop.orValue(false) && "
+    "!self.container.?suspend.orValue(false) && self.container.start)",
+    message="a task with stop or suspend set in its template, or start not, would never run; use suspend of the task",
     field_path=".container.stop",
 )
 class TaskTemplate(Model):
@@ -136,6 +138,9 @@ class TaskRun(Model):
     message: Text = ""
     """Why it failed, for people."""
 
+    request: Text = ""
+    """The request for it, by the annotation of the task; empty where it was due by itself."""
+
 
 class TaskStatus(Model):
     """What a Task is."""
@@ -160,6 +165,9 @@ class TaskStatus(Model):
 
     conditions: Conditions = []
     """Ready and Succeeded, with reasons and remedies."""
+
+    observed_restart: Text = ""
+    """The last request for a run, by its annotation, that was obeyed, or left out because another was under way."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
     """The generation of the object that this was said of."""
