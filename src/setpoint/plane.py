@@ -80,8 +80,8 @@ class ControlPlane:
     `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
     `auditor` records requests (`server.audit`); it stays open afterwards. `system` are the names of the system
     controllers to run (`system.names`), or whether to run them at all. `workloads` has it run processes and containers:
-    settings, or whether to do so at all. With `read_only`, which says why, it only shows what its store has: every write
-    is refused, and it makes none itself.
+    settings, or whether to do so at all. With `read_only`, which says why, it only shows what its store has: it refuses
+    every write, and makes none itself.
     """
 
     def __init__(
