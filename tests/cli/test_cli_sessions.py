@@ -125,7 +125,8 @@ def test_what_is_said_counts_before_what_is_found(environ: dict[str, str], proje
     mine = tmp_path / "mine"
     mine.touch()
     with_variable = {**environ, "KUBECONFIG": str(mine)}
-    assert find(Server(), with_variable, project).paths == (mine,)
+    assert find(Server(), with_variable, tmp_path).paths == (mine,)
+    assert find(Server(), with_variable, project).paths == (project / "kc",), "who works on an app means the app"
     assert find(Server(session="shop"), with_variable, project).paths == (project / "kc",)
     assert find(Server(kubeconfig="said"), with_variable, project).paths == (Path("said"),)
 

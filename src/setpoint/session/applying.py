@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
 
 FIELD_MANAGER = "setpoint up"
+_APP = "App"
 _DEFINITION = "CustomResourceDefinition"
 _ESTABLISHED_SECONDS = 30.0
 _GONE_SECONDS = 120.0
+# How long the controllers of an app may take to define the kinds of its objects.
+_SERVED_SECONDS = 20.0
 _LOOK_SECONDS = 0.05
 
 
@@ -75,7 +78,8 @@ async def apply_app(client: "Client", places: Places, objects: Sequence[Object])
         made = [each.new for each in found if each.what == "added" and each.new is not None]
         _write(places, msgspec.structs.replace(before, pending=[*before.pending, *made]))
         await _delete(client, [each.old for each in found if each.old is not None and _goes(each)])
-        await _apply(client, [_stamped(each.new, stamps) for each in found if each.new is not None])
+        changed = [_stamped(each.new, stamps) for each in found if each.new is not None]
+        await _apply(client, changed, _SERVED_SECONDS if _has_controllers(objects) else 0.0)
         _write(places, Applied(list(objects), stamps))
         return found
 
@@ -96,23 +100,42 @@ def _stamped(tree: Object, stamps: Mapping[str, str]) -> Object:
     if stamp is None:
         return tree
     made: Object = copy(tree)
-    place = made["spec"]["template"] if made["kind"] == "ExecutableReplicaSet" else made
-    metadata = place.setdefault("metadata", {})
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), RESTART_REQUESTED: stamp}
+    place = made["spec"]["template"] if made["kind"] == "ExecutableReplicaSet" else made["metadata"]
+    place["annotations"] = {**(place.get("annotations") or {}), RESTART_REQUESTED: stamp}
     return made
 
 
-async def _apply(client: "Client", objects: Iterable[Object]) -> None:
-    """One after the other, on one connection: they stand in the order in which they can be made."""
+async def _apply(client: "Client", objects: Iterable[Object], patience: float) -> None:
+    """One after the other, on one connection: they stand in the order in which they can be made. Kinds that are not
+    there yet are waited for."""
     defined: list[Object] = []
     for tree in objects:
         if defined and tree["kind"] != _DEFINITION:
             await _established(client, defined)
             defined = []
-        applied = await client.apply(tree, force=True)
+        applied = await _applied(client, tree, patience)
         if tree["kind"] == _DEFINITION:
             defined.append(applied)
     await _established(client, defined)
+
+
+async def _applied(client: "Client", tree: Object, patience: float) -> Object:
+    """Applies an object; of a kind that the app's own controllers define, as soon as one of them has."""
+    deadline = client.clock.monotonic() + patience
+    while True:
+        try:
+            return await client.apply(tree, force=True)
+        except NoMatch as error:
+            if not patience:
+                raise
+            if client.clock.monotonic() > deadline:
+                hint = "should one of the app's controllers define it, `setpoint controllers` tells why it does not"
+                raise NoMatch(f"{error}; {hint}") from None
+            await client.clock.sleep(_LOOK_SECONDS)
+
+
+def _has_controllers(objects: Iterable[Object]) -> bool:
+    return any(tree["kind"] == _APP and tree["spec"].get("controllers") for tree in objects)
 
 
 async def _established(client: "Client", definitions: Iterable[Object]) -> None:

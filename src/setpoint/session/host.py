@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ import msgspec
 from setpoint import process
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.times import format_time
-from setpoint.session.attendance import deserted
+from setpoint.session.attendance import attend, deserted, detach
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, process_identity, session_id
 
@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("app", help="its name")
     parser.add_argument("file", help="its file", type=Path)
     parser.add_argument("--profile", action="append", default=[], help="a variant that was chosen")
+    parser.add_argument("--attendant", default="", help="the process that it ends with")
     given = parser.parse_args(arguments)
     directory = given.file.parent
     places = Places.of(os.environ, session_id(given.app, str(directory)))
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.disable()
     try:
         with _alone(places):
+            _begin(places, given.attendant)
             host = Host(given.app, given.file, tuple(given.profile), places)
             return process.run(host.serve)
     except HostError as error:
@@ -70,11 +72,13 @@ class Host:
     async def serve(self, stop: asyncio.Event) -> None:
         """Raises HostError."""
         from setpoint.plane import ControlPlane, PlaneError
+        from setpoint.session.controllers.following import hosting
+        from setpoint.session.controllers.page import ControllersPage
         from setpoint.store.contract import StoreError
         from setpoint.workload.hosting import records_path
         from setpoint.workload.workloads import WorkloadSettings
 
-        places = self._places
+        places, page = self._places, ControllersPage()
         _make_room(places)
         settings = WorkloadSettings(
             places.workloads,
@@ -85,7 +89,7 @@ class Host:
         try:
             # What it holds is of use while this machine is up, and a developer's disk has better things to do.
             store = f"sqlite:{places.store}?durability=off"
-            async with ControlPlane(store, workloads=settings, system=False) as plane:
+            async with ControlPlane(store, workloads=settings, system=False, pages=[page]) as plane:
                 url = await _listen(plane, self._last_port())
                 plane.write_kubeconfig(places.kubeconfig)
                 await plane.workloads_started()
@@ -96,7 +100,8 @@ class Host:
                     plane.start_system()
                     gc.freeze()
                     gc.enable()
-                    await self._until_told(plane, stop)
+                    async with hosting(plane, page, directory=self._file.parent, data=places.data):
+                        await self._until_told(plane, stop)
                     places.applied.unlink(missing_ok=True)
                 finally:
                     self._sessions.remove(session, ended=format_time(self._clock.now()))
@@ -169,6 +174,19 @@ def _alone(places: Places) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def _begin(places: Places, attendant: str) -> None:
+    """Raises HostError."""
+    try:
+        with suppress(OSError):  # it is no file
+            os.ftruncate(2, 0)  # what an earlier one had to say
+        if attendant:
+            attend(places.attended, attendant)
+        else:
+            detach(places.attended)
+    except OSError as error:
+        raise HostError(f"{error.filename or places.data}: {error.strerror}") from error
 
 
 def _make_room(places: Places) -> None:

@@ -4,17 +4,20 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from setpoint.session.attendance import attend, detach
+from setpoint.objects.clock import SystemClock
 from setpoint.session.host import READY, TAKEN
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, session_id
 
 # So much of the log tells why a host ended at once.
 _LAST_BYTES = 4000
+# How long another one that starts the same session may take.
+_OTHER_SECONDS = 30.0
+_LOOK_SECONDS = 0.05
 
 
 class StartFailed(Exception):  # noqa: N818 - it says what happened
@@ -45,29 +48,32 @@ async def start(
     """Starts the session of an app, unless it runs. It ends with the process `attendant`. Raises StartFailed."""
     if (found := running(app, file.parent, environ)) is not None:
         return Started(found, joined=True)
+    flags = [flag for profile in profiles for flag in ("--profile", profile)]
+    flags += ["--attendant", attendant] if attendant else []
+    clock = SystemClock()
     places = Places.of(environ, session_id(app, str(file.parent)))
     try:
         places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if attendant:
-            attend(places.attended, attendant)
-        else:
-            detach(places.attended)
-        said = await _host(app, file, environ, profiles, places)
+        said = await _host([app, str(file), *flags], environ, places)
     except OSError as error:
         raise StartFailed(f"{error.filename or places.data}: {error.strerror or error}") from error
     if said not in (READY, TAKEN):
         raise StartFailed(said or _last_words(places.log))
-    if (found := running(app, file.parent, environ)) is None:
+    found = running(app, file.parent, environ)
+    # Another one was quicker, and may not serve yet.
+    deadline = clock.monotonic() + _OTHER_SECONDS
+    while found is None and said == TAKEN and clock.monotonic() < deadline:
+        await clock.sleep(_LOOK_SECONDS)
+        found = running(app, file.parent, environ)
+    if found is None:
         raise StartFailed(f"it ended as soon as it had begun: {_last_words(places.log)}")
     return Started(found, joined=said == TAKEN)
 
 
-async def _host(app: str, file: Path, environ: Mapping[str, str], profiles: Collection[str], places: Places) -> str:
-    """Starts the host; what it says."""
-    command = [sys.executable, "-m", "setpoint.session.host", app, str(file)]
-    for profile in profiles:
-        command += ["--profile", profile]
-    descriptor = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+async def _host(arguments: Sequence[str], environ: Mapping[str, str], places: Places) -> str:
+    """Starts a host; what it says."""
+    command = [sys.executable, "-m", "setpoint.session.host", *arguments]
+    descriptor = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         # Where it stands must not matter: a directory that is in use can be neither removed nor unmounted.
         started = subprocess.Popen(
@@ -82,10 +88,12 @@ async def _host(app: str, file: Path, environ: Mapping[str, str], profiles: Coll
     finally:
         os.close(descriptor)
     assert started.stdout is not None
-    with started.stdout as output:
-        said = await asyncio.to_thread(output.read)
-    # It is on its own from now on: nothing is to be waited for, and nothing to be complained of.
-    started.returncode = 0
+    try:
+        with started.stdout as output:
+            said = await asyncio.to_thread(output.read)
+    finally:
+        # It is on its own from now on: nothing is to be waited for, and nothing to be complained of.
+        started.returncode = 0
     return said.decode(errors="replace").strip()
 
 

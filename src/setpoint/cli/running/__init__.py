@@ -1,0 +1,1 @@
+"""Commands that run an app: from `up` to `down`."""

@@ -1,0 +1,89 @@
+"""The app file that a command means, read and checked: every mistake in it is told before anything starts."""
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.failing import NOT_FOUND, USAGE, Failure
+
+if TYPE_CHECKING:
+    from setpoint.app.loading import LoadedApp
+
+NAMES = ("setpoint.yaml", "setpoint.yml")
+
+
+def find_file(given: str, directory: Path | None = None) -> Path:
+    """The app file: the one given, the one in the directory given, or the nearest at or above here. Raises Failure."""
+    if given:
+        path = Path(given).absolute()
+        found = _in(path) if path.is_dir() else path if path.exists() else None
+        if found is None:
+            missing = f"there is no {NAMES[0]} in {given}" if path.is_dir() else f"there is no file {given}"
+            raise Failure(f"{missing}; `setpoint init` writes one", NOT_FOUND)
+        return found.resolve()
+    here = (directory or Path.cwd()).resolve()
+    for place in (here, *here.parents):
+        if (found := _in(place)) is not None:
+            return found
+    raise Failure(
+        f"there is no {NAMES[0]} here nor above; `setpoint init` writes one, `setpoint demo` shows what it is good for",
+        NOT_FOUND,
+    )
+
+
+def read_file(file: Path, environ: Mapping[str, str] = os.environ, profiles: Collection[str] = ()) -> "LoadedApp":
+    """The app of a file, YAML or Python, rendered for its session. Raises Failure with everything that is wrong."""
+    from setpoint.app.loading import load_app
+    from setpoint.app.reading import read_app
+    from setpoint.objects.typedyaml import Mistakes
+    from setpoint.session.registry import session_id
+
+    try:
+        if file.suffix == ".py":
+            return _python(file, environ, tuple(profiles))
+        name = read_app(file, profiles).app.app
+        return load_app(file, environ, profiles=profiles, session=session_id(name, str(file.parent)))
+    except Mistakes as mistakes:
+        raise refused(file, mistakes) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", NOT_FOUND) from None
+
+
+def refused(file: Path, mistakes: "Exception") -> Failure:
+    """What is wrong with a file, a line each."""
+    found = [str(each) for each in getattr(mistakes, "found", ())] or [str(mistakes)]
+    here = f"{Path.cwd()}{os.sep}"
+    for line in found:
+        click.echo(line.replace(here, ""), err=True)
+    number = f"{len(found)} mistakes" if len(found) > 1 else "a mistake"
+    return Failure(f"{str(file).replace(here, '')} has {number}; nothing was started", USAGE)
+
+
+def _in(directory: Path) -> Path | None:
+    return next((directory / name for name in NAMES if (directory / name).is_file()), None)
+
+
+def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -> "LoadedApp":
+    """An app in Python: the one `sp.App` that the file makes. Raises Failure, Mistakes."""
+    import runpy
+
+    from setpoint.app.builder import App
+    from setpoint.app.faults import nowhere
+    from setpoint.app.loading import LoadedApp
+    from setpoint.app.profiles import selected
+    from setpoint.session.registry import session_id
+
+    try:
+        made = runpy.run_path(str(file))
+    except Exception as error:
+        raise Failure(f"{file} cannot be run: {type(error).__name__}: {error}", USAGE) from None
+    apps: list[App] = list({id(each): each for each in made.values() if isinstance(each, App)}.values())
+    if len(apps) != 1:
+        raise Failure(f"{file} makes {len(apps) or 'no'} apps; it should make one: app = sp.App(\"shop\")", USAGE)
+    [app] = apps
+    session = session_id(app.file.app, str(file.parent))
+    objects = app.render(file.parent, profiles=profiles, environ=environ, session=session)
+    return LoadedApp(selected(app.file, profiles), file.parent, (file,), nowhere, objects)

@@ -1,0 +1,118 @@
+"""`setpoint up`: an app from its file to the point where everything is ready, and for as long as one looks at it.
+
+The session is a process of its own (`session/host.py`); this one applies the file and shows what becomes of it. It may
+leave the session to itself, or end it; should it be killed, the session ends by itself.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from setpoint.cli.connecting import Server, connect, run
+from setpoint.cli.failing import FAILED, INTERRUPTED, TIMED_OUT, Failure
+from setpoint.cli.printing.terminal import terminal
+
+if TYPE_CHECKING:
+    from setpoint.app.changes import Change
+    from setpoint.app.loading import LoadedApp
+    from setpoint.cli.running.view.watching import Outcome
+    from setpoint.client.client import Client
+    from setpoint.session.starting import Started
+
+
+class How(NamedTuple):
+    """How an app is to be shown."""
+
+    detached: bool
+    logs: bool
+    seconds: float
+
+
+@click.command()
+@click.argument("file", default="", metavar="[FILE]")
+@click.option("-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be.")
+@click.option("-d", "--detach", "detached", is_flag=True, help="Return when all is ready, and let it run on.")
+@click.option("--logs/--no-logs", default=True, help="Whether to show what the app prints.")
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=300.0,
+    show_default=True,
+    help="With --detach: how long to wait until all is ready.",
+)
+def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds: float) -> None:
+    """Run the app of a file: setpoint.yaml, here or above.
+
+    If it runs already, what changed in the file is applied and nothing else is touched. While it is shown, `d` leaves
+    it running and `q` ends it. With --detach the exit code tells whether everything became ready.
+    """
+    from setpoint.cli.running.app_file import find_file, read_file
+
+    found = find_file(file)
+    loaded = read_file(found, os.environ, profiles)
+    sys.exit(run(_up(found, loaded, profiles, How(detached, logs, seconds))))
+
+
+async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: How) -> int:
+    from setpoint.session.registry import process_identity
+    from setpoint.session.starting import StartFailed, start
+
+    attendant = "" if how.detached else process_identity()
+    try:
+        started = await start(loaded.app.app, file, os.environ, profiles=profiles, attendant=attendant)
+    except StartFailed as error:
+        raise Failure(f"{loaded.app.app} cannot be started: {error}") from None
+    async with connect(Server(session=started.session.id)) as client:
+        changed = await _applied(client, loaded, started)
+        outcome = await _shown(client, loaded, started, changed, how)
+        return await _concluded(client, started, outcome, how)
+
+
+async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") -> "list[Change]":
+    """Raises Failure; then a session that was started for it is ended again, for nothing half done shall remain."""
+    from setpoint.cli.failing import explained
+    from setpoint.cli.running.down import end_session
+    from setpoint.session.applying import apply_app
+    from setpoint.session.places import Places
+
+    try:
+        with explained():
+            return await apply_app(client, Places.of_session(started.session), loaded.objects)
+    except BaseException:
+        if not started.joined:
+            await end_session(started.session, client)
+        raise
+
+
+async def _shown(
+    client: "Client", loaded: "LoadedApp", started: "Started", changed: "list[Change]", how: How
+) -> "Outcome":
+    from setpoint.cli.running.view.settings import settings_of
+    from setpoint.cli.running.view.watching import watch_app
+
+    settings = settings_of(
+        loaded, started.session, changed, joined=started.joined, until_ready=how.detached, logs=how.logs
+    )
+    return await watch_app(client, settings, place=terminal(), seconds=how.seconds if how.detached else None)
+
+
+async def _concluded(client: "Client", started: "Started", outcome: "Outcome", how: How) -> int:
+    """What is left to do, and to say. The exit code."""
+    from setpoint.cli.running.down import end_session
+    from setpoint.session.attendance import detach
+    from setpoint.session.places import Places
+
+    app = started.session.app
+    if outcome.how == "quit":
+        await end_session(started.session, client)
+    elif outcome.how == "detached":
+        detach(Places.of_session(started.session).attended)
+        click.echo(f"{app} runs on · setpoint ps, logs, why · setpoint up shows it again, setpoint down ends it")
+    elif outcome.how == "left":
+        click.echo(f"{app} runs on · setpoint down ends it")
+    return 0
