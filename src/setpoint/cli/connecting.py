@@ -1,11 +1,12 @@
 """The way from a command to a server: which one is meant, and a client of it.
 
-In this order: `--kubeconfig`, `--session`, `$KUBECONFIG`, the session that runs in this directory or above it, the
-server that `setpoint serve` started for this user. `~/.kube/config` is never taken unasked: it may be a cluster in
-production.
+In this order: `--kubeconfig`, `--session`, the session that runs in this directory or above it, `$KUBECONFIG`, the
+server that `setpoint serve` started for this user. Who works on an app means the app, whatever cluster their shell is
+set to; and `~/.kube/config` is never taken unasked: it may be a cluster in production.
 """
 
 import functools
+import gc
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FIELD_MANAGER = "setpoint"
 DEFAULT_NAMESPACE = "default"
+# A command that takes longer looks for its garbage.
+_QUICK_SECONDS = 1.0
 
 
 class Server(NamedTuple):
@@ -80,12 +83,12 @@ def find(
     sessions = Sessions.of(environ)
     if server.session:
         return _of_session(_one(sessions.named(server.session), f"session {server.session}", sessions))
+    if here := sessions.here(directory or Path.cwd()):
+        return _of_session(_one(here, "session of this directory", sessions))
     if listed := [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]:
         if not any(path.exists() for path in listed):
             raise Failure(f"KUBECONFIG names {' and '.join(map(str, listed))}, which is not there", NO_SERVER)
         return Found(tuple(path for path in listed if path.exists()), "$KUBECONFIG")
-    if here := sessions.here(directory or Path.cwd()):
-        return _of_session(_one(here, "session of this directory", sessions))
     served = state_directory(environ) / "kubeconfig"
     if served.exists():
         return Found((served,), str(served))
@@ -169,8 +172,13 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     failure in one line, unless SETPOINT_DEBUG asks for all of it."""
     import asyncio  # most of what --help would have to wait for
 
+    async def lasting() -> T:
+        if not gc.isenabled():  # as it is left by `start`
+            asyncio.get_running_loop().call_later(_QUICK_SECONDS, gc.enable)
+        return await main
+
     try:
-        return asyncio.run(main)
+        return asyncio.run(lasting())
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except (click.ClickException, BrokenPipeError):
