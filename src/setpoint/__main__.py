@@ -1,5 +1,5 @@
 """`python -m setpoint` is the command `setpoint`."""
 
-from setpoint.cli.main import main
+from setpoint.cli.start import start
 
-main(prog_name="setpoint")
+start()

@@ -6,7 +6,6 @@ Each sort is called for the headers of a request, and told which ones the server
 import asyncio
 import os
 import ssl
-import tempfile
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
@@ -159,6 +158,8 @@ class Trust:
         return context
 
     def _load(self, context: ssl.SSLContext, certificate: str, key: str) -> None:
+        import tempfile  # most clients have a token
+
         # OpenSSL takes them only from a file; ours is readable by nobody else, and gone at once.
         descriptor, path = tempfile.mkstemp(suffix=".pem")
         try:

@@ -7,7 +7,7 @@ a conversion webhook they say nothing of, labels and annotations of others. Wher
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from setpoint.client.editing import Editing
 from setpoint.client.mapper import NoMatch
@@ -16,7 +16,9 @@ from setpoint.objects.errors import AlreadyExists, NotFound
 from setpoint.objects.frozen import thaw
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.schema.types.resource import Resource
+
+if TYPE_CHECKING:
+    from setpoint.schema.types.resource import Resource
 
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 
@@ -31,7 +33,7 @@ class Installing(Editing):
     """Installing kinds."""
 
     async def install(
-        self, *kinds: type[Resource] | Object, wait: bool = True, timeout: float | None = 30.0
+        self, *kinds: "type[Resource] | Object", wait: bool = True, timeout: float | None = 30.0
     ) -> list[Object]:
         """Makes the definitions of kinds, or brings them up to date; given are classes (those of one kind are its
         versions) or definitions. Waits until the server serves them. Returns the definitions as the server has them.
@@ -93,7 +95,7 @@ class _GoingError(Exception):
     """The definition that is there is being deleted."""
 
 
-def _definitions(kinds: Sequence[type[Resource] | Object]) -> list[Object]:
+def _definitions(kinds: "Sequence[type[Resource] | Object]") -> list[Object]:
     """The definitions that are meant, each once, in the order they were given in."""
     # Imported here because it brings all of schema validation along, which most clients do not need.
     from setpoint.schema.types.crd import crd_of

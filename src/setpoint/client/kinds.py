@@ -1,31 +1,33 @@
 """How code names a kind to the client: by a class, by its coordinates, or by a text such as `apps/v1/Deployment`.
 
-A class gives typed objects, the others plain JSON trees; `metadata_only` gives the metadata alone of either.
+A class gives typed objects, the others plain JSON trees; `metadata_only` gives the metadata alone of either. What
+makes classes of kinds is imported when the first one comes: who reads trees does not wait for it.
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Union, cast
 
 import msgspec
 
 from setpoint.objects.frozen import is_frozen, thaw
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.schema.types.frozen import plain_class
-from setpoint.schema.types.resource import Resource
+
+if TYPE_CHECKING:
+    from setpoint.schema.types.resource import Resource
 
 _decode = msgspec.json.Decoder().decode
 
-R = TypeVar("R", bound=Resource)
+R = TypeVar("R", bound="Resource")
 # An object of whichever form, where the same form comes back.
-Obj = TypeVar("Obj", bound=Resource | dict[str, Any])
+Obj = TypeVar("Obj", bound="Resource | dict[str, Any]")
 
 
 class KindRef(NamedTuple):
     """A kind, and what its objects become."""
 
     gvk: GroupVersionKind
-    cls: type[Resource] | None = None
+    cls: "type[Resource] | None" = None
     metadata_only: bool = False
 
     def read(self, tree: Object) -> Any:
@@ -41,7 +43,7 @@ class KindRef(NamedTuple):
 
 
 Kind: TypeAlias = type[R] | GroupVersionKind | str | KindRef
-AnyObject: TypeAlias = Resource | Object
+AnyObject: TypeAlias = Union["Resource", Object]
 
 
 def kind_of(kind: Kind[Any]) -> KindRef:
@@ -58,6 +60,9 @@ def kind_of(kind: Kind[Any]) -> KindRef:
 @lru_cache(maxsize=1024)
 def _of_class(cls: Any) -> KindRef:
     """What a class means. That of frozen objects means the class they were made of: what is read is never frozen."""
+    from setpoint.schema.types.frozen import plain_class
+    from setpoint.schema.types.resource import Resource
+
     cls = plain_class(cls)
     if not issubclass(cls, Resource):
         raise ValueError(f"{cls.__name__} is no kind: a kind is a class that derives from Resource")
@@ -79,14 +84,14 @@ def metadata_only(kind: Kind[Any]) -> KindRef:
 
 def tree_of(obj: AnyObject) -> Object:
     """An object as the tree that is sent; a tree is what it is, if it is not frozen."""
-    if isinstance(obj, Resource):
+    if not isinstance(obj, dict):
         return obj.to_json()
     return cast(Object, thaw(obj)) if is_frozen(obj) else obj
 
 
 def ref_of(obj: AnyObject) -> KindRef:
     """The kind of an object. Raises ValueError for a tree that does not say it."""
-    if isinstance(obj, Resource):
+    if not isinstance(obj, dict):
         return _of_class(type(obj))
     gvk = GroupVersionKind.of(obj)
     if not gvk.kind or not gvk.version:

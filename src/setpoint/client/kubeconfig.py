@@ -21,6 +21,7 @@ from setpoint.client.http.transport import Credentials
 from setpoint.client.options import Impersonation
 from setpoint.client.proxies import proxy_for
 from setpoint.client.transport import CredentialsError
+from setpoint.objects import plainyaml
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.tree import Json, Object
 from setpoint.objects.typedyaml import Mistakes, Source, path_text, read
@@ -170,7 +171,7 @@ def load(paths: Sequence[Path]) -> Kubeconfig:
     current = ""
     for path in paths:
         try:
-            source = read(path.read_text("utf-8"), str(path))
+            source = _source(path.read_text("utf-8"), str(path))
         except Mistakes as mistakes:
             raise ConfigError(str(mistakes)) from None
         except (OSError, UnicodeDecodeError) as error:
@@ -183,6 +184,11 @@ def load(paths: Sequence[Path]) -> Kubeconfig:
                 if inner is not None:
                     entries.setdefault(each.text("name"), inner)
     return Kubeconfig(tuple(paths), found["clusters"], found["users"], found["contexts"], current)
+
+
+def _source(text: str, file: str) -> Source:
+    plain = plainyaml.read(text)
+    return Source(plain, file, text) if plain is not None else read(text, file)
 
 
 def _connection(

@@ -18,7 +18,6 @@ from setpoint.objects.errors import (
     TooManyRequests,
 )
 from setpoint.objects.tree import Json
-from setpoint.schema.jsonpath import JSONPath, JSONPathError
 
 if TYPE_CHECKING:
     from setpoint.client.reading import Reading
@@ -125,6 +124,8 @@ def _has_condition(tree: Json, name: str, wanted: str) -> bool:
 
 
 def _by_path(text: str) -> Predicate:
+    from setpoint.schema.jsonpath import JSONPath, JSONPathError  # few wait for a path
+
     path, _, value = text.partition("}=") if text.startswith("{") else text.partition("=")
     parsed = JSONPath(path.strip("{}"))
 

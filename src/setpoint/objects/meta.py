@@ -3,11 +3,15 @@
 The readers take any object and give what it says, or the empty value of the field; they never change it.
 """
 
+from typing import TYPE_CHECKING
+
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import BadRequest
-from setpoint.objects.ids import Ids
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
+
+if TYPE_CHECKING:
+    from setpoint.objects.ids import Ids
 
 _EMPTY: Object = {}
 
@@ -119,7 +123,7 @@ def wipe_system_fields(meta: Object) -> None:
             meta.pop(field, None)
 
 
-def fill_system_fields(meta: Object, clock: Clock, ids: Ids) -> None:
+def fill_system_fields(meta: Object, clock: Clock, ids: "Ids") -> None:
     """Gives a new object its uid and its time of creation."""
     meta["uid"] = ids.uid()
     meta["creationTimestamp"] = format_time(clock.now())

@@ -8,10 +8,12 @@ Patterns match the whole text (never just up to a final newline) and take time l
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from setpoint.objects.gotext import byte_length
-from setpoint.objects.ids import SUFFIX_LENGTH, Ids
+
+if TYPE_CHECKING:
+    from setpoint.objects.ids import Ids
 
 NameRule: TypeAlias = Callable[[str, bool], Sequence[str]]
 
@@ -192,9 +194,10 @@ def are_config_keys(texts: Collection[str]) -> bool:
     return max(map(len, texts)) <= LABEL_LENGTH
 
 
-def generate_name(base: str, ids: Ids) -> str:
+def generate_name(base: str, ids: "Ids") -> str:
     """A name made from a `generateName`: what fits of it, and five random characters."""
-    keep = GENERATED_LENGTH - SUFFIX_LENGTH
+    suffix = ids.suffix()
+    keep = GENERATED_LENGTH - len(suffix)
     if byte_length(base) > keep:
         base = base.encode("utf-8", "surrogatepass")[:keep].decode("utf-8", "ignore")
-    return base + ids.suffix()
+    return base + suffix

@@ -6,15 +6,16 @@ probably meant.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
-import yaml
 from msgspec import inspect
 
-from setpoint.objects import yamltext
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
 from setpoint.objects.tree import Json
+
+if TYPE_CHECKING:
+    import yaml
 
 T = TypeVar("T")
 
@@ -86,6 +87,8 @@ class Source(NamedTuple):
 
 def read(text: str, file: str) -> Source:
     """Reads a file that holds one document. Raises Mistakes."""
+    from setpoint.objects import yamltext  # who has read a plain file otherwise need not wait for it
+
     try:
         documents = list(yamltext.load_all(text, _MAX_BYTES))
     except (BadRequest, RequestEntityTooLarge) as error:
@@ -241,6 +244,8 @@ def _shown(tree: Json) -> str:
 
 def _syntax(text: str, file: str, message: str) -> Mistake:
     """The fault of a text that is no YAML, with the line as editors count it."""
+    import yaml
+
     try:
         for _ in yaml.compose_all(text, Loader=yaml.CSafeLoader):
             pass
@@ -253,8 +258,10 @@ def _syntax(text: str, file: str, message: str) -> Mistake:
     return Mistake(file, "", message)
 
 
-def _mark(text: str, path: Path) -> yaml.Mark:
+def _mark(text: str, path: Path) -> "yaml.Mark":
     """Where a field is; where what it would be in is, if it is not there."""
+    import yaml
+
     node: Any = yaml.compose(text, Loader=yaml.CSafeLoader)
     mark: yaml.Mark = node.start_mark
     for part in path:

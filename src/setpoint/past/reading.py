@@ -28,6 +28,15 @@ class NotThere(LookupError):  # noqa: N818 - says what it is
     """There is no such object, and there never was, as far as the past is kept."""
 
 
+async def who_am_i(client: Client) -> tuple[str, ...]:
+    """The names of the user who asks; none where the server does not say."""
+    try:
+        review: Object = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+        return (review["status"]["userInfo"]["username"],)
+    except (APIError, LookupError):
+        return ()
+
+
 async def read_history(
     client: Client, place: Place, *, since: Moment | None = None, until: Moment | None = None
 ) -> list[Revision]:

@@ -1,7 +1,8 @@
 """What must be before a workload can start: by `dependsOn`, by its templates, by the network or container it is in.
 
 `requirements` reads them off one object; `waiting_for` says which do not hold, and why; `deadlocks` finds those that
-can never hold because objects wait for each other, before anything starts; `stop_order` and `shutdown_order` say in
+can never hold because objects wait for each other, before anything starts; `needed_by` says who depends on one;
+`stop_order` and `shutdown_order` say in
 which order objects go. All of it is pure.
 
 A Service is ready when one of those who serve it has started, and a Proxyless one has no address before: so who depends
@@ -9,14 +10,16 @@ on a Service depends on one of its producers, whichever.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.parts import DependencyCondition
 from setpoint.workload.progress import progress
 from setpoint.workload.serving import producers
 from setpoint.workload.template_parser import TemplateError
 from setpoint.workload.templates import references
+
+if TYPE_CHECKING:
+    from setpoint.workload.kinds.parts import DependencyCondition
 
 Key: TypeAlias = tuple[str, str]
 FindObject: TypeAlias = Callable[[str, str], Object | None]
@@ -36,7 +39,7 @@ class Requirement(NamedTuple):
 
     kind: str
     name: str
-    condition: DependencyCondition
+    condition: "DependencyCondition"
     why: str
 
     @property
@@ -49,7 +52,7 @@ class Waiting(NamedTuple):
 
     kind: str
     name: str
-    condition: DependencyCondition
+    condition: "DependencyCondition"
     why: str
 
     def __str__(self) -> str:
@@ -269,6 +272,13 @@ def _needed(graph: _Graph, key: Key) -> Iterator[Key]:
         if step.kind == "Service":
             for serving, _ in graph.before(step._replace(ready=True))[1]:
                 yield serving.kind, serving.name
+
+
+def needed_by(objects: Collection[Object], key: Key) -> list[Key]:
+    """Those who depend on an object, or on a Service that it serves."""
+    graph = _Graph(objects)
+    found = [(tree["kind"], tree["metadata"]["name"]) for tree in objects]
+    return [each for each in found if each != key and each[0] != "Service" and key in _needed(graph, each)]
 
 
 def shutdown_order(objects: Iterable[Object]) -> list[list[Object]]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.parts import SERVICE_PRODUCER
+from setpoint.workload.kinds.names import SERVICE_PRODUCER
 
 _EXAMPLE = '[{"serviceName": "web", "port": 8080}]'
 

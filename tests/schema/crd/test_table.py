@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.schema.crd.tables import named, steps, table
 
+from setpoint.objects.duration import human_duration
 from setpoint.schema.crd.definition import Column, CustomResourceDefinition
-from setpoint.schema.crd.table import Table, human_duration
+from setpoint.schema.crd.table import Table
 from setpoint.schema.jsonpath import JSONPath, JSONPathError
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -36,7 +36,7 @@ def blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
 
 
 async def _blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
-    from setpoint.past.why.gathering import who_am_i
+    from setpoint.past.reading import who_am_i
 
     async with connect(server) as client:
         with target.told():

@@ -39,9 +39,8 @@ def history(
 async def _history(
     what: tuple[str, ...], server: Server, form: Form, since: str, until: str, how: "dict[str, bool | int | None]"
 ) -> None:
-    from setpoint.past.reading import read_history
+    from setpoint.past.reading import read_history, who_am_i
     from setpoint.past.revision import folded
-    from setpoint.past.why.gathering import who_am_i
 
     async with connect(server) as client:
         with target.told():

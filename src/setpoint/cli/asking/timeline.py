@@ -39,8 +39,8 @@ async def _timeline(
     what: tuple[str, ...], server: Server, form: Form, since: str, until: str, app: str, only: bool, headers: bool
 ) -> None:
     from setpoint.cli.asking.history import write_table
+    from setpoint.past.reading import who_am_i
     from setpoint.past.timeline import timeline
-    from setpoint.past.why.gathering import who_am_i
 
     async with connect(server) as client:
         with target.told():

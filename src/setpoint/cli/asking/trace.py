@@ -37,9 +37,9 @@ def trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: 
 
 async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: str, last: bool) -> None:
     from setpoint.objects.errors import NotFound
+    from setpoint.past.reading import who_am_i
     from setpoint.past.related import Related
     from setpoint.past.trace import read_traces
-    from setpoint.past.why.gathering import who_am_i
 
     async with connect(server) as client:
         with target.told():

@@ -40,9 +40,9 @@ def why(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
 async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> int:
     from msgspec.structs import replace
 
-    from setpoint.past.reading import revision_at
+    from setpoint.past.reading import revision_at, who_am_i
     from setpoint.past.why.explain import explain
-    from setpoint.past.why.gathering import gather, who_am_i
+    from setpoint.past.why.gathering import gather
 
     async with connect(server) as client:
         with target.told():

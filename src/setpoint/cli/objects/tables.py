@@ -12,9 +12,9 @@ from setpoint.client.client import Client
 from setpoint.client.discovery import APIResource
 from setpoint.client.requests import decode
 from setpoint.client.transport import Call
+from setpoint.objects.duration import human_duration
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
-from setpoint.schema.crd.table import human_duration
 
 ACCEPT = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _PAGE = "500"

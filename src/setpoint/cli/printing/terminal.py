@@ -123,10 +123,10 @@ def terminal(stream: IO[Any] | None = None, environ: Mapping[str, str] = os.envi
     if environ.get("NO_COLOR"):
         colours = False
     moves = is_terminal and environ.get("TERM") != "dumb"
-    return Terminal(_columns(stream, environ) if is_terminal else None, colours, moves)
+    return Terminal(_width_of(stream, environ) if is_terminal else None, colours, moves)
 
 
-def _columns(stream: IO[Any], environ: Mapping[str, str]) -> int:
+def _width_of(stream: IO[Any], environ: Mapping[str, str]) -> int:
     """How wide a terminal is: as COLUMNS says, as it says itself, or as most of them were once."""
     said = environ.get("COLUMNS", "")
     if said.isdigit() and int(said):

@@ -10,7 +10,7 @@ from setpoint.client.kinds import KindRef
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.parts import GROUP, OWN_GROUP, VERSION
+from setpoint.workload.kinds.names import GROUP, OWN_GROUP, VERSION
 from setpoint.workload.serving import producers
 
 # What a person calls a part of an app, in the order in which it is looked for.

@@ -15,18 +15,18 @@ each part the rules are asked in their order and the first that fits decides. Wh
 has, so that a rule of one's own wins. Tables never change: `extended` makes a new one.
 """
 
-import importlib.resources
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from setpoint.flow.summary.expression import ExpressionError, Test, Text, compile_test, compile_text
-from setpoint.objects import duration, yamltext
+from setpoint.objects import duration
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import GroupKind
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Json, Object
 
 Verdict: TypeAlias = Literal["ready", "progressing", "failed"]
 _SECOND = 1_000_000_000
@@ -115,7 +115,7 @@ class Rules(msgspec.Struct, frozen=True):
 def read(table: str | Object) -> Rules:
     """A table from YAML or a tree. Raises RuleError."""
     try:
-        tree = yamltext.load(table).tree if isinstance(table, str) else table
+        tree = _from_yaml(table) if isinstance(table, str) else table
         given = msgspec.convert({} if tree is None else tree, _GivenTable)
     except (BadRequest, msgspec.ValidationError) as error:
         raise RuleError(f"the table of rules cannot be read: {error}") from None
@@ -124,6 +124,12 @@ def read(table: str | Object) -> Rules:
         kinds[GroupKind.parse(kind)] = _rules(kind, rules)
     lists = (_types(f"conditions[{at}]", each) for at, each in enumerate(given.conditions))
     return Rules(_rules("first", given.first), kinds, tuple(lists), _rules("last", given.last))
+
+
+def _from_yaml(text: str) -> Json:
+    from setpoint.objects import yamltext  # who has no rules of their own need not wait for it
+
+    return yamltext.load(text).tree
 
 
 def _rules(where: str, rules: Iterable[_Given]) -> tuple[Rule, ...]:
@@ -164,5 +170,7 @@ def _types(name: str, given: _GivenTypes) -> ConditionTypes:
 
 @lru_cache(maxsize=1)
 def builtin() -> Rules:
-    """The rules for what Kubernetes has, and for custom resources that keep the conventions."""
-    return read(importlib.resources.files(__package__).joinpath("rules.yaml").read_text(encoding="utf-8"))
+    """The rules for what Kubernetes has, and for custom resources that keep the conventions. They are written in
+    `rules.yaml` and shipped as JSON, which is read in a moment (`tools.rule_tables`)."""
+    table: Object = msgspec.json.decode(Path(__file__).with_name("rules.json").read_bytes())
+    return read(table)

@@ -18,7 +18,6 @@ from setpoint.flow.summary.rules import Rule, Rules, Verdict, builtin
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object
-from setpoint.schema.types.resource import Resource
 
 ACTIVE, REMOVING, UNKNOWN = "active", "removing", "unknown"
 # Which verdict outweighs which.
@@ -76,7 +75,7 @@ def summarize(
     removal that does not end) is progressing. `observes_generation` says that the kind's controller always reports
     `status.observedGeneration`, so that an object without it was not seen yet.
     """
-    tree: Json = obj.to_json() if isinstance(obj, Resource) else obj
+    tree: Json = obj.to_json() if hasattr(obj, "to_json") else obj
     if not isinstance(tree, dict):
         return Summary("failed", UNKNOWN, "NotAnObject", ("this is not an object of the API",))
     rules = rules or builtin()

@@ -50,15 +50,6 @@ async def gather(
     return await _Gathering(client, await client.mapper.resources(), moment, at).facts(place, me)
 
 
-async def who_am_i(client: Client) -> tuple[str, ...]:
-    """The names of the user who asks; none where the server does not say."""
-    try:
-        review: Object = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
-        return (review["status"]["userInfo"]["username"],)
-    except (APIError, LookupError):
-        return ()
-
-
 class _Gathering:
     """One round of asking. No history is read twice."""
 

@@ -1,14 +1,16 @@
-"""Hints: what may be the matter and what to do, by a table of rules (`hints.yaml`) and by the services. Pure."""
+"""Hints: what may be the matter and what to do, by a table of rules and by the services. Pure.
 
-import importlib.resources
+The rules are written in `hints.yaml` and shipped as JSON, which is read in a moment (`tools.rule_tables`).
+"""
+
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from string import Formatter
 
 import msgspec
 
-from setpoint.objects import yamltext
 from setpoint.objects.tree import Json, Object
 from setpoint.past.masking import masked_text
 from setpoint.past.why.facts import Facts, Neighbour
@@ -31,8 +33,7 @@ class _Rule(msgspec.Struct, forbid_unknown_fields=True):
 
 @lru_cache(maxsize=1)
 def _rules() -> list[_Rule]:
-    text = (importlib.resources.files(__package__) / "hints.yaml").read_bytes()
-    return msgspec.convert(yamltext.load(text).tree, list[_Rule])
+    return msgspec.json.decode(Path(__file__).with_name("hints.json").read_bytes(), type=list[_Rule])
 
 
 def hints(facts: Facts) -> tuple[str, ...]:

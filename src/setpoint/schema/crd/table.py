@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from setpoint.objects.duration import human_duration
 from setpoint.objects.goformat import format_v
 from setpoint.objects.gotext import compact_json
 from setpoint.objects.times import parse_time
@@ -115,36 +116,6 @@ def _date(value: Json, now: datetime) -> Json:
     except ValueError:
         return "<invalid>"
     return "<unknown>" if moment == _ZERO_TIME else human_duration((now - moment).total_seconds())
-
-
-def human_duration(seconds: float) -> str:
-    """How long ago, in the two or three figures that people read: `45s`, `5m30s`, `3h`, `2d4h`, `1y20d`."""
-    total = int(seconds)
-    if total < -1:
-        return "<invalid>"
-    minutes, hours, days = total // 60, total // 3600, total // 86400
-    if total < 0:
-        return "0s"
-    if total < 120:
-        return f"{total}s"
-    if minutes < 10:
-        return _pair(minutes, "m", total % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _pair(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _pair(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    years = days // 365
-    return _pair(years, "y", days % 365, "d") if years < 8 else f"{years}y"
-
-
-def _pair(big: int, big_unit: str, small: int, small_unit: str) -> str:
-    return f"{big}{big_unit}{small}{small_unit}" if small else f"{big}{big_unit}"
 
 
 _CELLS: dict[str, _Cell] = {

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from setpoint.objects.duration import human_duration
 from setpoint.objects.field import (
     OMITTED,
     FieldError,
@@ -21,7 +22,6 @@ from setpoint.objects.field import (
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
-from setpoint.schema.crd.table import human_duration
 from setpoint.server.kinds.cells import NONE, field, label_text, lookup, selectable
 from setpoint.server.kinds.columns import AGE, NAME
 from setpoint.server.kinds.conditions import validate_conditions

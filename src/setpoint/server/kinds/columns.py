@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from setpoint.objects import labels
+from setpoint.objects.duration import human_duration
 from setpoint.objects.errors import APIError
 from setpoint.objects.times import parse_micro_time, parse_time
 from setpoint.objects.tree import Json, Object
-from setpoint.schema.crd.table import human_duration
 from setpoint.server.kinds.cells import NONE, UNKNOWN, UNSET, Cell, container_images, container_names, field, lookup
 from setpoint.server.strategy import Column
 

@@ -3,12 +3,12 @@
 from datetime import datetime
 
 from setpoint.objects import conditions, labels
+from setpoint.objects.duration import human_duration
 from setpoint.objects.errors import APIError
 from setpoint.objects.field import FieldError, invalid, not_supported, required, too_long
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object, copy
-from setpoint.schema.crd.table import human_duration
 from setpoint.server.kinds.cells import lookup
 from setpoint.server.kinds.columns import AGE, NAME, containers, selector, since
 from setpoint.server.kinds.deployment import name_warning

@@ -1,0 +1,94 @@
+"""The plainest YAML, as Go's programs write files of settings: maps and lists in blocks, with values of one word each.
+
+Such a text is read here in a moment, while loading all of YAML takes longer than many a command runs. `read` promises
+to give what `yamltext.load` would, or nothing: then there is something in the text that it does not know for sure.
+"""
+
+import re
+
+from setpoint.objects.tree import Json, Object
+
+_LINE = re.compile(r"( *)((?:- )*)(.*)")
+_PAIR = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?: ([^ ].*))?")
+# Some word that is a text: it begins with a letter or as a path does, or has a letter that no number, no date and no
+# time has.
+_WORD = re.compile(r"[A-Za-z/][A-Za-z0-9+/=_.@:-]*|[0-9][A-Za-z0-9+/=_.@-]*[g-np-su-wyG-NP-SU-WY][A-Za-z0-9+/=_.@-]*")
+_MEANT = {"true": True, "false": False, "{}": {}, "[]": []}
+_OTHERWISE = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+_MOST_INDENT = 40
+
+
+class _OtherError(Exception):
+    """There is something that only a reader of all YAML knows."""
+
+
+def read(text: str) -> Json | None:
+    """The tree of a text, if it is plain; None if it may be anything else."""
+    try:
+        lines = _lines(text)
+        tree, rest = _block(lines, 0)
+        return tree if rest == len(lines) else None
+    except _OtherError:
+        return None
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """The lines that say something, each with its indent. An item that is a map begins a line of its own inside it."""
+    found: list[tuple[int, str]] = []
+    for line in text.split("\n"):
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None or match[3] == "-":
+            raise _OtherError
+        indent, dashes, said = len(match[1]), match[2], match[3]
+        for _ in range(len(dashes) // 2):
+            found.append((indent, "-"))
+            indent += 2
+        found.append((indent, said))
+        if indent > _MOST_INDENT:
+            raise _OtherError
+    return found
+
+
+def _block(lines: list[tuple[int, str]], at: int) -> tuple[Json, int]:
+    """What begins at a line, and the line after it."""
+    if at == len(lines):
+        raise _OtherError
+    indent, said = lines[at]
+    if said == "-":
+        items = []
+        while at < len(lines) and lines[at] == (indent, "-"):
+            item, at = _block(lines, at + 1)
+            items.append(item)
+        return items, at
+    if _PAIR.fullmatch(said):
+        return _map(lines, at, indent)
+    return _word(said), at + 1
+
+
+def _map(lines: list[tuple[int, str]], at: int, indent: int) -> tuple[Object, int]:
+    found: Object = {}
+    while at < len(lines) and lines[at][0] == indent and lines[at][1] != "-":
+        pair = _PAIR.fullmatch(lines[at][1])
+        if pair is None or pair[1] in found or pair[1].lower() in _OTHERWISE:
+            raise _OtherError
+        at += 1
+        if pair[2] is not None:
+            found[pair[1]] = _word(pair[2])
+            continue
+        # A list may stand as far to the left as the key that it belongs to.
+        deeper = at < len(lines) and (lines[at][0] > indent or lines[at] == (indent, "-"))
+        if not deeper:
+            raise _OtherError
+        found[pair[1]], at = _block(lines, at)
+    return found, at
+
+
+def _word(said: str) -> Json:
+    if said in _MEANT:
+        meant = _MEANT[said]
+        return type(meant)() if isinstance(meant, dict | list) else meant
+    if said.lower() in _OTHERWISE or said.endswith(":") or not _WORD.fullmatch(said):
+        raise _OtherError
+    return said
