@@ -17,6 +17,8 @@ class Entry(NamedTuple):
 
 SECTIONS: dict[str, dict[str, Entry]] = {
     "Run": {
+        "up": Entry("setpoint.cli.running.up:up", "Run the app of a file."),
+        "down": Entry("setpoint.cli.running.down:down", "End the app that runs here."),
         "scale": Entry("setpoint.cli.objects.scale:scale", "Set how many replicas there should be."),
         "wait": Entry("setpoint.cli.objects.wait:wait", "Wait until objects are as wanted."),
         "exec": Entry("setpoint.cli.workloads.talking:exec_", "Run a command inside a container."),

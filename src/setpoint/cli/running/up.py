@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from setpoint.cli.connecting import Server, connect, run
-from setpoint.cli.failing import FAILED, INTERRUPTED, TIMED_OUT, Failure
+from setpoint.cli.failing import FAILED, TIMED_OUT, Failure
 from setpoint.cli.printing.terminal import terminal
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ class How(NamedTuple):
 
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
-@click.option("-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be.")
+@click.option(
+    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be."
+)
 @click.option("-d", "--detach", "detached", is_flag=True, help="Return when all is ready, and let it run on.")
 @click.option("--logs/--no-logs", default=True, help="Whether to show what the app prints.")
 @click.option(
@@ -59,18 +61,31 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
 
 
 async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: How) -> int:
+    from setpoint.cli.running.view.settings import settings_of
+    from setpoint.cli.running.view.watching import watch_app
+    from setpoint.objects.clock import SystemClock
     from setpoint.session.registry import process_identity
     from setpoint.session.starting import StartFailed, start
 
     attendant = "" if how.detached else process_identity()
+    began = SystemClock().now()
     try:
         started = await start(loaded.app.app, file, os.environ, profiles=profiles, attendant=attendant)
     except StartFailed as error:
         raise Failure(f"{loaded.app.app} cannot be started: {error}") from None
     async with connect(Server(session=started.session.id)) as client:
         changed = await _applied(client, loaded, started)
-        outcome = await _shown(client, loaded, started, changed, how)
-        return await _concluded(client, started, outcome, how)
+        settings = settings_of(
+            loaded,
+            started.session,
+            changed,
+            joined=started.joined,
+            until_ready=how.detached,
+            logs=how.logs,
+            began=None if started.joined else began,
+        )
+        outcome = await watch_app(client, settings, place=terminal(), seconds=how.seconds if how.detached else None)
+        return await _concluded(client, started, outcome)
 
 
 async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") -> "list[Change]":
@@ -89,30 +104,31 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
         raise
 
 
-async def _shown(
-    client: "Client", loaded: "LoadedApp", started: "Started", changed: "list[Change]", how: How
-) -> "Outcome":
-    from setpoint.cli.running.view.settings import settings_of
-    from setpoint.cli.running.view.watching import watch_app
-
-    settings = settings_of(
-        loaded, started.session, changed, joined=started.joined, until_ready=how.detached, logs=how.logs
-    )
-    return await watch_app(client, settings, place=terminal(), seconds=how.seconds if how.detached else None)
-
-
-async def _concluded(client: "Client", started: "Started", outcome: "Outcome", how: How) -> int:
+async def _concluded(client: "Client", started: "Started", outcome: "Outcome") -> int:
     """What is left to do, and to say. The exit code."""
     from setpoint.cli.running.down import end_session
     from setpoint.session.attendance import detach
     from setpoint.session.places import Places
 
-    app = started.session.app
-    if outcome.how == "quit":
-        await end_session(started.session, client)
-    elif outcome.how == "detached":
-        detach(Places.of_session(started.session).attended)
-        click.echo(f"{app} runs on · setpoint ps, logs, why · setpoint up shows it again, setpoint down ends it")
-    elif outcome.how == "left":
-        click.echo(f"{app} runs on · setpoint down ends it")
+    app, places = started.session.app, Places.of_session(started.session)
+    match outcome.how:
+        case "quit":
+            await end_session(started.session, client)
+        case "detached":
+            detach(places.attended)
+            click.echo(f"{app} runs on · `setpoint up` shows it again, `setpoint down` ends it")
+        case "left" | "ready":
+            click.echo(f"{app} runs on · `setpoint down` ends it")
+        case "ended":
+            if places.applied.exists():
+                raise Failure(f"the session of {app} is gone; its log is {places.log}")
+            click.echo(f"{app} was ended")
+        case "failed" | "late":
+            parts = ", ".join(outcome.failed)
+            what = "failed" if outcome.how == "failed" else f"{'is' if len(outcome.failed) == 1 else 'are'} not ready"
+            asked = outcome.failed[0] if outcome.failed else app
+            raise Failure(
+                f"{parts or app} {what}; {app} runs on: `setpoint why {asked}` tells more, `setpoint down` ends it",
+                FAILED if outcome.how == "failed" else TIMED_OUT,
+            )
     return 0
