@@ -1,0 +1,1 @@
+"""`setpoint demo`: an example app that is there wherever Setpoint is installed."""
