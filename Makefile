@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Twice as many as there are processors: many tests wait for processes and sockets.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-.PHONY: demo test chaos test-peers check format bench data clean
+.PHONY: demo test chaos test-peers check format docs bench data clean
 
 demo: $(READY)
 	$(BIN)/python examples/first_look.py
@@ -39,6 +39,10 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The site of the pages in docs/, to be opened at build/site/index.html; a link that leads nowhere ends it.
+docs: $(READY)
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/site-read docs build/site
 
 bench: $(READY)
 	$(BIN)/python -m bench

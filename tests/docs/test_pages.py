@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.docs import pages
 
 from setpoint.objects.errors import APIError
 from setpoint.plane import ControlPlane
@@ -16,12 +17,12 @@ PAGES = sorted(
     path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")) if path.is_file()
 )
 PATIENCE = 30.0
-_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|#)([^)#\s]+)")
 
 
 def blocks(page: str) -> list[str]:
-    return _BLOCK.findall((ROOT / page).read_text())
+    """The Python of a page, but for what is a file of somebody's: those are run by who runs the page's commands."""
+    return [block.body for block in pages.blocks(ROOT / page) if block.kind == "python" and not block.file]
 
 
 def run(*sources: str) -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""How the pages become a site: `make docs` builds it into `build/site`.
+
+The pages are plain Markdown that reads as well where there is no site. So nothing of the site stands in them: what
+comes after what is said here. A page that is not in the list, a link or an anchor that leads nowhere, each ends the
+build.
+"""
+
+from sphinx.application import Sphinx
+
+project = "Setpoint"
+extensions = ["myst_parser"]
+myst_heading_anchors = 4  # by the rule that GitHub has
+html_theme = "furo"
+html_title = "Setpoint"
+html_static_path = ["site"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_use_index = False
+html_domain_indices = False
+html_show_copyright = False
+show_warning_types = True
+exclude_patterns = ["site"]
+# Editors are told its address, which is therefore a plain one.
+html_extra_path = ["setpoint.schema.json"]
+
+NAVIGATION = {
+    "index": {
+        "Begin": ["quick-start", "app-file", "commands", "why", "troubleshooting"],
+        "Coming from": ["from-compose", "from-procfile", "from-tilt", "from-aspire"],
+        "Controllers": [
+            "controllers",
+            "cookbook",
+            "state-machines",
+            "generating-handlers",
+            "handler-chains",
+            "apply-sets",
+            "client",
+            "caches",
+            "testing",
+            "envtest",
+            "from-kopf",
+            "from-controller-runtime",
+        ],
+        "The platform": [
+            "serve",
+            "access",
+            "configuration",
+            "workloads",
+            "dcp",
+            "architecture",
+            "coverage",
+            "decisions/README",
+        ],
+    },
+    "decisions/README": {"": ["[0-9]*"]},
+}
+
+
+def with_navigation(app: Sphinx, page: str, source: list[str]) -> None:
+    """Adds to a page the list of those below it, hidden: the sidebar shows it."""
+    for caption, below in NAVIGATION.get(page, {}).items():
+        entries = "\n".join(entry if "/" in entry or "*" in entry else f"/{entry}" for entry in below)
+        named = f":caption: {caption}\n" if caption else ""
+        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n{named}\n{entries}\n```\n"
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", with_navigation)

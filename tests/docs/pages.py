@@ -1,0 +1,98 @@
+"""The pages as those who try them out read them: files to write, commands to type, and what is shown of their output.
+
+A block whose first line is `# some/file.ext` is that file. In a `console` block a line after `$ ` is a command, a line
+after `> ` goes on with it, and the others are what it prints: `…` stands for any text, alone on a line for any lines,
+and how many blanks there are does not count. A `sh` block is commands alone. What cannot be run says so in a comment
+before it, `<!-- not run: why -->`; what goes on while others are typed, `<!-- in a terminal of its own -->`, until
+`<!-- there, a key ends it: q -->`.
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<note>(?:not run: |in a terminal of its own)[^>]*?) -->\n+)?"
+    r"^```(?P<kind>\w+)[^\n]*\n(?P<body>.*?)^```$|^<!-- there, a key ends it: (?P<key>\S+) -->$",
+    re.MULTILINE | re.DOTALL,
+)
+_FILE = re.compile(r"# ((?:[\w-]+/)*(?:[\w-]*\.[\w.-]+|Procfile|Tiltfile|Containerfile|Dockerfile))")
+
+
+class Block(NamedTuple):
+    """A block of a page; one of the kind `key` is a key that is pressed."""
+
+    kind: str
+    body: str
+    line: int
+    not_run: str
+    """Why it is not run, or nothing."""
+    is_apart: bool
+    """Whether it is typed in a terminal of its own, where it goes on."""
+
+    @property
+    def file(self) -> str:
+        """The file that it is, or nothing."""
+        found = _FILE.fullmatch(self.body.partition("\n")[0])
+        return found[1] if found and self.kind not in ("console", "sh") else ""
+
+
+class Step(NamedTuple):
+    """A command, and what is shown of its output; None where nothing is said of it."""
+
+    command: str
+    shown: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text()
+    return [
+        Block(
+            found["kind"] or "key",
+            found["body"] or found["key"],
+            text.count("\n", 0, found.end()) + 1 - found.group().count("\n"),
+            (found["note"] or "").partition("not run: ")[2],
+            (found["note"] or "").startswith("in a terminal"),
+        )
+        for found in _BLOCK.finditer(text)
+    ]
+
+
+def steps(block: Block) -> list[Step]:
+    """The commands of a block, in order."""
+    if block.kind == "sh":
+        return [Step(block.body.rstrip("\n"), None)]
+    made: list[Step] = []
+    for line in block.body.splitlines():
+        if line.startswith("$ "):
+            made.append(Step(line[2:], ""))
+        elif not made:
+            raise ValueError(f"line {block.line}: a console block begins with a command")
+        elif line.startswith("> ") and not made[-1].shown:
+            made[-1] = Step(f"{made[-1].command}\n{line[2:]}", "")
+        else:
+            made[-1] = Step(made[-1].command, f"{made[-1].shown}{line}\n")
+    return made
+
+
+def is_shown(printed: str, shown: str) -> bool:
+    """Whether a command printed what a page shows of it."""
+    return re.fullmatch(_pattern(shown), _plain(printed)) is not None
+
+
+def is_shown_so_far(printed: str, shown: str) -> bool:
+    """The same of a command that goes on: whether its output has come that far."""
+    return re.search(_pattern(shown), _plain(printed)) is not None
+
+
+def _plain(text: str) -> str:
+    return "".join(f"{' '.join(line.split())}\n" for line in text.splitlines() if line.strip())
+
+
+def _pattern(shown: str) -> str:
+    return "".join(
+        r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + "\n"
+        for line in _plain(shown).splitlines()
+    )
