@@ -1,0 +1,200 @@
+"""How the view looks: the header, the table of parts, and the lines below it, for a terminal of any width. Pure.
+
+No line is as wide as the terminal, so that none ever wraps; output that goes elsewhere is never shortened.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from setpoint.cli.printing.terminal import Meaning, Terminal, harmless, shortened, width_of
+from setpoint.cli.running.view.model import Row, Verdict
+
+if TYPE_CHECKING:
+    from setpoint.app.changes import Change
+
+KEYS = "[l]ogs [r]estart [d]etach [q]uit"
+JOINED_KEYS = "[l]ogs [r]estart [q] leave"
+_INDENT = "  "
+_GAP = "  "
+# Columns as wide as this from the beginning on, so that nothing moves while states change.
+_STATE_WIDTH = len("waiting for db")
+_SECONDS_WIDTH = len("12.3s")
+# A column is not made narrower than this.
+_NARROWEST = 8
+_MOST_OF_PATH = 6
+
+
+class Widths(NamedTuple):
+    """How wide the columns are; they only grow, so that the table stays calm."""
+
+    name: int = 0
+    kind: int = 0
+    detail: int = 0
+    state: int = _STATE_WIDTH
+
+    def grown(self, rows: Sequence[Row]) -> "Widths":
+        """Wide enough for some rows as well."""
+        return Widths(
+            max((self.name, *(width_of(row.name) for row in rows))),
+            max((self.kind, *(width_of(row.kind) for row in rows))),
+            max((self.detail, *(width_of(row.detail) for row in rows))),
+            max((self.state, *(width_of(row.state) for row in rows))),
+        )
+
+
+def header(app: str, session: str, dashboard: str, place: Terminal) -> str:
+    """Whose view it is."""
+    session = f" · session {session}" if session else ""
+    found = f"{app}{session}{f' · {dashboard}' if dashboard else ''}"
+    return place.paint(app, "heading") + _cut(found, place)[len(app) :]
+
+
+def table(rows: Sequence[Row], widths: Widths, place: Terminal) -> list[str]:
+    """A line for every row. Where there is too little room what stands last gives way, then what says most."""
+    if place.width is None:
+        return [_line(row, widths, None, place) for row in rows]
+    fixed = len(_INDENT) + len(_GAP) * 4 + widths.kind + _SECONDS_WIDTH
+    room = place.width - 1 - fixed
+    name, detail, state = widths.name, widths.detail, widths.state
+    while name + detail + state > room:
+        widest = max(name, detail, state)
+        if widest <= _NARROWEST:
+            break
+        if widest == detail:
+            detail -= 1
+        elif widest == state:
+            state -= 1
+        else:
+            name -= 1
+    left = room - name - detail - state - len(_GAP)
+    return [_line(row, Widths(name, widths.kind, detail, state), max(left, 0), place) for row in rows]
+
+
+def _line(row: Row, widths: Widths, left: int | None, place: Terminal) -> str:
+    seconds = "" if row.seconds is None else f"{row.seconds:.1f}s" if row.took else f"{int(row.seconds)}s"
+    if not row.took and row.seconds is not None and row.seconds < 1:
+        seconds = ""  # what is quick need not be counted
+    cells: list[tuple[str, int, Meaning]] = [
+        (row.name, widths.name, ""),
+        (row.kind, widths.kind, "quiet"),
+        (row.detail, widths.detail, ""),
+        (row.state, widths.state, row.meaning),
+    ]
+    texts = [place.paint(text := shortened(harmless(cell), width), meaning) + " " * (width - width_of(text))
+             for cell, width, meaning in cells]  # fmt: skip
+    note = harmless(row.note)
+    if left is not None:
+        note = shortened(note, left) if left >= _NARROWEST or width_of(note) <= left else ""
+    parts = [*texts, f"{seconds:>{_SECONDS_WIDTH}}", place.paint(note, "quiet")]
+    return (_INDENT + _GAP.join(parts)).rstrip()
+
+
+def folded(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
+    """As many rows as there is room for, those first that are not ready yet; and what is said of the others."""
+    if len(rows) <= most:
+        return list(rows), ""
+    shown = [row for row in rows if row.meaning not in ("good", "quiet")]
+    shown += [row for row in rows if row.meaning == "quiet"]
+    shown += [row for row in rows if row.meaning == "good"]
+    chosen = set(map(id, shown[: max(most - 1, 0)]))
+    kept = [row for row in rows if id(row) in chosen]
+    others = [row for row in rows if id(row) not in chosen]
+    good = sum(row.meaning == "good" for row in others)
+    counts = [f"{good} ready" if good else "", f"{len(others) - good} not yet" if len(others) > good else ""]
+    return kept, f"{_INDENT}… {len(others)} more: {', '.join(filter(None, counts))}"
+
+
+def starting_line(rows: Sequence[Row], seconds: float | None, keys: str, place: Terminal) -> list[str]:
+    """What stands below the table while it fills."""
+    ready = sum(row.meaning == "good" for row in rows)
+    spent = f" · {int(seconds)}s" if seconds is not None and seconds >= 1 else ""
+    return _with_keys(f"{ready} of {len(rows)} ready{spent}", "pending", keys, place)
+
+
+def ready_line(seconds: float | None, path: Sequence[str], keys: str, place: Terminal) -> list[str]:
+    """What stands below the table once all is ready."""
+    text = "ready" if seconds is None else f"ready in {seconds:.1f}s"
+    if len(path) > 1:
+        steps = [*path[:2], "…", *path[2 - _MOST_OF_PATH :]] if len(path) > _MOST_OF_PATH else path
+        text += f" · critical path {' → '.join(steps)}"
+    return _with_keys(text, "good", keys, place)
+
+
+def stuck_line(rows: Sequence[Row], verdict: Verdict, keys: str, place: Terminal) -> list[str]:
+    """What stands below the table when nothing more will come of waiting."""
+    ready = sum(row.meaning == "good" for row in rows)
+    bad = [row.name for row in rows if row.meaning == "bad"]
+    waiting = [name for name in verdict.waiting if name not in bad]
+    text = f"{ready} of {len(rows)} ready · {_and(bad)} failed"
+    if waiting:
+        text += f" · {_and(waiting)} {'waits' if len(waiting) == 1 else 'wait'}"
+    return _with_keys(text, "bad", keys, place)
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1] if names else "")))
+
+
+def _with_keys(text: str, meaning: Meaning, keys: str, place: Terminal) -> list[str]:
+    """A line with what one may press at its end, or on a line of its own where there is no room."""
+    if not keys:
+        return [place.paint(_cut(text, place), meaning)]
+    room = (place.width or 0) - 1
+    gap = room - width_of(text) - len(keys)
+    if gap < 2:
+        return [place.paint(_cut(text, place), meaning), place.paint(_cut(keys, place), "quiet")]
+    return [f"{place.paint(text, meaning)}{' ' * min(gap, 6)}{place.paint(keys, 'quiet')}"]
+
+
+def _cut(text: str, place: Terminal) -> str:
+    text = harmless(text)
+    return text if place.width is None else shortened(text, place.width - 1)
+
+
+def question(names: Sequence[str], typed: str, place: Terminal) -> list[str]:
+    """Which part to restart: each by its number."""
+    words = [f"{number} {name}" for number, name in enumerate(names, 1)]
+    words += ["a all", "Esc none" if len(names) < 10 else "Enter · Esc none"]
+    lines, line = [], "restart which?"
+    room = (place.width or 1 << 16) - 1
+    for word in words:
+        if width_of(line) + 2 + width_of(word) > room:
+            lines.append(line)
+            line = " " * len("restart which?")
+        line += f"  {word}"
+    return [place.paint(each, "heading") for each in (*lines, f"{line}  {typed}".rstrip())]
+
+
+def help_lines(joined: bool, place: Terminal) -> list[str]:
+    """What the keys do."""
+    told = [
+        ("l", "shows the output of the app, or hides it"),
+        ("r", "restarts a part, or all services"),
+        *([] if joined else [("d", "leaves the app running, and this view")]),
+        ("q", "leaves this view; the app runs on" if joined else "ends the app"),
+        ("┃", "stands before what is from the error output"),
+    ]
+    return [place.paint(_cut(f"{_INDENT}{key}  {text}", place), "quiet") for key, text in told]
+
+
+def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:
+    """What a changed file changed, and what follows from it."""
+    from setpoint.app.changes import EFFECTS
+
+    lines = []
+    for each in changes:
+        name = each.name if each.kind in ("Executable", "ExecutableReplicaSet", "Container", "Task") else (
+            f"{each.kind} {each.name}")  # fmt: skip
+        fields = ", ".join(dict.fromkeys(map(_field, each.fields))) or each.why
+        sign = {"added": "+", "changed": "~", "removed": "-"}[each.what]
+        told = f"{sign} {name}: {fields or 'changed'} · {EFFECTS[each.effect]}" if each.what == "changed" else (
+            f"{sign} {name} {each.what}")  # fmt: skip
+        lines.append(_cut(f"{_INDENT}{told}", place))
+    return lines
+
+
+def _field(path: str) -> str:
+    """A field of an object in the words of the app file, as far as they are the same."""
+    for beginning in ("spec.template.spec.", "spec.template.executable.", "spec.template.container.", "spec."):
+        path = path.removeprefix(beginning)
+    return path.replace("env[", "env ").replace("].value", "")

@@ -1,0 +1,87 @@
+"""The parts of an app as its view shows them: what each is, and what it comes after."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from setpoint.objects import meta
+from setpoint.objects.tree import Object
+
+if TYPE_CHECKING:
+    from setpoint.app.model import AppFile
+
+PART_LABEL = "setpoint.dev/part"
+
+
+class After(NamedTuple):
+    """Another part that must have come so far: it is ready or done, or has only `started`."""
+
+    name: str
+    started: bool = False
+
+
+class Part(NamedTuple):
+    """A service or task. `detail` is what more there is to say of it, such as an image."""
+
+    name: str
+    kind: str = "process"
+    detail: str = ""
+    after: tuple[After, ...] = ()
+
+
+def parts_of(app: "AppFile") -> tuple[Part, ...]:
+    """The parts of an app that run by themselves, in the order in which they start."""
+    from setpoint.app import forms
+
+    automatic = forms.automatic(app)
+    found = [
+        Part(
+            name,
+            "task" if name in app.tasks else "container" if forms.is_container(workload) else "process",
+            workload.image or ("(built here)" if workload.build else ""),
+            tuple(After(wait.name, wait.condition == "Started") for wait in forms.waits(workload, app)),
+        )
+        for name, workload in forms.everything(app)
+        if name in app.services or name in automatic
+    ]
+    return in_order(found)
+
+
+def in_order(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Each after those it comes after, and otherwise as they stand."""
+    names = {part.name for part in parts}
+    left, placed = list(parts), dict[str, Part]()
+    while left:
+        free = (part for part in left if all(each.name in placed or each.name not in names for each in part.after))
+        # Of a circle, which no app file has, any may come first.
+        first = next(free, left[0])
+        left.remove(first)
+        placed[first.name] = first
+    return tuple(placed.values())
+
+
+def part_name(tree: Object) -> str:
+    """The part that an object belongs to; empty where it is of none."""
+    return meta.labels(tree).get(PART_LABEL, "")
+
+
+def part_of(tree: Object) -> Part:
+    """A part that was not known before, by the object that it is."""
+    kind, spec = tree["kind"], tree.get("spec") or {}
+    word = {"Container": "container", "Task": "task"}.get(kind, "process")
+    inner = (spec.get("template") or {}).get("spec") or spec
+    after = tuple(
+        After(each["name"], each.get("condition") == "Started")
+        for each in (spec.get("dependsOn") or inner.get("dependsOn") or ())
+        if each["kind"] in _PARTS
+    )
+    return Part(part_name(tree), word, spec.get("image", ""), after)
+
+
+_PARTS = ("Container", "Executable", "ExecutableReplicaSet", "Task")
+
+
+def longest_name(parts: Iterable[Part]) -> int:
+    """How many columns the names take."""
+    from setpoint.cli.printing.terminal import width_of
+
+    return max((width_of(part.name) for part in parts), default=0)

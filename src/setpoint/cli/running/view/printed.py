@@ -1,0 +1,53 @@
+"""Lines of output as the view prints them: when, who, and what, with nothing in it that moves the cursor. Pure."""
+
+import re
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from setpoint.cli.printing.terminal import Terminal, harmless, width_of
+from setpoint.cli.running.view.lines import Line
+
+# Commands to a terminal: all of them, and among them those for colours.
+_COMMAND = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
+_COLOUR = re.compile(r"\x1b\[[\d;:]*m")
+_RESET = "\x1b[0m"
+# The names take no more columns than this.
+_WIDEST = 24
+_BARS = {False: "│", True: "┃"}
+
+
+class Printed:
+    """Prints lines of one app: the names are of one width, and every part has a colour of its own."""
+
+    def __init__(self, place: Terminal, parts: Sequence[str], zone: tzinfo) -> None:
+        self._place, self._zone = place, zone
+        self._numbers = {name: number for number, name in enumerate(parts)}
+        # Those of replicas have a number behind.
+        self._width = min(max(map(width_of, parts), default=0), _WIDEST)
+
+    def line(self, line: Line) -> str:
+        """A line, as it is printed."""
+        number = self._numbers.setdefault(line.part, len(self._numbers))
+        self._width = min(max(self._width, width_of(line.name)), _WIDEST)
+        name = line.name + " " * (self._width - width_of(line.name))
+        time = self._place.paint(line.time.astimezone(self._zone).strftime("%H:%M:%S"), "quiet")
+        if line.skipped:
+            text = f"… {line.skipped:,} lines left out: they came too fast · setpoint logs {line.part}"
+            return f"{time} {self._place.prefix(f'{name} ┆', number)} {self._place.paint(text, 'pending')}"
+        prefix = self._place.prefix(f"{name} {_BARS[line.is_error]}", number)
+        return f"{time} {prefix} {cleaned(line.text, colours=self._place.colours)}".rstrip()
+
+
+def cleaned(text: str, *, colours: bool) -> str:
+    """What a program printed, without what would move the cursor, clear the screen or ring; its colours stay where
+    there are any. Of what was written over again and again the last is left."""
+    text = text.rstrip("\r").rpartition("\r")[2].replace("\t", "        ")
+    parts, place, has_colour = [], 0, False
+    for found in _COMMAND.finditer(text):
+        parts.append(harmless(text[place : found.start()]))
+        place = found.end()
+        if colours and _COLOUR.fullmatch(found[0]):
+            parts.append(found[0])
+            has_colour = True
+    parts.append(harmless(text[place:]))
+    return "".join(parts) + (_RESET if has_colour else "")

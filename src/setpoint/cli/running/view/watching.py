@@ -1,0 +1,391 @@
+"""The view: an app as it starts, in a table that fills, and as it runs, line by line.
+
+On a terminal the table is written over until all is ready, or nothing more will come of waiting; then it stays, and
+what the app prints follows, with what happens to its parts in between. Elsewhere every change of state is a line.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
+
+from setpoint.cli.printing.terminal import Terminal, harmless, terminal
+from setpoint.cli.running.view import layout
+from setpoint.cli.running.view.explaining import reasons
+from setpoint.cli.running.view.following import Objects, ServerGone
+from setpoint.cli.running.view.keyboard import REPAINT, keyboard
+from setpoint.cli.running.view.lines import Lines
+from setpoint.cli.running.view.model import Model, News, Row
+from setpoint.cli.running.view.output import Output
+from setpoint.cli.running.view.printed import Printed
+from setpoint.cli.running.view.restarting import restart
+from setpoint.cli.running.view.screen import Screen
+from setpoint.cli.running.view.settings import ViewSettings
+from setpoint.cli.workloads.reading import Workload
+from setpoint.client.client import Client
+from setpoint.client.transport import TransportError
+from setpoint.objects.clock import timeout
+from setpoint.objects.errors import APIError
+from setpoint.objects.tree import Object
+
+Ending: TypeAlias = Literal["quit", "detached", "left", "ready", "failed", "late", "ended"]
+
+# No more often is anything painted; and so often at least while something is counted.
+_FRAME_SECONDS, _TICK_SECONDS = 0.1, 0.5
+# So many lines of each are shown to who joins.
+_JOINED_TAIL = 5
+# How long it may take to find out why something failed, when that is all that is waited for.
+_EXPLAIN_SECONDS = 3.0
+# What most terminals have, where one does not say.
+_COLUMNS, _LINES = 80, 24
+# So many lines about what happened are kept while nothing can be written.
+_MOST_SAID = 500
+_INTERRUPT = "\x03"
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Outcome(NamedTuple):
+    """Why a view ended. `failed` are the parts that failed, or were `late`: not ready in time."""
+
+    how: Ending
+    failed: tuple[str, ...] = ()
+
+
+async def watch_app(
+    client: Client,
+    settings: ViewSettings,
+    *,
+    place: Terminal,
+    seconds: float | None = None,
+    stdin: TextIO | None = None,
+    stdout: TextIO | None = None,
+) -> Outcome:
+    """Shows an app until somebody leaves, it ends, or as the settings say. `seconds` bounds the time until all is
+    ready, where that is what is waited for. Raises APIError and TransportError if the app cannot be read."""
+    news = asyncio.Event()
+    output = Output(stdout or sys.stdout, news.set)
+    view = _View(client, settings, place, output, news)
+    try:
+        # In the end what was printed is on the terminal before anybody else writes there.
+        with keyboard(stdin or sys.stdin) as keys, view.signals():
+            view.has_keys = keys is not None
+            return await view.run(keys.keys() if keys is not None else None, seconds)
+    finally:
+        await output.close(client.clock)
+
+
+class _View:
+    """One view. It notes what it hears, and paints some of it from time to time."""
+
+    def __init__(
+        self, client: Client, settings: ViewSettings, place: Terminal, output: Output, news: asyncio.Event
+    ) -> None:
+        self._client, self._settings, self._place, self._output = client, settings, place, output
+        self._clock = client.clock
+        self._model = Model(settings.parts, settings.began)
+        self._objects = Objects(client, self._changed, self._removed)
+        self._screen = Screen(place.width or _COLUMNS) if place.moves else None
+        self._widths = layout.Widths()
+        zone = self._clock.now().astimezone().tzinfo
+        assert zone is not None
+        self._zone = zone
+        self._printed = Printed(place, [part.name for part in settings.parts], zone)
+        self._lines: Lines | None = None
+        # Set when there is something to look at, or to paint.
+        self._news = news
+        # What is to be printed with the next frame.
+        self._said: list[str] = []
+        self._is_starting, self._is_ready_told = True, False
+        self._anew = False
+        # While it is asked which part to restart: what of its number is typed.
+        self._typed: str | None = None
+        self._outcome: Outcome | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+        self.has_keys = False
+
+    async def run(self, keys: AsyncIterator[str] | None, seconds: float | None) -> Outcome:
+        """Shows the app to the end. Raises APIError and TransportError."""
+        settings, place = self._settings, self._place
+        self._said += [layout.header(settings.app, settings.session, settings.dashboard, place)]
+        self._said += layout.change_lines(settings.changes, place)
+        deadline = None if seconds is None else self._clock.monotonic() + seconds
+        await self._objects.read()
+        tasks = [asyncio.ensure_future(self._objects.follow())]
+        if keys is not None:
+            tasks.append(asyncio.ensure_future(self._listen(keys)))
+        try:
+            while self._outcome is None:
+                self._news.clear()
+                self._advance(tasks[0])
+                if deadline is not None and self._clock.monotonic() >= deadline:
+                    self._is_late()
+                self._paint()
+                if self._outcome is None:
+                    await self._next()
+            return self._outcome
+        finally:
+            await self._end(tasks)
+
+    async def _next(self) -> None:
+        """Returns when there is something to paint, and the last time was long enough ago."""
+        await self._clock.sleep(_FRAME_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            if self._model.has_pending or self._settings.until_ready:
+                async with timeout(self._clock, _TICK_SECONDS):
+                    await self._news.wait()
+            else:
+                await self._news.wait()
+
+    async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with timeout(self._clock, _EXPLAIN_SECONDS):
+                await asyncio.gather(*self._under_way, return_exceptions=True)
+        if self._lines is not None:
+            await self._lines.close()
+        self._typed = None
+        self._paint(last=True)
+
+    # What is heard
+
+    def _changed(self, tree: Object) -> None:
+        self._model.put(tree, self._clock.now())
+        if self._lines is not None:
+            self._lines.attend(tree)
+        self._news.set()
+
+    def _removed(self, tree: Object) -> None:
+        self._model.remove(tree, self._clock.now())
+        if self._lines is not None:
+            self._lines.forget(tree)
+        self._news.set()
+
+    @contextlib.contextmanager
+    def signals(self) -> Iterator[None]:
+        """Has signals end the view in good order, and a change of size seen."""
+        loop = asyncio.get_running_loop()
+        calls = {number: lambda: self._press(_INTERRUPT) for number in _ENDS}
+        if self._screen is not None:
+            calls[signal.SIGWINCH] = self._resized
+        try:
+            for number, call in calls.items():
+                loop.add_signal_handler(number, call)
+        except (ValueError, RuntimeError):
+            calls = {}  # only the main thread hears signals
+        try:
+            yield
+        finally:
+            for number in calls:
+                loop.remove_signal_handler(number)
+
+    def _resized(self) -> None:
+        if self._screen is not None and self._place.width is not None:
+            self._place = self._place._replace(width=terminal().width or self._place.width)
+            self._screen.resize(self._place.width or _COLUMNS)
+            self._anew = True
+            self._news.set()
+
+    # Keys
+
+    async def _listen(self, keys: AsyncIterator[str]) -> None:
+        async for key in keys:
+            self._press(key)
+
+    def _press(self, key: str) -> None:
+        joined = self._settings.joined
+        if key == _INTERRUPT or (key == "q" and self._typed is None):
+            self._outcome = Outcome("left" if joined else "quit")
+        elif self._typed is not None:
+            self._answer(self._typed, key)
+        elif key == "d":
+            self._outcome = Outcome("left" if joined else "detached")
+        elif key == "l":
+            self._switch_logs()
+        elif key == "r":
+            self._typed = ""
+        elif key == "?":
+            self._said += layout.help_lines(joined, self._place)
+        elif key == REPAINT:
+            self._anew = True
+        elif key in "\r\n" and not self._is_starting:
+            self._said.append("")
+        self._news.set()
+
+    def _switch_logs(self) -> None:
+        if self._is_starting:
+            self._settle(layout.starting_line(self._table(), None, self._keys, self._place))
+        elif self._lines is None:
+            self._show_logs(since_now=True)
+            self._note(News("output is shown"))
+        else:
+            self._do(self._lines.close())
+            self._lines = None
+            self._note(News("output is hidden · l shows it again"))
+
+    def _answer(self, typed: str, key: str) -> None:
+        """Another key of the answer to the question which part to restart."""
+        workloads = self._model.workloads()
+        names = list(workloads)
+        if key.isdigit():
+            typed += key
+            if len(names) > 9:
+                self._typed = typed
+                return
+        self._typed = None
+        if key == "a":
+            services = [each for each in workloads.values() if each.kind != "Task"]
+            self._do(self._restart("all services", services))
+        elif (key.isdigit() or key in "\r\n") and typed and 1 <= int(typed) <= len(names):
+            name = names[int(typed) - 1]
+            self._do(self._restart(name, [workloads[name]]))
+
+    async def _restart(self, name: str, workloads: "Sequence[Workload]") -> None:
+        try:
+            await restart(self._client, workloads)
+        except (APIError, TransportError) as error:
+            self._note(News(f"{name} cannot be restarted: {error}", "bad"))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        """Has something done beside the painting."""
+        task = asyncio.ensure_future(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    # What becomes of it
+
+    def _advance(self, following: "asyncio.Task[None]") -> None:
+        if following.done():
+            self._outcome = self._outcome or _ended(following)
+        for news in self._model.refresh(self._clock.now()):
+            self._tell(news)
+        verdict = self._model.verdict()
+        if self._is_starting:
+            rows = self._table()
+            if verdict.ready:
+                self._is_ready_told = True
+                seconds, path = self._model.seconds(), self._model.critical_path()
+                self._settle(layout.ready_line(seconds, path, self._keys, self._place))
+            elif verdict.stuck or (verdict.failed and self._settings.until_ready):
+                self._settle(layout.stuck_line(rows, verdict, self._keys, self._place))
+        elif verdict.ready and not self._is_ready_told:
+            self._is_ready_told = True
+            self._note(News("all ready", "good"))
+        if self._settings.until_ready and self._outcome is None:
+            if verdict.ready:
+                self._outcome = Outcome("ready")
+            elif verdict.failed:
+                self._outcome = Outcome("failed", verdict.failed)
+
+    def _tell(self, news: News) -> None:
+        """Tells of something that happened; of what fails for good with the reasons. While the table shows what
+        happens nothing else does."""
+        if self._is_starting and self._screen is not None:
+            return
+        workload = self._model.workloads().get(news.failed)
+        if workload is None:
+            self._note(news)
+        else:
+            self._do(self._explain(news, workload))
+
+    async def _explain(self, news: News, workload: "Workload") -> None:
+        found = await reasons(self._client, workload)
+        self._note(news)
+        self._said += [self._place.paint(f"  {harmless(text)}", "quiet") for text in found]
+
+    def _note(self, news: News) -> None:
+        """Has a line printed about something that happened."""
+        time = "" if self._is_starting else f"{self._clock.now().astimezone(self._zone):%H:%M:%S} "
+        self._said.append(self._place.paint(time, "quiet") + self._place.paint(harmless(news.text), news.meaning))
+        self._news.set()
+
+    def _settle(self, below: Sequence[str]) -> None:
+        """The beginning is over: the table stays as it is, and what the app prints follows."""
+        if self._screen is not None:
+            self._said += layout.table(self._table(), self._widths, self._place)
+        self._said += below
+        self._is_starting = False
+        self._model.settle()
+        for name, workload in self._model.workloads().items():
+            if self._screen is not None and name in self._model.verdict().failed:
+                self._do(self._explain(self._model.failure(name), workload))
+        if self._settings.logs and not self._settings.until_ready:
+            self._show_logs()
+
+    def _is_late(self) -> None:
+        """It took too long."""
+        if self._outcome is None:
+            verdict = self._model.verdict()
+            if self._is_starting:
+                self._settle(layout.starting_line(self._table(), None, "", self._place))
+            self._outcome = Outcome("late", verdict.waiting)
+
+    def _show_logs(self, *, since_now: bool = False) -> None:
+        began = self._settings.began
+        since = self._clock.now() if since_now else began
+        tail = None if since_now or began is not None else _JOINED_TAIL
+        self._lines = Lines(self._client, self._news.set, since=since, tail=tail, skips=self._screen is not None)
+        for tree in self._objects.known():
+            self._lines.attend(tree)
+
+    # Painting
+
+    @property
+    def _keys(self) -> str:
+        if not self.has_keys or self._settings.until_ready:
+            return ""
+        return layout.JOINED_KEYS if self._settings.joined else layout.KEYS
+
+    def _table(self) -> list[Row]:
+        rows = self._model.rows(self._clock.now())
+        self._widths = self._widths.grown(rows)
+        return rows
+
+    def _paint(self, *, last: bool = False) -> None:
+        """Writes what is new, unless what was written before is still on its way."""
+        if not self._output.is_free and not last:
+            del self._said[:-_MOST_SAID]
+            return
+        if self._output.is_broken:
+            self._outcome = self._outcome or Outcome("left" if self._settings.joined else "quit")
+            return
+        said, self._said = self._said, []
+        if self._lines is not None:
+            said += [self._printed.line(line) for line in self._lines.take()]
+        if self._screen is None:
+            self._output.write("".join(f"{line}\n" for line in said))
+            return
+        self._output.write(self._screen.frame(said, [] if last else self._bottom(), anew=self._anew))
+        self._anew = False
+
+    def _bottom(self) -> list[str]:
+        """What stands at the bottom and is painted over."""
+        if self._typed is not None:
+            return layout.question(list(self._model.workloads()), self._typed, self._place)
+        if not self._is_starting:
+            return []
+        rows = self._table()
+        seconds = (self._clock.now() - self._settings.began).total_seconds() if self._settings.began else None
+        below = layout.starting_line(rows, seconds, self._keys, self._place)
+        shown, more = layout.folded(rows, max(_lines_of_screen() - len(below) - 1, 1))
+        return [*layout.table(shown, self._widths, self._place), *([more] if more else []), *below]
+
+
+def _ended(following: "asyncio.Task[None]") -> Outcome:
+    """The server is gone, and the app with it. Raises what else may have happened."""
+    error = following.exception()
+    if isinstance(error, BaseExceptionGroup) and error.split(ServerGone)[1] is None:
+        return Outcome("ended")
+    assert error is not None
+    raise error
+
+
+def _lines_of_screen() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or _LINES
+    except (OSError, ValueError):
+        return _LINES
