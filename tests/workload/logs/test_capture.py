@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.workload.logs.books import Book, run
+from tests.workload.logs.books import Book, run, turns
 
 from setpoint.workload.logs.capture import Capture, Limits
 from setpoint.workload.logs.cursor import Cursor
@@ -50,6 +50,36 @@ def test_what_was_written_is_on_file_at_once(tmp_path: Path) -> None:
         assert (tmp_path / "stdout.0.log").read_bytes() == b"one\n"
         assert (tmp_path / "stdout.0.log").stat().st_mode & 0o077 == 0
         capture.release()
+
+    run(test())
+
+
+def test_files_are_made_when_there_is_something_to_write_or_somebody_reads(tmp_path: Path) -> None:
+    async def test() -> None:
+        book = Book(tmp_path / "logs")
+        silent, read = book.capture("stderr"), book.capture()
+        assert not (tmp_path / "logs").exists()
+        assert await book.read() == b""
+        assert {each.name for each in (tmp_path / "logs").iterdir()} == {"stdout.0.log", "stdout.0.index"}
+        for capture in (silent, read):
+            capture.release()
+            capture.write(b"too late\n")
+            assert (capture.lost, capture.error) == (9, "Bad file descriptor")
+
+    run(test())
+
+
+def test_who_reads_a_log_that_goes_meanwhile_comes_to_its_end(tmp_path: Path) -> None:
+    async def test() -> None:
+        book = Book(tmp_path)
+        capture = book.capture()
+        capture.write(b"one\n")
+        following = book.follow()
+        await turns()
+        capture.remove()
+        book.done.set()
+        assert await following == b"one\n"
+        assert await book.read() == b""
 
     run(test())
 
@@ -123,6 +153,7 @@ def test_the_next_run_in_the_same_log_begins_a_line(tmp_path: Path) -> None:
 def test_a_full_disk_loses_output_and_says_so_and_nobody_waits(tmp_path: Path) -> None:
     async def test() -> None:
         capture = Book(tmp_path).capture()
+        capture.write(b"before\n")
         full = os.open("/dev/full", os.O_WRONLY)
         os.dup2(full, capture._log)
         os.close(full)

@@ -3,10 +3,12 @@
 A write is two system calls, whatever is in it: nothing is done per line, nothing kept in memory, and what was written
 is on file when `write` returns, so the death of the control plane takes none of it along. When a file is full the next
 one begins, at the end of a line where there is one, and the oldest goes. A capture of the same name goes on where the
-last one ended, with the lines' numbers too.
+last one ended, with the lines' numbers too. Files are made when there is something to write, or somebody reads: to make
+them takes longer than to start a process, and many processes never say a word.
 """
 
 import asyncio
+import errno
 import os
 import re
 from pathlib import Path
@@ -37,15 +39,13 @@ class Capture:
         self.lost, self.error = 0, ""
         self._lines_before = self._lines = self._size = 0
         self._ends_line = True
-        directory.mkdir(parents=True, exist_ok=True)
         found = sorted(self._existing())
         self._first = found[0] if found else 0
         self._last = found[-1] if found else 0
         self._log = self._index = -1
+        self._released = False
         if found:
             self._resume()
-        else:
-            self._open(self._last)
 
     def begin(self) -> None:
         """Another run goes on in this log, on a line of its own."""
@@ -79,10 +79,8 @@ class Capture:
     def release(self) -> None:
         """Gives back the files, which stay; nothing can be written after."""
         self.close()
-        if self._log >= 0:
-            os.close(self._log)
-            os.close(self._index)
-            self._log = self._index = -1
+        self._released = True
+        self._close_files()
 
     def remove(self) -> None:
         """Removes everything."""
@@ -96,6 +94,8 @@ class Capture:
         return range(self._first, self._last + 1)
 
     def open(self, number: int) -> Segment:
+        if self._log < 0 and not self._released:
+            self._open(self._last)
         return Segment(number, self._path(number, "log"), self._path(number, "index"))
 
     def complete(self) -> int:
@@ -109,6 +109,8 @@ class Capture:
     def _append(self, data: bytes, time: int) -> None:
         entry = Entry(self._size, self._lines, time)
         try:
+            if self._log < 0:
+                self._open(self._last)
             written = os.write(self._log, data)
             os.write(self._index, encode(entry))
         except OSError as error:
@@ -122,8 +124,7 @@ class Capture:
             self._ends_line = data.endswith(b"\n")
 
     def _rotate(self) -> None:
-        os.close(self._log)
-        os.close(self._index)
+        self._close_files()
         self._lines_before, self._lines = self._lines_before + self._lines, 0
         self._last += 1
         self._open(self._last)
@@ -132,12 +133,21 @@ class Capture:
             self._first += 1
 
     def _open(self, number: int) -> None:
+        if self._released:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        self._directory.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._log = os.open(self._path(number, "log"), flags, 0o600)
         self._index = os.open(self._path(number, "index"), flags, 0o600)
         self._size = os.fstat(self._log).st_size
         if os.fstat(self._index).st_size == 0:
             os.write(self._index, header(self._lines_before, mid_line=not self._ends_line))
+
+    def _close_files(self) -> None:
+        if self._log >= 0:
+            os.close(self._log)
+            os.close(self._index)
+            self._log = self._index = -1
 
     def _resume(self) -> None:
         """Goes on behind what an earlier capture has left; it may have been killed between the file and its index."""
@@ -156,7 +166,11 @@ class Capture:
 
     def _existing(self) -> set[int]:
         pattern = re.compile(re.escape(self._name) + r"\.(\d+)\.log")
-        return {int(found[1]) for path in self._directory.iterdir() if (found := pattern.fullmatch(path.name))}
+        try:
+            names = os.listdir(self._directory)
+        except FileNotFoundError:
+            return set()
+        return {int(found[1]) for name in names if (found := pattern.fullmatch(name))}
 
     def _path(self, number: int, kind: str) -> Path:
         return self._directory / f"{self._name}.{number}.{kind}"

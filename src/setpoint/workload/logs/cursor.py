@@ -1,6 +1,7 @@
 """A place in a track that a reader moves: to a line, to a time, on through the segments as they follow each other.
 
 A segment that is dropped while it is read can be read to its end; then the reader goes on with the oldest there is.
+Where there is none any more, a FileNotFoundError says so.
 """
 
 import contextlib
@@ -120,12 +121,13 @@ class Cursor:
         return True
 
     def _open_from(self, number: int) -> Segment:
-        while True:
-            numbers = self._track.numbers()
-            segment = self._try_open(max(number, numbers[0]))
+        while number <= self._track.numbers()[-1]:
+            number = max(number, self._track.numbers()[0])
+            segment = self._try_open(number)
             if segment is not None:
                 return segment
-            number = max(number, numbers[0]) + 1
+            number += 1
+        raise FileNotFoundError("the log was removed")
 
     def _try_open(self, number: int) -> Segment | None:
         try:

@@ -53,6 +53,8 @@ async def read(
         for piece in source.rest():
             if data := marks.mark(*piece):
                 yield data
+    except FileNotFoundError:
+        return  # somebody has removed it all meanwhile
     finally:
         lingering.cancel()
         for track in wanted.values():

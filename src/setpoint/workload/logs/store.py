@@ -76,6 +76,19 @@ class LogStore:
         log.news.set()
         return followed
 
+    def reopen(self) -> dict[str, list[str]]:
+        """Takes up what lies in the directory from before, to be read and no more: the sources of each object there."""
+        found: dict[str, list[str]] = {}
+        for path in sorted(self._directory.glob("*/*.log")):
+            source = path.name.partition(".")[0]
+            log = self.of(path.parent.name)
+            if source not in log.tracks:
+                track = log.tracks[source] = Capture(log.directory, source, self._clock)
+                track.release()
+                log.done.set()
+                found.setdefault(path.parent.name, []).append(source)
+        return found
+
     def note(self, uid: str, text: str) -> None:
         """Writes a line about an object that is not its own: what the control plane did with it."""
         log = self.of(uid)
