@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             host = Host(given.app, given.file, tuple(given.profile), places)
             return process.run(host.serve)
     except HostError as error:
-        _say(str(error))
+        say(str(error))
         return 1
 
 
@@ -96,7 +96,7 @@ class Host:
                 session = self._session(url)
                 self._sessions.add(session)
                 try:
-                    _say(READY)
+                    say(READY)
                     plane.start_system()
                     gc.freeze()
                     gc.enable()
@@ -203,7 +203,7 @@ def _make_room(places: Places) -> None:
     shutil.rmtree(places.workloads, ignore_errors=True)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     """Tells whoever started it, who then listens no longer."""
     with open(1, "wb", closefd=False) as out:
         out.write(text.encode())

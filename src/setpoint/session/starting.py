@@ -54,7 +54,7 @@ async def start(
     places = Places.of(environ, session_id(app, str(file.parent)))
     try:
         places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        said = await _host([app, str(file), *flags], environ, places)
+        said = await launch("setpoint.session.host", [app, str(file), *flags], environ, places)
     except OSError as error:
         raise StartFailed(f"{error.filename or places.data}: {error.strerror or error}") from error
     if said not in (READY, TAKEN):
@@ -70,9 +70,9 @@ async def start(
     return Started(found, joined=said == TAKEN)
 
 
-async def _host(arguments: Sequence[str], environ: Mapping[str, str], places: Places) -> str:
-    """Starts a host; what it says."""
-    command = [sys.executable, "-m", "setpoint.session.host", *arguments]
+async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, str], places: Places) -> str:
+    """Starts the host of a session, which goes on by itself; what it says. Raises OSError."""
+    command = [sys.executable, "-m", module, *arguments]
     descriptor = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         # Where it stands must not matter: a directory that is in use can be neither removed nor unmounted.
