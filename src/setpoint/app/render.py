@@ -24,6 +24,8 @@ APP_LABEL = "setpoint.dev/app"
 SESSION_LABEL = "setpoint.dev/session"
 # The service or task that an object is of.
 PART_LABEL = "setpoint.dev/part"
+# What a Service speaks: the URLs that are shown of it begin with that.
+SCHEME_ANNOTATION = "setpoint.dev/scheme"
 _OVERLAPS = {"allow": "Allow", "forbid": "Forbid", "replace": "Replace"}
 
 
@@ -145,7 +147,9 @@ class _Rendering:
             spec |= said({"port": port.host, "address": port.address})
         else:
             spec |= said({"addressAllocationMode": "Proxyless", "port": port.host or port.listens})
-        return self._object("Service", port.service, spec, name)
+        made = self._object("Service", port.service, spec, name)
+        made["metadata"]["annotations"] = {SCHEME_ANNOTATION: port.scheme}
+        return made
 
     def _tunnels(self) -> Iterable[Object]:
         """The proxies by which containers reach processes, one for each network."""
