@@ -1,8 +1,9 @@
 """Runs the controllers that the App objects of a control plane ask for, for as long as it does."""
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator
+import os
+import shutil
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +22,13 @@ from setpoint.server.authorization.authorizer import MASTERS
 from setpoint.session.controllers.entry import entries_of
 from setpoint.session.controllers.page import ControllersPage
 from setpoint.workload.kinds.app import App
+from setpoint.workload.process.table import COOKIE
 
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
 
 # As whom the App is read, and events about it are written.
 USER = "system:setpoint:session"
-_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -36,6 +37,7 @@ async def hosting(
 ) -> AsyncIterator[None]:
     """Has the controllers of the app in a directory run, and told of on the page, until this is left. The plane must
     listen: they are processes of their own."""
+    await asyncio.to_thread(shutil.rmtree, data / "controllers", ignore_errors=True)  # of the session before
     async with plane.client(user=USER, groups=[MASTERS]) as client, Cache(client) as cache:
         following = _Following(plane, page, client, directory, data, ids)
         page.plane = plane
@@ -68,12 +70,24 @@ class _Following:
             from setpoint.session.controllers.hosted import HostedControllers  # most apps have none
 
             hosted = self._page.hosted = HostedControllers(
-                self._client, self._kubeconfig, directory=self._directory, data=self._data, ids=self._ids
+                self._client,
+                self._kubeconfig,
+                directory=self._directory,
+                data=self._data,
+                ids=self._ids,
+                environ=self._environ(),
             )
         await hosted.set(entries, thaw(found) if found is not None else None)
 
     def _kubeconfig(self, user: str) -> str:
         return self._plane.kubeconfig(user, [MASTERS])
+
+    def _environ(self) -> Mapping[str, str]:
+        """That of their processes: it marks them as ours, so that whoever looks for what is left finds them."""
+        if not self._plane.runs_workloads:
+            return os.environ
+        own = self._plane.workloads.world.processes.cookie("controllers")
+        return {**os.environ, COOKIE: " ".join([*os.environ.get(COOKIE, "").split(), own])}
 
     async def close(self) -> None:
         hosted, self._page.hosted = self._page.hosted, None
