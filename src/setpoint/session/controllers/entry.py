@@ -13,6 +13,11 @@ class Entry(NamedTuple):
     # All of them when empty.
     name: str = ""
 
+    @property
+    def is_file(self) -> bool:
+        """Whether the module is named by its file."""
+        return self.module.endswith(".py")
+
     def __str__(self) -> str:
         return f"{self.module} ({self.name})" if self.name else self.module
 

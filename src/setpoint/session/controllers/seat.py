@@ -6,7 +6,6 @@ started again, ever more slowly; a change of its files starts it at once.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -36,6 +35,9 @@ class Teller(Protocol):
     def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
         """A line of output."""
 
+    def ran(self, entry: Entry, run: Ran) -> None:
+        """A reconcile, where these are wanted."""
+
 
 class Seat:
     """One entry. `taken` says who has a name of a controller already."""
@@ -48,9 +50,11 @@ class Seat:
         taken: Callable[[str, Entry], Entry | None],
         clock: Clock,
         environ: Mapping[str, str],
+        *,
+        at_terminal: bool = False,
     ) -> None:
         self.entry, self._begin, self._teller, self._taken = entry, begin, teller, taken
-        self._clock, self._environ = clock, environ
+        self._clock, self._environ, self._at_terminal = clock, environ, at_terminal
         self._program: Program | None = None
         self._next: Program | None = None
         self._known: Told | None = None
@@ -79,6 +83,11 @@ class Seat:
         told = await self._ask()
         if told is not None:
             self.files |= set(told.files)
+
+    async def settled(self) -> bool:
+        """Whether its controllers have nothing to do, before something changes or time has passed."""
+        told = await self._ask()
+        return told is not None and told.settled
 
     async def rows(self) -> list[Row]:
         """How its controllers do."""
@@ -156,7 +165,9 @@ class Seat:
         """Loads what the files say now, and has it take over."""
         because, self._because = self._because, ""
         try:
-            program = self._next = await Program.start(self._begin, self._heard, self._clock, self._environ)
+            program = self._next = await Program.start(
+                self._begin, self._heard, self._clock, self._environ, at_terminal=self._at_terminal
+            )
         except OSError as error:
             self._refuse(f"no process can be started for {self.entry}: {error.strerror or error}")
             return
@@ -204,8 +215,5 @@ class Seat:
                 at = f" at {where}" if where else ""
                 text = f"{controller or self.entry} blocks all of its file while it reconciles {about}{at}: {REMEDY}"
                 self._teller.happened(self.entry, "ControllerBlocks", text, bad=True)
-
-
-def begin_of(entry: Entry, directory: Path, kubeconfig: Path) -> Begin:
-    """What a program is told first."""
-    return Begin(str(directory), entry.module, entry.name, [str(kubeconfig)])
+            case Ran():
+                self._teller.ran(self.entry, message)
