@@ -7,20 +7,19 @@ guardian then stops what it started.
 import asyncio
 import os
 import signal
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from setpoint.client.transport import Call, TransportError
-from setpoint.objects.clock import Clock, timeout
-from setpoint.session.registry import Session
+from setpoint.objects.clock import timeout
+from setpoint.objects.ids import SystemIds
+from setpoint.session.leftovers import Leftovers
+from setpoint.session.registry import Session, Sessions
 from setpoint.workload.kinds.parts import GROUP, VERSION
 from setpoint.workload.process.gone import wait_gone
 from setpoint.workload.process.identity import Identity, is_alive, parse
-from setpoint.workload.process.session import GUARDIAN, owner_of
-from setpoint.workload.process.table import Table
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -63,7 +62,12 @@ class Ended(NamedTuple):
 
 
 async def end(
-    session: Session, client: "Client", on_progress: Callable[[Progress], None], *, seconds: float = SECONDS
+    session: Session,
+    client: "Client",
+    on_progress: Callable[[Progress], None],
+    *,
+    seconds: float = SECONDS,
+    environ: Mapping[str, str] = os.environ,
 ) -> Ended:
     """Ends a session. After `seconds` it is not waited for any more, and killed. Raises TransportError where the host
     runs and does not answer."""
@@ -81,34 +85,17 @@ async def end(
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-    return there._replace(left=await left_running(host, client.clock))
+    leftovers = Leftovers(Sessions.of(environ), client.clock, SystemIds(), environ)
+    await leftovers.guarded_until_gone(session, _GUARDIAN_SECONDS)
+    left = await leftovers.look(session, in_engine=there.containers + there.networks > 0)
+    kinds = (("process", left.processes), ("container", left.containers), ("network", left.networks))
+    return there._replace(left=tuple(f"{kind} {name}" for kind, names in kinds for name in names))
 
 
 def kill(host: Identity) -> None:
     """Ends a host at once; its guardian stops what it started."""
     if is_alive(host):
         os.kill(host.pid, signal.SIGKILL)
-
-
-async def left_running(host: Identity, clock: Clock) -> tuple[str, ...]:
-    """What a host that is gone has started and still runs: `pid name`. Its guardian has some time to see to it."""
-    deadline = clock.monotonic() + _GUARDIAN_SECONDS
-    while True:
-        table = await asyncio.to_thread(Table)
-        marked = await asyncio.to_thread(table.cookies)
-        ours = {cookie: pids for cookie, pids in marked.items() if owner_of(cookie.partition("/")[0]) == host}
-        is_watched = any(cookie.partition("/")[2] == GUARDIAN for cookie in ours)
-        left = {pid for cookie, pids in ours.items() if cookie.partition("/")[2] != GUARDIAN for pid in pids}
-        if clock.monotonic() > deadline or not (is_watched or left):
-            return tuple(f"{pid} {_name(pid)}" for pid in sorted(left))
-        await clock.sleep(_LOOK_SECONDS)
-
-
-def _name(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
-    except OSError:
-        return "(gone)"
 
 
 async def _count(client: "Client") -> Ended:

@@ -8,6 +8,7 @@ never touched. Whoever comes first clears; who comes meanwhile goes on, and who 
 import asyncio
 import fcntl
 import os
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
@@ -82,10 +83,12 @@ class Leftovers:
     def _usual(self) -> Awaitable[Engine | Unavailable]:
         return connect(self._clock, self._environ, seconds=ENGINE_SECONDS)
 
-    async def look(self, session: Session | None = None) -> Left:
+    async def look(self, session: Session | None = None, *, in_engine: bool = True) -> Left:
         """What is left of a session; of every control plane that is no more, recorded or not, without one."""
         table = await asyncio.to_thread(_carried)
         found = Left(processes=_processes(table, _names(table, session)))
+        if not in_engine:
+            return found
         async with self._engine() as engine:
             return found.plus(await _in_engine(engine, session)) if engine is not None else found
 
@@ -96,13 +99,15 @@ class Leftovers:
             if not alone or session not in self._sessions.dead():
                 return None
             ended = last_sign(session)
-            if not await self._guarded_until_gone(session, patience):
+            if not await self.guarded_until_gone(session, patience):
                 return Cleared(session, ended, pending=True)
             left, problems = await self._remove(session)
             words = last_words(session)
             if session.data:
                 Places.of_session(session).attended.unlink(missing_ok=True)
             self._sessions.remove(session, ended=format_time(ended) if ended else "", crashed=True)
+            if session.imported:
+                shutil.rmtree(session.data, ignore_errors=True)  # a copy of the archive
             return Cleared(session, ended, left, problems=problems, last_words=words)
 
     async def sweep(self) -> tuple[Left, tuple[str, ...]]:
@@ -131,7 +136,7 @@ class Leftovers:
                 found, problems = found.plus(removed), [*problems, *wrong]
         return found, tuple(problems)
 
-    async def _guarded_until_gone(self, session: Session, patience: float) -> bool:
+    async def guarded_until_gone(self, session: Session, patience: float) -> bool:
         """Waits while a guardian cleans up after a session; whether none does any more."""
         deadline = self._clock.monotonic() + patience
         while True:
