@@ -88,13 +88,16 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
     from setpoint.config import applied
     from setpoint.config.checks import address
     from setpoint.plane import ControlPlane, PlaneError
+    from setpoint.session.controllers.page import ControllersPage
     from setpoint.store.contract import StoreError
 
+    page = ControllersPage()
     kubeconfig = Path(config.kubeconfig) if config.kubeconfig else _default_kubeconfig(config.data)
     host, port = address(config.listen) or ("", 0)
     try:
         # The controllers begin when it serves: nobody should have to wait for them.
-        async with ControlPlane(config=config, system=False) as plane:
+        async with ControlPlane(config=config, system=False, pages=[page]) as plane:
+            page.plane = plane
             try:
                 url = await plane.listen(host, port, tls=applied.tls(config), names=config.tls.names)
             except OSError as error:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
 
 _PODS = ("pod/", "pods/", "po/")
+# Before the name of a controller of the app; alone it means all of them.
+CONTROLLERS = "controllers/"
 # How long a watch that broke is left alone.
 _AGAIN_SECONDS = 0.5
 _SOURCES = ("all", "stdout", "stderr", "startup_stdout", "startup_stderr", "system")
@@ -41,14 +43,15 @@ _SOURCES = ("all", "stdout", "stderr", "startup_stdout", "startup_stderr", "syst
 def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
     """Show the output of workloads: of those that are named, of those with a label, or of all.
 
-    A replica set means all its replicas, a task all its runs. pod/NAME means a pod.
+    A replica set means all its replicas, a task all its runs. pod/NAME means a pod, controllers/NAME a controller of
+    the app.
 
     \b
       setpoint logs api -f
       setpoint logs api web --tail 20 -t
       setpoint logs -l app=shop --since 5m
     """
-    run(_logs(server, names, how))
+    run(print_logs(server, names, how))
 
 
 class _Source(NamedTuple):
@@ -60,7 +63,8 @@ class _Source(NamedTuple):
     key: str = ""
 
 
-async def _logs(server: Server, names: tuple[str, ...], how: dict[str, Any]) -> None:
+async def print_logs(server: Server, names: tuple[str, ...], how: dict[str, Any]) -> None:
+    """Prints what they say, in the way that the options ask for."""
     async with connect(server) as client:
         sources = await _sources(client, names, how)
         if not sources and not how["follow"]:
@@ -100,9 +104,11 @@ async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]
     from setpoint.cli.workloads.reading import find, outputs, read_workloads
 
     pods = [name.partition("/")[2] for name in names if name.startswith(_PODS)]
-    others = [name for name in names if not name.startswith(_PODS)]
+    hosted = [name.removeprefix(CONTROLLERS) for name in names if name.startswith(CONTROLLERS)]
+    others = [name for name in names if not name.startswith((*_PODS, CONTROLLERS))]
     found = [_pod(client, name, how) for name in pods]
-    if pods and not others:
+    found += await _controllers(client, hosted, how) if hosted else []
+    if names and not others:
         return found
     workloads = await read_workloads(client, labels=how["selector"])
     chosen = [each for name in others for each in find(workloads, name)] if others else workloads
@@ -110,20 +116,38 @@ async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]
     return [*found, *[await _workload(client, each, how) for each in seen.values()]]
 
 
+async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) -> list[_Source]:
+    from urllib.parse import quote
+
+    from setpoint.cli.controllers.reading import PATH, read_controllers
+
+    known = (await read_controllers(client)).logs
+    if unknown := [name for name in names if name and name not in known]:
+        hint = f"there are: {', '.join(known)}" if known else "there are none"
+        raise Failure(f"no controller {unknown[0]!r} of the app has said anything; {hint}", NOT_FOUND)
+    chosen = known if "" in names else names
+    query = tuple(_query(how))
+    return [_Source(each, f"{PATH}/{quote(each, safe='')}/log", query, f"{CONTROLLERS}{each}") for each in chosen]
+
+
 async def _workload(client: "Client", workload: "Workload", how: dict[str, Any]) -> _Source:
     from setpoint.cli.workloads.reading import ref
-    from setpoint.client.requests import query_of
 
     resource = await client.resource(ref(workload.kind))
-    query = query_of(
+    path = resource.path(name=workload.name, subresource="log")
+    return _Source(workload.name, path, tuple(_query(how)), workload.tree["metadata"]["uid"])
+
+
+def _query(how: dict[str, Any]) -> list[tuple[str, str]]:
+    from setpoint.client.requests import query_of
+
+    return query_of(
         source=how["source"],
         follow="true" if how["follow"] else "",
         timestamps="true" if how["timestamps"] else "",
         tail=str(how["tail"]) if how["tail"] is not None else "",
         since=f"{how['since']:g}s" if how["since"] is not None else "",
     )
-    path = resource.path(name=workload.name, subresource="log")
-    return _Source(workload.name, path, tuple(query), workload.tree["metadata"]["uid"])
 
 
 def _pod(client: "Client", name: str, how: dict[str, Any]) -> _Source:

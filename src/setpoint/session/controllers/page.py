@@ -10,13 +10,13 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from setpoint.controller.overview import Row, overview
 from setpoint.objects.errors import MethodNotAllowed, NotFound
 from setpoint.server.answer import json_answer
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 
 if TYPE_CHECKING:
+    from setpoint.controller.overview import Row
     from setpoint.plane import ControlPlane
     from setpoint.session.controllers.hosted import HostedControllers
 
@@ -44,6 +44,8 @@ class ControllersPage:
         return self._log(context, unquote(name)) if below == LOG else None
 
     async def _told(self) -> dict[str, object]:
+        from setpoint.controller.overview import overview  # a server is ready before it has controllers
+
         hosted = await self.hosted.report() if self.hosted is not None else []
         own = [overview(each) for each in self.plane.controllers] if self.plane is not None else []
         return {
@@ -67,5 +69,5 @@ class ControllersPage:
         )
 
 
-def _tree(row: Row) -> object:
+def _tree(row: "Row") -> object:
     return msgspec.to_builtins(row)

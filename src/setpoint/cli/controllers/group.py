@@ -1,0 +1,106 @@
+"""`setpoint controllers`: how the controllers of an app do, and what they print."""
+
+from typing import Any
+
+import click
+
+from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.table import Cell, render_with_texts
+from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.timing import seconds_option
+from setpoint.objects.tree import Object
+
+_HEADERS = ("NAME", "KIND", "STATE", "QUEUE", "RATE/min", "p50", "p99", "ERR%", "LAG")
+_NOTHING = "No controllers of an app run here. `setpoint new controller NAME` makes one; --all shows the server's own."
+
+
+@click.group(invoke_without_command=True)
+@click.option("-A", "--all", "with_own", is_flag=True, help="Those of the control plane itself, too.")
+@output_option("json", "yaml", "name", "wide")
+@server_options
+@click.pass_context
+def controllers(ctx: click.Context, with_own: bool, form: Form, server: Server) -> None:
+    """Show how the controllers of the app do: what waits, how fast, how often they fail, and what is the matter.
+
+    RATE/min, p50, p99 and ERR% are of the last reconciles; LAG is how long the object has waited that waits longest.
+    """
+    ctx.obj = server
+    if ctx.invoked_subcommand is None:
+        run(_show(server, form, with_own=with_own))
+
+
+@controllers.command("list")
+@click.option("-A", "--all", "with_own", is_flag=True, help="Those of the control plane itself, too.")
+@output_option("json", "yaml", "name", "wide")
+@server_options
+def list_(with_own: bool, form: Form, server: Server) -> None:
+    """The same as `setpoint controllers`."""
+    run(_show(server, form, with_own=with_own))
+
+
+@controllers.command()
+@click.argument("names", metavar="[NAME...]", nargs=-1)
+@click.option("-f", "--follow", is_flag=True, help="Go on, and print what comes.")
+@click.option("--tail", metavar="LINES", type=click.IntRange(min=1), help="Only so many lines from the end of each.")
+@seconds_option("--since", help="Only what came within the last 30s, 5m, 1h.")
+@click.option("-t", "--timestamps", is_flag=True, help="Put the time before each line.")
+@click.option("--prefix/--no-prefix", default=None, help="Put the name before each line. [default: of several]")
+@server_options
+def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
+    """Show what controllers print and log, and what became of them: of those that are named, or of all.
+
+    `setpoint logs controllers/NAME` is the same.
+    """
+    from setpoint.cli.workloads.logs import CONTROLLERS, print_logs
+
+    chosen = tuple(f"{CONTROLLERS}{name}" for name in names or ("",))
+    others = {"selector": "", "source": "all", "container": "", "previous": False}
+    run(print_logs(server, chosen, {**how, **others}))
+
+
+async def _show(server: Server, form: Form, *, with_own: bool) -> None:
+    from setpoint.cli.controllers.reading import read_controllers
+
+    async with connect(server) as client:
+        known = await read_controllers(client)
+    rows = [*known.hosted, *(known.built_in if with_own else ())]
+    if form.name == "name":
+        for row in rows:
+            click.echo(row["name"])
+    elif not form.is_table:
+        write_tree(rows, form)
+    elif not rows:
+        click.echo(_NOTHING, err=True)
+    else:
+        _print(rows, wide=form.name == "wide")
+
+
+def _print(rows: list[Object], *, wide: bool) -> None:
+    place = terminal()
+    headers = (*_HEADERS, "FROM") if wide else _HEADERS
+    cells = [[*_cells(row, wide=wide), *([row["module"] or "the control plane"] if wide else [])] for row in rows]
+    place.echo("\n".join(render_with_texts(headers, cells, {"NOTE": [row["note"] for row in rows]}, place)))
+
+
+def _cells(row: Object, *, wide: bool) -> list[str | Cell]:
+    has_run = row["p99Seconds"] > 0
+    errors = round(row["errorPercent"])
+    return [
+        row["name"],
+        row["kind"] if wide else row["kind"].partition(".")[0],
+        row["state"],
+        str(row["queue"]),
+        f"{row['ratePerMinute']:.0f}",
+        _duration(row["p50Seconds"]) if has_run else "–",
+        _duration(row["p99Seconds"]) if has_run else "–",
+        Cell(str(errors), "bad" if errors else ""),
+        _duration(row["lagSeconds"]) if row["lagSeconds"] >= 0.001 else "0",
+    ]
+
+
+def _duration(seconds: float) -> str:
+    """Short, for a column: 3ms, 1.2s, 2m."""
+    if seconds < 0.0995:
+        return f"{seconds * 1000:.1f}ms" if seconds < 0.00995 else f"{seconds * 1000:.0f}ms"
+    return f"{seconds:.1f}s" if seconds < 99.5 else f"{seconds / 60:.0f}m"
