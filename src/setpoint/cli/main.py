@@ -19,6 +19,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "Run": {
         "up": Entry("setpoint.cli.running.up:up", "Run the app of a file."),
         "down": Entry("setpoint.cli.running.down:down", "End the app that runs here."),
+        "restart": Entry("setpoint.cli.running.restart:restart", "Restart parts of the app."),
+        "stop": Entry("setpoint.cli.running.stop:stop", "Stop parts of the app, and leave the rest running."),
+        "start": Entry("setpoint.cli.running.start:start", "Start parts that were stopped, or have ended."),
         "scale": Entry("setpoint.cli.objects.scale:scale", "Set how many replicas there should be."),
         "wait": Entry("setpoint.cli.objects.wait:wait", "Wait until objects are as wanted."),
         "exec": Entry("setpoint.cli.workloads.talking:exec_", "Run a command inside a container."),
@@ -50,6 +53,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "explain": Entry("setpoint.cli.objects.explain:explain", "Tell what the fields of a kind mean."),
     },
     "Controllers": {
+        "controllers": Entry("setpoint.cli.controllers.group:controllers", "Show how the app's controllers do."),
         "crd": Entry("setpoint.cli.crd:crd", "Print the CustomResourceDefinition of each class."),
         "models": Entry("setpoint.cli.models:models", "Print the Python classes of CustomResourceDefinitions."),
         "fsm": Entry("setpoint.cli.fsm:fsm", "Print the states of a finite-state controller."),
@@ -61,6 +65,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "kubeconfig": Entry("setpoint.cli.house.kubeconfig:kubeconfig", "Print where the kubeconfig is."),
         "sessions": Entry("setpoint.cli.house.sessions:sessions", "Show which apps run on this machine."),
         "dcp": Entry("setpoint.cli.dcp.group:dcp", "What clients of Microsoft's DCP call."),
+        "clean": Entry("setpoint.cli.house.clean:clean", "Clear away what sessions that ended have left."),
+        "export": Entry("setpoint.cli.house.export:export", "Write what happened into one file."),
+        "import": Entry("setpoint.cli.house.import_:import_", "Open what `export` wrote, to be read."),
         "doctor": Entry("setpoint.cli.house.doctor:doctor", "Look for what on this machine is in the way."),
         "completion": Entry("setpoint.cli.house.completion:completion", "Print the completion for a shell."),
         "version": Entry("setpoint.cli.house.version:version", "Print the versions of this program and the server."),

@@ -2,8 +2,7 @@
 
 `requirements` reads them off one object; `waiting_for` says which do not hold, and why; `deadlocks` finds those that
 can never hold because objects wait for each other, before anything starts; `needed_by` says who depends on one;
-`stop_order` and `shutdown_order` say in
-which order objects go. All of it is pure.
+`stop_order` and `shutdown_order` say in which order objects go. All of it is pure.
 
 A Service is ready when one of those who serve it has started, and a Proxyless one has no address before: so who depends
 on a Service depends on one of its producers, whichever.

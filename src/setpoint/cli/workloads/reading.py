@@ -10,7 +10,7 @@ from setpoint.client.kinds import KindRef
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import GROUP, OWN_GROUP, VERSION
+from setpoint.workload.kinds.names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, VERSION
 from setpoint.workload.serving import producers
 
 # What a person calls a part of an app, in the order in which it is looked for.
@@ -43,6 +43,12 @@ class Workload(NamedTuple):
     @property
     def name(self) -> str:
         return meta.name(self.tree)
+
+    @property
+    def called(self) -> str:
+        """What people call it: replicas by their numbers, `api.2`."""
+        name, _, number = meta.annotations(self.tree).get(DISPLAY_NAME, "").rpartition("-")
+        return f"{name}.{number}" if name else self.name
 
     @property
     def status(self) -> Object:
@@ -120,6 +126,20 @@ def called(tree: Object) -> str:
     return annotations.get(_TASK) or meta.name(tree)
 
 
+async def read_again(client: Client, workload: Workload) -> Workload | None:
+    """A workload as it is now, with what it owns but without its addresses; None where it is gone."""
+    from setpoint.objects.errors import NotFound
+
+    try:
+        tree: Object = await client.get(ref(workload.kind), workload.name)
+    except NotFound:
+        return None
+    children: list[Object] = []
+    for kind in {"ExecutableReplicaSet": ("Executable",), "Task": ("Executable", "Container")}.get(workload.kind, ()):
+        children += (await client.list(ref(kind), labels={OWNER_LABEL: meta.uid(tree)})).items
+    return _workload(tree, {meta.uid(tree): children}, {})
+
+
 def urls_of(tree: Object, services: Mapping[str, Object]) -> list[str]:
     """Where the services are that a workload serves."""
     template = tree
@@ -152,10 +172,11 @@ def _guessed(service: Object, producer: Object | None) -> str:
 
 
 def find(workloads: Sequence[Workload], name: str) -> list[Workload]:
-    """The workloads that a name means: `api`, `exe/api`, or a replica of one by its own name. Raises Failure."""
+    """The workloads that a name means: `api`, `exe/api`, or a replica by its number (`api.2`) or its own name. Raises
+    Failure."""
     kind, slash, bare = name.rpartition("/")
     everything = [each for workload in workloads for each in (workload, *workload.children)]
-    found = [each for each in everything if each.name == bare and (not slash or _is_kind(each, kind))]
+    found = [each for each in everything if bare in (each.name, each.called) and (not slash or _is_kind(each, kind))]
     if found:
         return found
     import difflib

@@ -11,8 +11,8 @@ from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue
 from setpoint.objects.errors import NotFound
 from setpoint.schema.types import Resource
+from setpoint.workload.kinds.names import OWNER_LABEL as OWNER_LABEL
 
-OWNER_LABEL = "setpoint.dev/controller-uid"
 # How long nobody looks at children that are being stopped, unless one of them has gone.
 _GOING_SECONDS = 60.0
 

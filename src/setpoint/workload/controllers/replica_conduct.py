@@ -13,12 +13,11 @@ from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet
-from setpoint.workload.kinds.parts import RESTART_REQUESTED
+from setpoint.workload.kinds.names import RESTART_REQUESTED, SUSPENDED_WITH_SET
 from setpoint.workload.progress import progress
 
-# In a replica: that it is suspended because its set is, and the last restart of its set that it took part in, or was
-# made after.
-SUSPENDED_WITH, RESTARTED_WITH = (f"setpoint.dev/{name}-with-set" for name in ("suspended", "restarted"))
+# In a replica: the last restart of its set that it took part in, or was made after.
+RESTARTED_WITH = "setpoint.dev/restarted-with-set"
 
 
 def is_good(replica: Executable) -> bool:
@@ -29,18 +28,22 @@ def is_good(replica: Executable) -> bool:
 
 def notes(obj: ExecutableReplicaSet) -> dict[str, str]:
     """The annotations of a replica that is made now."""
-    found = {RESTARTED_WITH: _annotation(obj, RESTART_REQUESTED), SUSPENDED_WITH: "true" if obj.spec.suspend else ""}
+    suspended = "true" if obj.spec.suspend else ""
+    found = {RESTARTED_WITH: _annotation(obj, RESTART_REQUESTED), SUSPENDED_WITH_SET: suspended}
     return {name: value for name, value in found.items() if value}
 
 
 async def suspend(ctx: Context, obj: ExecutableReplicaSet, active: Sequence[Executable]) -> list[Executable]:
-    """Stops all replicas for the time being, or starts those again that were stopped so; as they are then."""
+    """Stops all replicas for the time being, or starts those again that were stopped so; as they are then. That start
+    is all that a restart can ask for."""
+    request = _annotation(obj, RESTART_REQUESTED)
+    asked = {RESTART_REQUESTED: request, RESTARTED_WITH: request} if request else {}
 
     def change(replica: Executable) -> Object | None:
         if obj.spec.suspend and not replica.spec.suspend:
-            return {"metadata": {"annotations": {SUSPENDED_WITH: "true"}}, "spec": {"suspend": True}}
-        if not obj.spec.suspend and _annotation(replica, SUSPENDED_WITH):
-            return {"metadata": {"annotations": {SUSPENDED_WITH: None}}, "spec": {"suspend": False}}
+            return {"metadata": {"annotations": {SUSPENDED_WITH_SET: "true"}}, "spec": {"suspend": True}}
+        if not obj.spec.suspend and _annotation(replica, SUSPENDED_WITH_SET):
+            return {"metadata": {"annotations": {SUSPENDED_WITH_SET: None, **asked}}, "spec": {"suspend": False}}
         return None
 
     return await _changed(ctx, active, change)

@@ -27,15 +27,14 @@ from setpoint.workload.controllers.children import OWNER_LABEL, children, delete
 from setpoint.workload.controllers.replica_conduct import is_good
 from setpoint.workload.kinds.executable import FINAL, Executable
 from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet, ExecutableReplicaSetStatus
+from setpoint.workload.kinds.names import DISPLAY_NAME
 from setpoint.workload.kinds.parts import GROUP, HealthStatus, RestartBackoff
 from setpoint.workload.progress import Progress, progress
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/executable-replica-set-reconciler"
 _PREFIX = f"executable-replica-set.{GROUP}"
-STATE, DISPLAY_NAME, REPLICA_ID, SET_NAME = (
-    f"{_PREFIX}/{name}" for name in ("replica-state", "display-name", "replica-id", "replica-set-name")
-)
+STATE, REPLICA_ID, SET_NAME = (f"{_PREFIX}/{name}" for name in ("replica-state", "replica-id", "replica-set-name"))
 INSTANCE_ID = "otel-service-instance-id"
 TEMPLATE_HASH = "setpoint.dev/template-hash"
 ACTIVE, INACTIVE = "active", "inactive"
@@ -234,7 +233,7 @@ class ReplicaSets:
             ctx.status.condition("Ready", False, "InvalidTemplate", message)
         elif obj.spec.suspend:
             name = obj.metadata.name
-            message = f"it is stopped: `setpoint start {name}` starts it again, or suspend: false"
+            message = f"it is stopped (suspend); `setpoint start {name}` starts it again"
             ctx.status.condition("Ready", False, "Suspended", message)
         elif len(active) < wanted:
             ctx.status.condition("Ready", False, "Scaling", f"{len(active)} of {wanted} replicas are there")

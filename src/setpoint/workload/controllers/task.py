@@ -29,7 +29,7 @@ from setpoint.workload.controllers.task_runs import Due, Ending, Run, runs_of, s
 from setpoint.workload.dependencies import waiting_for
 from setpoint.workload.kinds.container import Container, ContainerSpec
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec
-from setpoint.workload.kinds.parts import OWN_GROUP, RESTART_REQUESTED, RUN_ARGUMENTS
+from setpoint.workload.kinds.names import OWN_GROUP, RESTART_REQUESTED, RUN_ARGUMENTS, RUN_REQUEST, STOPPED_BECAUSE
 from setpoint.workload.kinds.task import Task, TaskState, TaskStatus
 from setpoint.workload.schedule import ScheduleError, parse_schedule, parse_zone
 from setpoint.workload.templates import escaped
@@ -209,7 +209,10 @@ class Tasks:
         if known.requested is not None:
             return Due(known.requested)
         if obj.spec.suspend:
-            said.reason, said.message = "Suspended", f"`setpoint run {obj.metadata.name}` runs it; suspend is set"
+            said.reason, said.message = (
+                "Suspended",
+                f"it runs when asked to (suspend): `setpoint run {obj.metadata.name}`",
+            )
             if found is not None and obj.spec.schedule:
                 said.last = found.at  # what was due meanwhile is not made up for
             return None
@@ -250,7 +253,7 @@ async def _attempt(ctx: Context, obj: Task, run: Run) -> None:
             task_runs.BEGAN_AT: str(MicroTime.of(run.started or ctx.clock.now())),
             task_runs.ATTEMPT: str(number),
             task_runs.TASK: name,
-            **({task_runs.REQUEST: run.request} if run.request else {}),
+            **({RUN_REQUEST: run.request} if run.request else {}),
             **({RUN_ARGUMENTS: msgspec.json.encode(run.arguments).decode()} if run.arguments else {}),
         },
     )
@@ -276,7 +279,7 @@ async def _stop(ctx: Context, run: Run, why: str) -> None:
     tree = run.last
     if tree is None:
         return
-    change: Object = {"metadata": {"annotations": {task_runs.STOPPED: why}}, "spec": {"stop": True}}
+    change: Object = {"metadata": {"annotations": {STOPPED_BECAUSE: why}}, "spec": {"stop": True}}
     try:
         changed = await ctx.client.patch(_kind(tree), merge(change), meta.name(tree))
     except NotFound:

@@ -16,16 +16,15 @@ from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.backoff import next_wait
-from setpoint.workload.kinds.parts import RUN_ARGUMENTS, RestartBackoff
+from setpoint.workload.kinds.names import RUN_ARGUMENTS, RUN_REQUEST, STOPPED_BECAUSE
+from setpoint.workload.kinds.parts import RestartBackoff
 from setpoint.workload.kinds.task import TaskRun, TaskSpec, TaskState
 from setpoint.workload.progress import progress
 from setpoint.workload.schedule import Schedule
 
-# What the object of an attempt says of it: the run it belongs to, when that began, its own number, the request for the
-# run where there was one, and why it was stopped where somebody did so.
-SCHEDULED_AT, BEGAN_AT, ATTEMPT, TASK, REQUEST, STOPPED = (
-    f"setpoint.dev/{name}"
-    for name in ("scheduled-at", "run-began-at", "task-attempt", "task", "run-request", "stopped-because")
+# What the object of an attempt says of it: the run it belongs to, when that began, and its own number.
+SCHEDULED_AT, BEGAN_AT, ATTEMPT, TASK = (
+    f"setpoint.dev/{name}" for name in ("scheduled-at", "run-began-at", "task-attempt", "task")
 )
 # More are not counted one by one.
 _MOST_MISSED = 100
@@ -161,7 +160,7 @@ def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[R
         run = found.setdefault(scheduled := MicroTime.parse(text), Run(scheduled))
         run.objects.append(tree)
         run.attempts = max(run.attempts, _attempt(tree))
-        run.request = meta.annotations(tree).get(REQUEST, "")
+        run.request = meta.annotations(tree).get(RUN_REQUEST, "")
         with suppress(ValueError):
             run.arguments = arguments_of(tree)
     for each in remembered:
@@ -251,7 +250,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _why_stopped(tree: Object | None) -> tuple[str, str]:
-    reason, _, message = meta.annotations(tree or {}).get(STOPPED, "").partition(": ")
+    reason, _, message = meta.annotations(tree or {}).get(STOPPED_BECAUSE, "").partition(": ")
     return reason or "Stopped", message or "it was stopped"
 
 

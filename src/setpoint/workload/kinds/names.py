@@ -12,3 +12,10 @@ SERVICE_PRODUCER = "service-producer"
 RESTART_REQUESTED = "setpoint.dev/restart-requested-at"
 # Beside a request for a run of a task: further arguments for it, as a list in JSON.
 RUN_ARGUMENTS = "setpoint.dev/run-arguments"
+# In the object of a run: the request that it is for, and why somebody stopped it.
+RUN_REQUEST, STOPPED_BECAUSE = "setpoint.dev/run-request", "setpoint.dev/stopped-because"
+# The label of what a controller made: the uid of the object that it made it for.
+OWNER_LABEL = "setpoint.dev/controller-uid"
+# In a replica: its number behind the name of its set, and that it is suspended because its set is.
+DISPLAY_NAME = f"executable-replica-set.{GROUP}/display-name"
+SUSPENDED_WITH_SET = "setpoint.dev/suspended-with-set"

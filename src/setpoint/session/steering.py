@@ -1,0 +1,79 @@
+"""Parts of an app that runs, stopped, started and restarted: what is written into their objects for it.
+
+Whoever does so may wait for it: a stop shows in the condition Ready, by its reason Suspended; a request for a restart,
+or for a run of a task, in `status.observedRestart`.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from setpoint.client.kinds import KindRef, ref_of
+from setpoint.client.patches import merge
+from setpoint.objects import meta
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.times import format_micro_time
+from setpoint.objects.tree import Object
+from setpoint.workload.kinds.names import (
+    GROUP,
+    OWN_GROUP,
+    RESTART_REQUESTED,
+    RUN_ARGUMENTS,
+    STOPPED_BECAUSE,
+    SUSPENDED_WITH_SET,
+    VERSION,
+)
+
+if TYPE_CHECKING:
+    from setpoint.client.client import Client
+
+_APP_LABEL = "setpoint.dev/app"
+_KINDS = (
+    *(KindRef(GroupVersionKind(GROUP, VERSION, kind)) for kind in ("Executable", "ExecutableReplicaSet", "Container")),
+    KindRef(GroupVersionKind(OWN_GROUP, VERSION, "Task")),
+)
+
+
+async def stop(client: "Client", tree: Object) -> None:
+    """Stops a workload for the time being. A task only starts no further run by itself."""
+    await _patch(client, tree, {"spec": {"suspend": True}})
+
+
+async def start(client: "Client", tree: Object) -> None:
+    """Starts a workload that was stopped."""
+    await _patch(client, tree, {"spec": {"suspend": None}, "metadata": {"annotations": {SUSPENDED_WITH_SET: None}}})
+
+
+async def restart(client: "Client", tree: Object) -> str:
+    """Asks for a restart, or for a run of a task, also of what has ended or was stopped. The request."""
+    request = format_micro_time(client.clock.now())
+    annotations: Object = {RESTART_REQUESTED: request}
+    if tree["kind"] == "Task":
+        await _patch(client, tree, {"metadata": {"annotations": {**annotations, RUN_ARGUMENTS: None}}})
+    else:
+        await _patch(client, tree, {"metadata": {"annotations": annotations}, "spec": {"suspend": None}})
+    return request
+
+
+async def end_run(client: "Client", run: Object, why: str) -> None:
+    """Ends a run of a task, by the object of its last attempt; it is not tried again."""
+    change: Object = {"metadata": {"annotations": {STOPPED_BECAUSE: f"Stopped: {why}"}}, "spec": {"stop": True}}
+    await _patch(client, run, change)
+
+
+async def start_stopped(client: "Client", objects: Sequence[Object]) -> list[Object]:
+    """Starts whatever of an app somebody stopped, given its objects as they were rendered; what that was."""
+    app = next((meta.labels(tree).get(_APP_LABEL, "") for tree in objects), "")
+    meant = {(tree["kind"], meta.name(tree)) for tree in objects if (tree.get("spec") or {}).get("suspend")}
+    found: list[Object] = []
+    for kind in _KINDS:
+        for tree in (await client.list(kind, labels={_APP_LABEL: app})).items:
+            by_set = SUSPENDED_WITH_SET in meta.annotations(tree)
+            if tree["spec"].get("suspend") and (tree["kind"], meta.name(tree)) not in meant and not by_set:
+                found.append(tree)
+    for tree in found:
+        await start(client, tree)
+    return found
+
+
+async def _patch(client: "Client", tree: Object, change: Object) -> None:
+    await client.patch(ref_of(tree), merge(change), meta.name(tree))
