@@ -12,6 +12,13 @@ _LINE = re.compile(r"([A-Za-z0-9_-]+)\s*:\s*(.+)")
 _PORT = re.compile(r"\$(PORT\b|\{PORT[}:])")
 
 
+# Programs that look for changes by themselves.
+_RELOADS = re.compile(
+    r"--reload\b|--watch\b|--debug\b|\bnodemon\b|\bwatchexec\b|\bentr\b|\bair\b|runserver(?!.*--noreload)"
+)
+_SOURCE = re.compile(r"(?:^|\s)([\w./-]+\.py)(?=\s|$)")
+
+
 def take(listing: Listing, draft: Draft) -> None:
     """Takes over the processes of a Procfile, if there is one."""
     file = next((name for name in PROCFILES if name in listing), None)
@@ -36,7 +43,19 @@ def take(listing: Listing, draft: Draft) -> None:
         if name == "web" or _PORT.search(found[2]):
             fields |= {"env": {"PORT": "${port.http}"}, "ports": {"http": "auto"}}
             comments.append("It gets a free port as $PORT; `setpoint url` says where it is reached.")
+        if watched := _sources(found[2], listing):
+            fields["watch"] = [watched]
+            comments.append("Restarted when a file changes.")
         draft.service(name, fields, *comments)
     if release:
         for fields in draft.services.values():
             fields.setdefault("after", release)
+
+
+def _sources(command: str, listing: Listing) -> str:
+    """The files whose change should restart what runs one of them; none where the command sees to that itself."""
+    found = _SOURCE.search(command)
+    if found is None or found[1].removeprefix("./") not in listing or _RELOADS.search(command):
+        return ""
+    directory, slash, _ = found[1].removeprefix("./").rpartition("/")
+    return f"{directory}{slash}**/*.py"
