@@ -88,3 +88,22 @@ async def test_the_preferred_version_of_what_is_missing_is_not_asked_for_each_ti
 async def _miss(client: Client) -> None:
     with pytest.raises(NoMatch):
         await client.list(Late)
+
+
+async def test_everything_there_is_is_asked_for_anew_unless_what_was_heard_will_do() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        asked: list[Call] = []
+
+        async def send(call: Call) -> Answer:
+            asked.append(call)
+            return await client.send(call)
+
+        mapper = Mapper(send)
+        first = await mapper.resources(anew=False)
+        told = len(asked)
+        assert told
+        assert await mapper.resources(anew=False) == first
+        assert len(asked) == told
+        await client.install(Late)
+        assert Late.gvk() not in [each.gvk for each in await mapper.resources(anew=False)]
+        assert Late.gvk() in [each.gvk for each in await mapper.resources()]

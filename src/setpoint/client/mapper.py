@@ -75,11 +75,12 @@ class Mapper:
         self._miss(kind)
         raise NoMatch(f"the server has no kind {kind}: is its definition installed?")
 
-    async def resources(self) -> Sequence[APIResource]:
-        """Everything the server has, asked for anew."""
+    async def resources(self, *, anew: bool = True) -> Sequence[APIResource]:
+        """Everything the server has. It is asked for anew, unless what was heard before will do."""
         async with self._asking:
-            self._asked = False
-            self._missing.clear()
+            if anew:
+                self._asked = False
+                self._missing.clear()
             await self._ask_once()
             for name, group in list(self._groups.items()):
                 for version in group.versions:

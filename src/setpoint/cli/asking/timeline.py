@@ -61,7 +61,7 @@ async def _places(client: "Client", what: tuple[str, ...], app: str, only: bool)
     from setpoint.objects.errors import NotFound
     from setpoint.past.related import Related
 
-    related = Related(client, await client.mapper.resources())
+    related = Related(client, await client.mapper.resources(anew=False))
     if app:
         return await related.of_app(app)
     if not what:

@@ -45,7 +45,7 @@ async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, 
         with target.told():
             times = target.Times.of(client)
             place = await target.find(client, what)
-            related = Related(client, await client.mapper.resources())
+            related = Related(client, await client.mapper.resources(anew=False))
             try:
                 tree = await client.get(place.kind, place.name, place.namespace)
             except NotFound:

@@ -7,7 +7,7 @@ be read by making the other side wait.
 import asyncio
 import base64
 import hashlib
-import secrets
+import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -56,7 +56,7 @@ class WebSocket(Upgrade):
 
     async def begin(self, request: Callable[[Mapping[str, str]], bytes], protocols: Sequence[str]) -> None:
         """Shakes hands. `request` makes the request with some more headers. Raises Refused and TransportError."""
-        key = base64.b64encode(secrets.token_bytes(16))
+        key = base64.b64encode(os.urandom(16))
         headers = {
             "connection": "Upgrade",
             "upgrade": "websocket",
@@ -132,7 +132,7 @@ class WebSocket(Upgrade):
             head = bytes((0x80 | code, 0x80 | 126)) + size.to_bytes(2)
         else:
             head = bytes((0x80 | code, 0x80 | 127)) + size.to_bytes(8)
-        mask = secrets.token_bytes(4)
+        mask = os.urandom(4)
         self._transport.write(head + mask + _masked(payload, mask))
 
     def _take_frames(self) -> None:
