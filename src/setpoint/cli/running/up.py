@@ -94,10 +94,14 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
     from setpoint.cli.running.down import end_session
     from setpoint.session.applying import apply_app
     from setpoint.session.places import Places
+    from setpoint.session.steering import start_stopped
 
     try:
         with explained():
-            return await apply_app(client, Places.of_session(started.session), loaded.objects)
+            changed = await apply_app(client, Places.of_session(started.session), loaded.objects)
+            if started.joined:
+                await start_stopped(client, loaded.objects)
+            return changed
     except BaseException:
         if not started.joined:
             await end_session(started.session, client)
