@@ -1,0 +1,139 @@
+"""`setpoint dev`: runs controllers against a server while one works on them, and prints every reconcile.
+
+They run in a process of their own each, at this terminal: `breakpoint()` works. A change of a file replaces them.
+"""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.connecting import Server, find, run, server_options
+from setpoint.cli.failing import FAILED, TIMED_OUT, USAGE, Failure
+from setpoint.cli.printing.terminal import Terminal, terminal
+from setpoint.cli.timing import seconds_option
+
+if TYPE_CHECKING:
+    from setpoint.objects.clock import Clock
+    from setpoint.session.controllers.entry import Entry
+    from setpoint.session.controllers.messages import Ran
+    from setpoint.session.controllers.seats import Seats
+
+# So often in a row nothing must be left to do, with so much time between.
+_CALM_LOOKS, _LOOK_SECONDS = 3, 0.1
+_FAILURES = ("error", "terminal", "timeout")
+
+
+@click.command()
+@click.argument("modules", metavar="MODULE...", nargs=-1, required=True)
+@click.option("--once", is_flag=True, help="End when nothing is left to do; 1 if a reconcile failed.")
+@seconds_option("--timeout", default="60s", help="With --once: how long that may take.")
+@click.option(
+    "--install/--no-install",
+    default=None,
+    help="Whether to install the kinds that they define. [default: not on the server of --kubeconfig]",
+)
+@server_options
+def dev(modules: tuple[str, ...], once: bool, timeout: float | None, install: bool | None, server: Server) -> None:
+    """Run controllers, and print every reconcile; Ctrl-C ends it.
+
+    MODULE is a file (controllers/shop.py) or a module, with :NAME for one controller of it. When the file changes, or
+    what it imports from here, what runs finishes its reconciles and the new one takes over; a mistake in it is told,
+    and the version before goes on.
+
+    \b
+      setpoint dev controllers/shop.py
+      setpoint dev shop.operator --kubeconfig ~/.kube/config --install
+      setpoint dev controllers/shop.py --once
+    """
+    entries = [_entry(each) for each in modules]
+    raise SystemExit(run(_dev(entries, server, once=once, seconds=timeout, install=install)))
+
+
+def _entry(text: str) -> "Entry":
+    from setpoint.session.controllers.entry import Entry
+
+    module, _, name = text.partition(":")
+    if module.endswith(".py") and not Path(module).is_file():
+        raise Failure(f"there is no file {module}, seen from {Path.cwd()}", USAGE)
+    return Entry(module, name)
+
+
+async def _dev(
+    entries: "list[Entry]", server: Server, *, once: bool, seconds: float | None, install: bool | None
+) -> int:
+    from setpoint.objects.clock import SystemClock
+    from setpoint.session.controllers.messages import Begin
+    from setpoint.session.controllers.seats import Seats
+
+    found = find(server)
+    installs = install if install is not None else not server.kubeconfig
+    clock, here = SystemClock(), Path.cwd()
+    told = Told(terminal(), clock)
+    seats = Seats(here, told, clock, os.environ, at_terminal=True)
+    paths = [str(path.absolute()) for path in found.paths]
+    click.echo(f"{', '.join(map(str, entries))} against {found.by}; Ctrl-C ends it", err=True)
+    ended = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, ended.set)
+    try:
+        await seats.set(
+            {each: Begin(str(here), each.module, each.name, paths, server.context, installs, True) for each in entries}
+        )
+        if not once:
+            await ended.wait()
+            return 0
+        await seats.loaded()
+        if seats.problems:
+            return FAILED
+        if not await _settled(seats, ended, clock, seconds):
+            raise Failure("there is still something to do", TIMED_OUT)
+        return FAILED if told.failing else 0
+    finally:
+        await seats.close()
+
+
+async def _settled(seats: "Seats", ended: asyncio.Event, clock: "Clock", seconds: float | None) -> bool:
+    """Waits until nothing is left to do; False if it takes too long."""
+    until = None if seconds is None else clock.monotonic() + seconds
+    calm = 0
+    while calm < _CALM_LOOKS and not ended.is_set():
+        if until is not None and clock.monotonic() > until:
+            return False
+        await clock.sleep(_LOOK_SECONDS)
+        calm = calm + 1 if await seats.settled() else 0
+    return True
+
+
+class Told:
+    """Prints what happens, a line each: `seat.Teller`. `failing` are the objects whose last reconcile failed."""
+
+    def __init__(self, place: Terminal, clock: "Clock") -> None:
+        self._place, self._clock = place, clock
+        self.failing: set[tuple[str, str]] = set()
+
+    def happened(self, entry: "Entry", reason: str, text: str, *, bad: bool) -> None:
+        self._line(self._place.paint(text, "bad" if bad else "quiet"))
+
+    def printed(self, entry: "Entry", controller: str, text: str, *, error: bool) -> None:
+        self._line(f"{controller} | {text}")
+
+    def ran(self, entry: "Entry", run: "Ran") -> None:
+        about = (run.controller, run.object)
+        self.failing.discard(about)
+        if failed := run.result in _FAILURES:
+            self.failing.add(about)
+        why = ", ".join(run.why) or "nobody said why"
+        wrote = ", ".join(run.writes) or "wrote nothing"
+        took = f"{run.seconds * 1000:.0f} ms" if run.seconds < 1 else f"{run.seconds:.1f} s"
+        how = f"{run.result}: {run.error}" if run.error else run.result.replace("_", " ")
+        again = f", again in {run.again_after:.3g} s" if run.again_after is not None else ""
+        result = self._place.paint(how, "bad" if failed else "good")
+        self._line(f"{run.controller} {run.object} · {why} · {wrote} · {result}{again} ({took})")
+
+    def _line(self, text: str) -> None:
+        now = self._clock.now().astimezone()
+        self._place.echo(f"{now:%H:%M:%S}.{now.microsecond // 1000:03d}  {text}")

@@ -1,0 +1,143 @@
+"""`setpoint new controller`: the files of a controller, listed in the app file, and loaded where the app runs."""
+
+import os
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.connecting import Server, connect, run
+from setpoint.cli.failing import CONFLICT, FAILED, USAGE, Failure
+
+if TYPE_CHECKING:
+    from setpoint.session.registry import Session
+
+# How long a session may take to load what is new.
+_LOADED_SECONDS = 20.0
+_LOOK_SECONDS = 0.1
+
+
+@click.group()
+def new() -> None:
+    """Write the beginnings of something."""
+
+
+@new.command()
+@click.argument("name")
+@click.option("--kind", metavar="KIND", default="", help="The kind that it is for. [default: after NAME]")
+@click.option("--group", metavar="GROUP", default="example.com", show_default=True, help="The group of the kind.")
+@click.option(
+    "--dir", "directory", metavar="DIRECTORY", default="controllers", show_default=True, help="Where it goes."
+)
+def controller(name: str, kind: str, group: str, directory: str) -> None:
+    """Write a controller: its kind, a loop to begin with, a test that passes, and an example.
+
+    It is listed in setpoint.yaml, here or above, which else stays as it is. Where the app runs, it is loaded at once.
+
+    \b
+      setpoint new controller shop
+      setpoint apply -f demo/shop.yaml
+      setpoint test
+    """
+    from setpoint.cli.controllers.scaffold import ScaffoldError, files_of, names_of
+
+    try:
+        names = names_of(name, kind, group)
+    except ScaffoldError as error:
+        raise Failure(str(error), USAGE) from None
+    file = _app_file()
+    top = file.parent if file is not None else Path.cwd()
+    if Path(directory).is_absolute() or ".." in Path(directory).parts:
+        raise Failure(f"--dir {directory} should be a directory below {top}", USAGE)
+    files = files_of(names, PurePosixPath(directory))
+    _write(files, top)
+    program, test, example = files
+    _say(f"wrote {program}", f"the kind {names.kind} ({names.group}/v1) and its controller")
+    _say(f"wrote {test}", "a test of it: setpoint test")
+    _say(f"wrote {example}", f"an object: setpoint apply -f {_seen(top / example)}")
+    if file is None:
+        _say("no setpoint.yaml here", f"setpoint dev {_seen(top / program)} runs it")
+        return
+    _list(file, str(program))
+    session = _running(file)
+    if session is not None:
+        run(_load(session, str(program)))
+
+
+def _app_file() -> Path | None:
+    from setpoint.cli.running.app_file import find_file
+
+    try:
+        return find_file("")
+    except Failure:
+        return None
+
+
+def _write(files: dict[PurePosixPath, str], top: Path) -> None:
+    """Writes all of them, or none where one is there already."""
+    if there := [str(path) for path in files if (top / path).exists()]:
+        raise Failure(f"{' and '.join(there)} is there already; choose another name, or another --dir", CONFLICT)
+    for path, text in files.items():
+        try:
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            (top / path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise Failure(f"{top / path} cannot be written: {error.strerror}") from None
+
+
+def _list(file: Path, module: str) -> None:
+    """Lists it in the app file."""
+    from setpoint.app.adding import AddingError, add_controller
+    from setpoint.server.http import files
+
+    by_hand = f"add it by hand: controllers: [{module}]"
+    if file.suffix == ".py":
+        _say(f"not added to {file.name}", by_hand)
+        return
+    try:
+        text = file.read_text(encoding="utf-8")
+        files.write(file, add_controller(text, module).encode(), file.stat().st_mode & 0o777)
+    except (AddingError, OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{file.name} was left as it is, for {error}; {by_hand}") from None
+    _say(f"added to {file.name}", f"controllers: - {module}")
+
+
+def _running(file: Path) -> "Session | None":
+    """The session that runs this very file."""
+    from setpoint.session.registry import Sessions
+
+    found = Sessions.of(os.environ).here(file.parent)
+    return next((each for each in found if Path(each.directory) == file.parent), None)
+
+
+async def _load(session: "Session", module: str) -> None:
+    """Has the session run it, and tells how that went. What else changed in the file is for `setpoint up` to apply."""
+    from setpoint.cli.controllers.reading import read_controllers
+    from setpoint.cli.printing.progress import progress
+    from setpoint.client.patches import merge
+
+    async with connect(Server(session=session.id)) as client, progress(f"loading {module}", client.clock):
+        kind = "setpoint.dev/v1/App"
+        app = await client.get(kind, session.app)
+        listed = app["spec"].get("controllers") or []
+        if not any(each["module"] == module for each in listed):
+            change = {"spec": {"controllers": [*listed, {"module": module}]}}
+            await client.patch(kind, merge(change), session.app)
+        until = client.clock.monotonic() + _LOADED_SECONDS
+        while client.clock.monotonic() < until:
+            rows = [row for row in (await read_controllers(client)).hosted if row["module"] == module]
+            if rows and rows[0]["state"] == "Failed":
+                raise Failure(f"session {session.id} cannot load it: {rows[0]['note']}", FAILED)
+            if rows and rows[0]["state"] != "Loading":
+                _say(f"runs in session {session.id}", "setpoint controllers shows how it does")
+                return
+            await client.clock.sleep(_LOOK_SECONDS)
+    raise Failure(f"session {session.id} has not loaded it yet: `setpoint controllers` tells more", FAILED)
+
+
+def _seen(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def _say(what: str, more: str) -> None:
+    click.echo(f"{what:<36}  {more}")
