@@ -89,6 +89,11 @@ def tree_of(obj: AnyObject) -> Object:
     return cast(Object, thaw(obj)) if is_frozen(obj) else obj
 
 
+def metadata_of(obj: AnyObject) -> Object:
+    """An object as a tree with nothing but its metadata, to be read."""
+    return obj if isinstance(obj, dict) else {"metadata": obj.metadata.to_json()}
+
+
 def ref_of(obj: AnyObject) -> KindRef:
     """The kind of an object. Raises ValueError for a tree that does not say it."""
     if not isinstance(obj, dict):

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, tree_of
+from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, metadata_of, tree_of
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.reading import ReconcileClient
 from setpoint.controller.request import Request, Trigger
@@ -199,7 +199,7 @@ class Context:
         found = await self.object()
         if found is None:
             return True
-        tree = tree_of(found)
+        tree = metadata_of(found)
         present = finalizer in meta.finalizers(tree)
         if not meta.is_being_deleted(tree):
             if not present:
@@ -214,7 +214,8 @@ class Context:
         """Writes the list of finalizers, if the object is still the one that was read."""
         change = {"metadata": {"resourceVersion": meta.resource_version(tree), "finalizers": finalizers or None}}
         try:
-            found = await self.client.patch(self._primary, merge(change), self.request.name, self.request.namespace)
+            kind = self._primary._replace(cls=None)
+            found = await self.client.patch(kind, merge(change), self.request.name, self.request.namespace)
         except NotFound:
             if finalizers:
                 raise

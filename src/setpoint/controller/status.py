@@ -11,7 +11,7 @@ what changed is put on top of what they wrote.
 from collections.abc import Collection, Iterator, MutableMapping
 from typing import Any, Protocol
 
-from setpoint.client.kinds import AnyObject, tree_of
+from setpoint.client.kinds import AnyObject, metadata_of
 from setpoint.client.patches import Patch, merge
 from setpoint.merge import mergepatch
 from setpoint.objects import conditions, meta
@@ -98,7 +98,7 @@ class Status(MutableMapping[str, Json]):
 
     def moved_to(self, obj: AnyObject) -> None:
         """The object has been changed by us since, and its status has not."""
-        version = meta.resource_version(tree_of(obj))
+        version = meta.resource_version(metadata_of(obj))
         self._object = {**self._object, "metadata": {**self._object.get("metadata", {}), "resourceVersion": version}}
 
     def tell_flips(self, recorder: Any, regarding: AnyObject, types: Collection[str], *, failed: bool) -> None:

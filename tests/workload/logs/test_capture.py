@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.workload.logs.books import Book, run, turns
+from tests.workload.logs.books import NOON, Book, run, turns
 
+from setpoint.objects.clock import ManualClock
 from setpoint.workload.logs.capture import Capture, Limits
 from setpoint.workload.logs.cursor import Cursor
+from setpoint.workload.logs.store import NOTE_SECONDS, LogStore
 
 AWKWARD = {
     "nothing": [],
@@ -65,6 +67,51 @@ def test_files_are_made_when_there_is_something_to_write_or_somebody_reads(tmp_p
             capture.release()
             capture.write(b"too late\n")
             assert (capture.lost, capture.error) == (9, "Bad file descriptor")
+
+    run(test())
+
+
+def test_what_is_held_is_written_before_anything_else_and_whenever_somebody_looks(tmp_path: Path) -> None:
+    async def test() -> None:
+        book = Book(tmp_path)
+        capture = book.capture()
+        capture.hold(b"one\n")
+        assert not list(tmp_path.iterdir())
+        book.clock.advance(1)
+        capture.write(b"two\n")
+        assert await book.read(timestamps=True) == b"2026-05-04T12:00:00.000Z one\n2026-05-04T12:00:01.000Z two\n"
+        capture.hold(b"three\n")
+        assert capture.complete() == 3
+        following = book.follow(skip=3)
+        await turns()
+        capture.hold(b"four\n")
+        await turns()
+        capture.hold(b"five\n")
+        capture.close()
+        book.done.set()
+        assert await following == b"four\nfive\n"
+        capture.hold(b"six\n")
+        capture.release()
+        assert (tmp_path / "stdout.0.log").read_bytes().endswith(b"five\nsix\n")
+
+    run(test())
+
+
+def test_what_is_told_of_an_object_is_on_file_a_moment_later(tmp_path: Path) -> None:
+    async def test() -> None:
+        clock = ManualClock(NOON)
+        logs = LogStore(tmp_path, clock)
+        logs.note("a", "it runs")
+        logs.note("b", "it was deleted at once")
+        logs.remove("b")
+        await turns()
+        assert not list(tmp_path.iterdir())
+        clock.advance(NOTE_SECONDS)
+        await turns()
+        assert [each.read_text() for each in tmp_path.glob("*/system.0.log")] == ["it runs\n"]
+        logs.note("a", "it ended")
+        logs.close()
+        assert (tmp_path / "a" / "system.0.log").read_text() == "it runs\nit ended\n"
 
     run(test())
 

@@ -419,10 +419,12 @@ class Executables:
 
     async def _with_output(self, execution: Execution, text: str) -> str:
         """The same, and the last that it said about what is wrong."""
+        if not execution.exit_code:
+            return text
         logs, since = self._world.logs, execution.started_at
         tail = await logs.tail(execution.uid, STDERR, _LINES, since)
         tail = tail or await logs.tail(execution.uid, STDOUT, _LINES, since)
-        return f"{text}; its last words: {tail}" if tail and execution.exit_code else text
+        return f"{text}; its last words: {tail}" if tail else text
 
     def _tree(self, obj: Executable) -> Object:
         return {**tree_of(obj), "kind": "Executable"}
@@ -434,4 +436,4 @@ def _unwell(execution: Execution) -> list[Any]:
 
 
 def _restart_request(obj: Executable) -> str:
-    return meta.annotations(tree_of(obj)).get(RESTART_REQUESTED, "")
+    return obj.metadata.annotations.get(RESTART_REQUESTED, "")

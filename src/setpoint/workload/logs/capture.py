@@ -39,6 +39,8 @@ class Capture:
         self.lost, self.error = 0, ""
         self._lines_before = self._lines = self._size = 0
         self._ends_line = True
+        # What may be written later, and when it came.
+        self._held: list[tuple[int, bytes]] = []
         found = sorted(self._existing())
         self._first = found[0] if found else 0
         self._last = found[-1] if found else 0
@@ -54,7 +56,28 @@ class Capture:
             self.write(b"\n")
 
     def write(self, data: bytes) -> None:
-        time = int(self._clock.now().timestamp() * 1_000_000)
+        self.settle()
+        self._take(data, self._now())
+        for reader in self.readers:
+            reader.set()
+
+    def hold(self, data: bytes) -> None:
+        """Takes what need not be on file at once: it is when somebody reads, or settles."""
+        if self.readers:
+            self.write(data)
+        else:
+            self._held.append((self._now(), data))
+
+    def settle(self) -> None:
+        """Writes what was held."""
+        held, self._held = self._held, []
+        for time, data in held:
+            self._take(data, time)
+
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp() * 1_000_000)
+
+    def _take(self, data: bytes, time: int) -> None:
         while data:
             room = self._limits.max_bytes - self._size
             if len(data) <= room:
@@ -68,8 +91,6 @@ class Capture:
                 self._append(data[:cut], time)
                 data = data[cut:]
             self._rotate()
-        for reader in self.readers:
-            reader.set()
 
     def close(self) -> None:
         self.closed = True
@@ -79,11 +100,13 @@ class Capture:
     def release(self) -> None:
         """Gives back the files, which stay; nothing can be written after."""
         self.close()
+        self.settle()
         self._released = True
         self._close_files()
 
     def remove(self) -> None:
         """Removes everything."""
+        self._held.clear()
         self.release()
         for number in self._existing():
             self._drop(number)
@@ -94,14 +117,17 @@ class Capture:
         return range(self._first, self._last + 1)
 
     def open(self, number: int) -> Segment:
+        self.settle()
         if self._log < 0 and not self._released:
             self._open(self._last)
         return Segment(number, self._path(number, "log"), self._path(number, "index"))
 
     def complete(self) -> int:
+        self.settle()
         return self._lines_before + self._lines
 
     def partial(self) -> bool:
+        self.settle()
         return not self._ends_line
 
     # The files

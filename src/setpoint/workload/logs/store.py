@@ -1,6 +1,7 @@
 """The logs of all objects: which tracks an object has, where they lie, and whether more is to come.
 
-An object is known by its uid, so that one that is made anew under an old name begins with an empty log.
+An object is known by its uid, so that one that is made anew under an old name begins with an empty log. What is told of
+objects is written a moment later than it happens, when nobody waits for them to start.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.reading import read
 
 SYSTEM = "system"
+NOTE_SECONDS = 1.0
 
 
 @dataclass
@@ -38,6 +40,9 @@ class LogStore:
     def __init__(self, directory: Path, clock: Clock) -> None:
         self._directory, self._clock = directory, clock
         self._logs: dict[str, Log] = {}
+        # Those that hold what was told, and the task that has them write it.
+        self._noted: set[Capture] = set()
+        self._settling: asyncio.Task[None] | None = None
 
     def of(self, uid: str) -> Log:
         """The log of an object, made when it is first asked for."""
@@ -97,7 +102,10 @@ class LogStore:
             found = log.tracks[SYSTEM] = Capture(log.directory, SYSTEM, self._clock)
             log.news.set()
         if isinstance(found, Capture):
-            found.write(text.encode() + b"\n")
+            found.hold(text.encode() + b"\n")
+            self._noted.add(found)
+            if self._settling is None or self._settling.done():
+                self._settling = asyncio.ensure_future(self._settle())
 
     def end(self, uid: str) -> None:
         """Nothing more will be written of this run."""
@@ -125,6 +133,10 @@ class LogStore:
 
     async def tail(self, uid: str, source: str, lines: int = 5, since: datetime | None = None) -> str:
         """The last lines of a source, for people."""
+        log = self.of(uid)
+        track = log.tracks.get(source)
+        if log.demand is None and (track is None or not (track.complete() or track.partial())):
+            return ""
         options = LogOptions(source, tail=lines, since_time=since)
         pieces = [piece async for piece in self.read(uid, options)]
         return b"".join(pieces).decode("utf-8", "replace").rstrip("\n")
@@ -136,14 +148,28 @@ class LogStore:
             log.done.set()
             log.news.set()
             for track in log.tracks.values():
-                track.release()
+                if isinstance(track, Capture):
+                    self._noted.discard(track)
+                    track.remove()
+                else:
+                    track.release()
             shutil.rmtree(log.directory, ignore_errors=True)
 
     def close(self) -> None:
         """Gives back all files, which stay."""
+        if self._settling is not None:
+            self._settling.cancel()
+        self._noted.clear()
         for log in self._logs.values():
             log.done.set()
             log.news.set()
             for track in log.tracks.values():
                 track.release()
         self._logs.clear()
+
+    async def _settle(self) -> None:
+        """Has written what was told, one after the other so that nobody waits long."""
+        await self._clock.sleep(NOTE_SECONDS)
+        while self._noted:
+            self._noted.pop().settle()
+            await self._clock.sleep(0)
