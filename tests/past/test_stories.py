@@ -71,6 +71,30 @@ async def crashing(world: Past) -> Place:
     return await world.place(EXECUTABLE, "api")
 
 
+async def edited(world: Past) -> Place:
+    """A process that ends with a traceback since a file of it was changed."""
+    api = await world.workload("Executable", "api", {"executablePath": "python3", "args": ["api.py"]})
+    world.later(60)
+    restarting = world.condition("Ready", "False", "Restarting", "api.py changed")
+    client = world.controller("executable", "api", PROCESSES)
+    await world.status(client, api, state="Stopping", conditions=[restarting])
+    world.later(1)
+    lines = "Traceback (most recent call last):\n  File \"api.py\", line 1\nNameError: name 'flour' is not defined"
+    words = f"it ended with exit code 1; its last words: {lines}; it is started again in 4 s"
+    await world.status(
+        client,
+        api,
+        state="Starting",
+        exitCode=1,
+        restartCount=2,
+        finishTimestamp="2026-03-01T14:01:01.000000Z",
+        nextRestartTime="2026-03-01T14:01:05.000000Z",
+        conditions=[world.condition("Ready", "False", "BackOff", words)],
+    )
+    world.later(2)
+    return await world.place(EXECUTABLE, "api")
+
+
 async def waiting(world: Past) -> Place:
     """A process that waits for one that waits for one that was never made."""
     after: Callable[[str], Object] = lambda name: {"dependsOn": [{"kind": "Executable", "name": name}]}  # noqa: E731
@@ -238,6 +262,7 @@ SCENES: dict[str, Scene] = {
     scene.__name__: scene
     for scene in (
         crashing,
+        edited,
         waiting,
         probed,
         healthy,

@@ -1,5 +1,6 @@
 """Explains: from facts to a story. Pure: the same facts always make the same story."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -16,6 +17,8 @@ from setpoint.past.why.story import Step, Story, Verdict
 _MOST = 3
 _MOST_OUTPUT = 5
 _MOST_CHANGES = 1
+# Of several lines that a program ended with the last says what it was; the others are among the output.
+_LINES_BEFORE_THE_LAST = re.compile(r"(its last words: )(?:.*\n)+")
 # What woke a controller and is no object, in words.
 _SOURCES = {
     "processes": "its process told of a change",
@@ -43,13 +46,17 @@ def explain(facts: Facts) -> Story:
     return Story(
         str(facts.place),
         verdict,
-        masked_text(headline),
+        _in_short(headline),
         _since(facts, verdict),
-        tuple(dict.fromkeys(masked_text(text) for text in _details(facts, headline))),
+        tuple(dict.fromkeys(_in_short(text) for text in _details(facts, headline))),
         tuple(_steps(facts)),
         tuple(masked_text(line) for line in facts.output[-_MOST_OUTPUT:]) if verdict != "ready" else (),
         () if verdict == "ready" else hints(facts),
     )
+
+
+def _in_short(text: str) -> str:
+    return masked_text(_LINES_BEFORE_THE_LAST.sub(r"\1", text))
 
 
 def _gone(facts: Facts) -> Story:
@@ -169,6 +176,7 @@ def _all_details(facts: Facts) -> Iterator[tuple[str, str]]:
         yield from _deeper(wait, facts.place.name)
     yield from ((text, text) for result in _failing_probes(tree) if (text := _probe(result, tree)))
     yield from ((text, text) for text in _restarts(facts))
+    yield from ((text, text) for text in _last_restart(facts))
     yield from ((text, text) for text in _finalizers(facts))
     if not facts.waits:
         yield from _conditions(tree)
@@ -244,6 +252,15 @@ def _restarts(facts: Facts) -> Iterator[str]:
     if due is not None and due > facts.now:
         text += f"; next try in {_span((due - facts.now).total_seconds())}"
     yield text
+
+
+def _last_restart(facts: Facts) -> Iterator[str]:
+    """What the last restart was for that was no mere attempt: a changed file, a probe, somebody who asked for it."""
+    for revision in reversed(facts.history):
+        ready = condition(revision.raw or {}, "Ready")
+        if ready.get("reason") == "Restarting" and ready.get("message"):
+            yield f"was restarted {ago(facts.now, revision.time)}: {ready['message']}"
+            return
 
 
 def _finalizers(facts: Facts) -> Iterator[str]:
