@@ -54,6 +54,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Controllers": {
         "controllers": Entry("setpoint.cli.controllers.group:controllers", "Show how the app's controllers do."),
+        "new": Entry("setpoint.cli.controllers.new:new", "Write a new controller, with a test."),
+        "dev": Entry("setpoint.cli.controllers.dev:dev", "Run controllers while you work on them."),
+        "test": Entry("setpoint.cli.controllers.testing:test", "Run the tests of the project."),
         "crd": Entry("setpoint.cli.crd:crd", "Print the CustomResourceDefinition of each class."),
         "models": Entry("setpoint.cli.models:models", "Print the Python classes of CustomResourceDefinitions."),
         "fsm": Entry("setpoint.cli.fsm:fsm", "Print the states of a finite-state controller."),
