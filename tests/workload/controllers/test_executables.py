@@ -183,7 +183,8 @@ async def test_a_restart_can_be_asked_for(tmp_path: Path) -> None:
         await world.state("Executable", "job", "Finished")
         await world.patch("Executable", "job", metadata={"annotations": {"setpoint.dev/restart-requested-at": "1"}})
         await restarted(world, "job", 1)
-        await world.state("Executable", "job", "Finished")
+        found = await world.state("Executable", "job", "Finished")
+        assert found["status"]["restartReason"] == "a restart was asked for"
         assert await world.log("job") == "run\nrun\n"
 
 

@@ -37,6 +37,7 @@ async def test_a_changed_file_starts_a_process_again_and_is_named(tmp_path: Path
         (tmp_path / "app" / "src" / "main.py").touch()
         found = await started_again(world, "web", 1)
         assert found["status"]["pid"] != pid
+        assert found["status"]["restartReason"] == "src/main.py changed"
         assert "src/main.py changed" in await world.log("web", source="system")
 
 
@@ -47,7 +48,8 @@ async def test_one_that_has_failed_is_started_again_when_its_file_is_mended(tmp_
         await watched(world, "web")
         await world.state("Executable", "web", "Finished")
         (tmp_path / "main.py").write_text(WAITS)
-        await started_again(world, "web", 1)
+        found = await started_again(world, "web", 1)
+        assert found["status"]["restartReason"] == "main.py changed"
 
 
 async def test_one_that_was_stopped_stays_so(tmp_path: Path) -> None:
@@ -141,4 +143,5 @@ async def test_a_changed_file_starts_a_container_again_also_one_that_has_ended(t
         engine.exit(only(engine).id, 3)
         await world.state("Container", "web", "Exited")
         (tmp_path / "conf").write_text("2")
-        await started_again(world, "web", 2, "Container")
+        found = await started_again(world, "web", 2, "Container")
+        assert found["status"]["restartReason"] == "conf changed"

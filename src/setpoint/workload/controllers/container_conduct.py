@@ -168,7 +168,6 @@ class ContainerConduct:
         elif life.monitored is not None and life.monitored.done():
             self.stop(engine, life, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
         elif self._asked_to_restart(obj, life):
-            life.restarting = "a restart was asked for"
             self.stop(engine, life, "Restarting", life.restarting)
         elif life.restarting:
             self.stop(engine, life, "Restarting", life.restarting)
@@ -181,7 +180,7 @@ class ContainerConduct:
         request = restart_request(obj)
         if not request or request == life.obeyed or obj.spec.stop:
             return False
-        life.obeyed = request
+        life.obeyed, life.restarting = request, "a restart was asked for"
         return True
 
     def _take_work(self, spec: ContainerSpec, life: ContainerLife) -> float | None:

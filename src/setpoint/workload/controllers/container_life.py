@@ -156,6 +156,7 @@ class ContainerLife(Life):
             lifecycle_key=self.key,
             restart_count=self.restarts + by_engine,
             last_exit_code=self.last_exit_code,
+            restart_reason=self.restart_reason,
             next_restart_time=moment(self.due_at),
             observed_restart=self.obeyed,
             pull_progress=self.progress,

@@ -169,7 +169,6 @@ class Executables:
         elif execution.monitored is not None and execution.monitored.done():
             self._stop(obj.spec, execution, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
         elif self._asked_to_restart(obj, execution):
-            execution.restarting = "a restart was asked for"
             self._stop(obj.spec, execution, "Restarting", execution.restarting)
         elif execution.restarting:
             self._stop(obj.spec, execution, "Restarting", execution.restarting)
@@ -183,7 +182,7 @@ class Executables:
         request = _restart_request(obj)
         if not request or request == execution.obeyed or obj.spec.stop:
             return False
-        execution.obeyed = request
+        execution.obeyed, execution.restarting = request, "a restart was asked for"
         return True
 
     async def _take_end(self, spec: ExecutableSpec, execution: Execution) -> None:

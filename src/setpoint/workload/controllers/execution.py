@@ -78,6 +78,7 @@ class Execution(Life):
             health_probe_results=self.probing.results if self.probing is not None else [],
             restart_count=self.restarts,
             last_exit_code=self.last_exit_code,
+            restart_reason=self.restart_reason,
             next_restart_time=moment(self.due_at),
             observed_restart=self.obeyed,
             identity_time=run.identity if run is not None else "",

@@ -28,6 +28,7 @@ class Reported(Protocol):
     state: Any
     restart_count: int
     last_exit_code: int | None
+    restart_reason: str
     exit_code: int | None
     startup_timestamp: MicroTime | None
     finish_timestamp: MicroTime | None
@@ -52,6 +53,8 @@ class Life:
     exit_code: int | None = None
     restarts: int = 0
     last_exit_code: int | None = None
+    # Why this life began, where it was not for the end of the one before.
+    restart_reason: str = ""
     # When it is started again, by the clock's monotonic time and by the clock on the wall.
     due: float | None = None
     due_at: datetime | None = None
@@ -86,7 +89,7 @@ class Life:
         something about it, so that it does not count how often it failed before."""
         if asked:
             self.wait, self.in_a_row = None, 0
-        self.last_exit_code = self.exit_code
+        self.last_exit_code, self.restart_reason = self.exit_code, self.restarting
         self.exit_code = self.started_at = self.finished_at = None
         self.due, self.due_at, self.restarting, self.restart_waits = None, None, "", False
         self.restarts += 1
@@ -118,7 +121,7 @@ class Life:
         where it had begun, with reason and message."""
         self.due, self.due_at, self.restarting, self.restart_waits = None, None, "", False
         state = self.state if is_over or self.state in ("", "Pending") else over
-        return state, SUSPENDED, f"it is stopped: `setpoint start {self.name}` starts it again, or suspend: false"
+        return state, SUSPENDED, f"it is stopped (suspend); `setpoint start {self.name}` starts it again"
 
     def close_probing(self) -> None:
         if self.probing is not None:
@@ -133,6 +136,7 @@ class Life:
         """Knows what an earlier control plane reported of it."""
         self.state, self.restarts = status.state, status.restart_count
         self.last_exit_code, self.exit_code = status.last_exit_code, status.exit_code
+        self.restart_reason = status.restart_reason
         self.started_at, self.finished_at = status.startup_timestamp, status.finish_timestamp
         self.args, self.obeyed = list(status.effective_args), status.observed_restart
         for each in status.conditions:

@@ -362,6 +362,9 @@ class ContainerStatus(Model):
     last_exit_code: Int32 | None = None
     """The exit code of the life before this one."""
 
+    restart_reason: Text = ""
+    """Why it was last started again, where that was not for its end: a file changed, somebody asked for it."""
+
     next_restart_time: Moment = None
     """When it will be started again."""
 
