@@ -19,6 +19,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "Run": {
         "up": Entry("setpoint.cli.running.up:up", "Run the app of a file."),
         "down": Entry("setpoint.cli.running.down:down", "End the app that runs here."),
+        "run": Entry("setpoint.cli.running.run:run", "Run a task of the app now, and end with its exit code."),
         "restart": Entry("setpoint.cli.running.restart:restart", "Restart parts of the app."),
         "stop": Entry("setpoint.cli.running.stop:stop", "Stop parts of the app, and leave the rest running."),
         "start": Entry("setpoint.cli.running.start:start", "Start parts that were stopped, or have ended."),

@@ -1,8 +1,8 @@
 """What must be before a workload can start: by `dependsOn`, by its templates, by the network or container it is in.
 
 `requirements` reads them off one object; `waiting_for` says which do not hold, and why; `deadlocks` finds those that
-can never hold because objects wait for each other, before anything starts; `needed_by` says who depends on one;
-`stop_order` and `shutdown_order` say in which order objects go. All of it is pure.
+can never hold because objects wait for each other, before anything starts; `needs` and `needed_by` say who depends on
+whom, `stop_order` and `shutdown_order` in which order objects go. All of it is pure.
 
 A Service is ready when one of those who serve it has started, and a Proxyless one has no address before: so who depends
 on a Service depends on one of its producers, whichever.
@@ -269,8 +269,31 @@ def _needed(graph: _Graph, key: Key) -> Iterator[Key]:
     for step, _ in graph.before(_Step(*key, False))[1]:
         yield step.kind, step.name
         if step.kind == "Service":
-            for serving, _ in graph.before(step._replace(ready=True))[1]:
-                yield serving.kind, serving.name
+            yield from _serving(graph, step.name)
+
+
+def _serving(graph: _Graph, service: str) -> Iterator[Key]:
+    """A Service, and those who serve it."""
+    yield "Service", service
+    for step, _ in graph.before(_Step("Service", service, True))[1]:
+        yield step.kind, step.name
+
+
+def needs(objects: Collection[Object], key: Key) -> set[Key]:
+    """All that must be there for an object to start, whether it depends on that itself or on what does; with it."""
+    graph = _Graph(objects)
+    trees = {(tree["kind"], tree["metadata"]["name"]): tree for tree in objects}
+    found, left = {key}, [key]
+    while left:
+        here = left.pop()
+        tree = trees[here]
+        tunnels = (tree.get("spec") or {}).get("tunnels") or ()
+        services = {("Service", name) for name in (*_served(tree), *(each["serverServiceName"] for each in tunnels))}
+        behind = {serving for _, name in services & trees.keys() for serving in _serving(graph, name)}
+        new = ({*_needed(graph, here), *behind} & trees.keys()) - found
+        found |= new
+        left += new
+    return found
 
 
 def needed_by(objects: Collection[Object], key: Key) -> list[Key]:

@@ -121,6 +121,8 @@ class Tasks:
         if known is None or known.uid != uid:
             obeyed = obj.status.observed_restart if obj.status is not None else ""
             known = self._known[name] = _Known(uid, obeyed, obeyed)
+        if not request and known.requested is not None:
+            known.requested = None  # it was taken back
         if request and request != known.seen:
             known.seen, known.problem = request, ""
             try:
@@ -337,7 +339,7 @@ def _in_words(
     ctx: Context, obj: Task, state: TaskState, active: Sequence[Run], last: Ending | None, said: _Said
 ) -> tuple[str, str]:
     """Why it is as it is, for the conditions: what keeps the next run from starting comes first."""
-    if said.reason:
+    if said.reason and not (said.reason == "Suspended" and (active or last is not None)):
         return said.reason, said.message
     if active:
         run = active[-1]
