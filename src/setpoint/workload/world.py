@@ -38,7 +38,7 @@ class World:
     # What processes inherit, and where paths that are not absolute begin.
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     working_directory: Path = field(default_factory=Path.cwd)
-    # What is recorded of persistent things belongs to it.
+    # What is recorded of persistent things, and of ports, belongs to it.
     workload_id: str = ""
     # Where the output of persistent processes is.
     kept_directory: Path = field(default_factory=Path.cwd)
@@ -63,6 +63,10 @@ class World:
     def path(self, text: str) -> Path:
         """A path that somebody wrote."""
         return self.working_directory / Path(text).expanduser()
+
+    def port_owner(self, *names: str) -> str:
+        """What a port is remembered under: apps of which each has a `web` do not get in each other's way."""
+        return "/".join((self.workload_id, *names) if self.workload_id else names)
 
     def lookup(self, ports: Mapping[str, int]) -> Lookup:
         """What templates of an object with these ports are told."""

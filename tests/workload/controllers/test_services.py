@@ -102,6 +102,31 @@ async def test_a_service_has_its_port_again_after_a_restart(tmp_path: Path) -> N
     assert ports[0] == ports[1]
 
 
+async def test_apps_of_which_each_has_a_web_do_not_share_its_port(tmp_path: Path) -> None:
+    ports = []
+    for workload in ("shop-1", "blog-2", "shop-1"):
+        async with app(tmp_path, workload_id=workload) as world:
+            await world.make("Service", "web", {})
+            ports.append(await port_of(world, "web"))
+    assert ports[0] == ports[2] != ports[1]
+
+
+async def test_a_process_whose_port_was_taken_while_it_was_down_gets_another(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await world.make("Service", "web", {})
+        await world.python("one", SERVER, **SERVES)
+        await world.ready("Executable", "one")
+        before = int((await world.get("Executable", "one"))["status"]["effectiveArgs"][-2])
+        await world.patch("Executable", "one", spec={"suspend": True})
+        await world.ready("Executable", "one", "False", "Suspended")
+        with socket.create_server(("127.0.0.1", before)):
+            await world.patch("Executable", "one", spec={"suspend": False})
+            found = await world.ready("Executable", "one")
+            assert int(found["status"]["effectiveArgs"][-2]) != before
+            await until_serving(world, 1)
+            assert await ask(await port_of(world, "web")) == "one"
+
+
 async def test_one_without_a_proxy_is_where_its_endpoint_is(tmp_path: Path) -> None:
     async with app(tmp_path) as world:
         await world.make("Service", "web", {"addressAllocationMode": "Proxyless"})

@@ -272,7 +272,7 @@ class Executables:
             service = lookup.object("Service", producer.service)
             if service is None:
                 continue  # whoever needs the port waits for it
-            owner = f"Executable/{execution.name}/{producer.service}"
+            owner = self._world.port_owner("Executable", execution.name, producer.service)
             protocol = service["spec"].get("protocol", TCP)
             execution.ports[producer.service] = self._world.ports.reserve(owner, protocol, ["127.0.0.1", "::1"])
 

@@ -33,6 +33,9 @@ class Execution(Life):
     def starts_anew(self, *, asked: bool = False) -> None:
         super().starts_anew(asked=asked)
         self.run = None
+        # Somebody else may have taken a port since; the same one is asked for first.
+        self.release_ports()
+        self.ports = {}
 
     def ended(self, exit: Exit) -> str:  # noqa: A002 - what it is
         """Takes over how a life ended; the same in words."""

@@ -88,7 +88,7 @@ class Services:
             return None
         await ctx.load_status()
         if await ctx.finalize(FINALIZER, partial(self._end, request.name)):
-            self._world.ports.forget(_owner(request.name))
+            self._world.ports.forget(self._owner(request.name))
             return None
         backends = list(self._backends(ctx, request.name))
         if obj.spec.address_allocation_mode == "Proxyless":
@@ -133,8 +133,9 @@ class Services:
             found.spec = spec
             return found
         await self._end(name)
-        place = place_of(AddressMode(spec.address_allocation_mode), spec.address, _owner(name))
-        reserved = self._ports.reserve(_owner(name), spec.protocol, place.addresses, spec.port or None)
+        owner = self._owner(name)
+        place = place_of(AddressMode(spec.address_allocation_mode), spec.address, owner)
+        reserved = self._ports.reserve(owner, spec.protocol, place.addresses, spec.port or None)
         clock, ids = self._world.clock, self._world.ids
         proxy: TCPProxy | UDPProxy
         if spec.protocol == UDP:
@@ -146,6 +147,9 @@ class Services:
         serving = self._serving[name] = _Serving(uid, spec, proxy, place.shown, reserved.port, addresses)
         _log.debug("service %s listens at %s", name, ", ".join(f"{each}:{reserved.port}" for each in addresses))
         return serving
+
+    def _owner(self, name: str) -> str:
+        return self._world.port_owner("Service", name)
 
     @property
     def _ports(self) -> Ports:
@@ -205,7 +209,3 @@ class Services:
         message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         ctx.status.put(ServiceStatus(state="NotReady"))
         ctx.status.condition("Ready", False, "CannotListen", message)
-
-
-def _owner(name: str) -> str:
-    return f"Service/{name}"
