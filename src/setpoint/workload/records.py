@@ -119,6 +119,14 @@ class Records:
             return []
 
 
+def records_path(environ: Mapping[str, str]) -> Path:
+    """Where a user's control planes record what outlives them."""
+    if given := environ.get("DCP_STATE_STORE_PATH"):
+        return Path(given)
+    state = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "setpoint" / "workloads.sqlite3"
+
+
 class _NewerError(Exception):
     """The file is of a version that we do not know."""
 
@@ -132,6 +140,10 @@ def _open(path: Path) -> sqlite3.Connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
             raise _NewerError(f"a newer Setpoint made it: version {version}")
+        # Safe from whatever happens to us. Should the machine lose power the last of it may be lost, and with it what
+        # that told of is gone; to wait for the disk at every port would take longer than to start what listens there.
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
         return _prepared(connection)
     except BaseException:
         connection.close()
