@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from setpoint.cli.printing.terminal import Meaning
+from setpoint.cli.running.view.parts import part_name
 from setpoint.cli.workloads.reading import Workload, called
 from setpoint.objects import meta
 from setpoint.objects.times import parse_micro_time, parse_time
@@ -59,6 +60,12 @@ class How(NamedTuple):
     end: str = ""
     due: datetime | None = None
     restarts: int = 0
+    # The run of a task that this is of.
+    run: str = ""
+
+    def is_of_same_life(self, other: "How") -> bool:
+        """Whether nothing was started again in between."""
+        return (self.restarts, self.run) == (other.restarts, other.run)
 
     @property
     def meaning(self) -> Meaning:
@@ -73,7 +80,8 @@ def how_is(workload: Workload, find: Find) -> How:
     found = _BY_KIND[tree["kind"]](workload, find)
     if found.phase in ("ready", "done", "failed") and not _is_seen(tree):
         found = How("restarting", "changing")
-    return found._replace(restarts=workload.restarts)
+    runs = workload.status.get("runs") or ()
+    return found._replace(restarts=workload.restarts, run=runs[-1]["name"] if runs else "")
 
 
 def _is_seen(tree: Object) -> bool:
@@ -126,6 +134,8 @@ def _set(workload: Workload, find: Find) -> How:
         for each in children
         if not each.judgement.ready and (how := _single(each, find)).phase in _WORST
     ]
+    if not children:
+        return _waits({**tree, "spec": tree["spec"]["template"]["spec"]}, find, message)
     if not found:
         return How("starting", f"starting {ready}/{wanted}")
     worst = min(found, key=lambda each: _WORST.index(each.phase))
@@ -175,11 +185,14 @@ def _says(tree: Object) -> tuple[str, str]:
 
 def _waits(tree: Object, find: Find, message: str) -> How:
     """What it waits for, by the names of the parts."""
+    found = waiting_for(tree, find)
+    if not found:
+        return How("starting", "starting")  # it has all it needs, and will soon know
     names = []
-    for each in waiting_for(tree, find):
+    for each in found:
         other = find(each.kind, each.name)
         if other is not None or each.kind in _BY_KIND:
-            names.append((meta.labels(other).get("setpoint.dev/part") if other is not None else "") or each.name)
+            names.append((part_name(other) if other is not None else "") or each.name)
     text = f"waiting for {', '.join(dict.fromkeys(names))}" if names else "waiting"
     return How("waiting", text, "" if names else message)
 

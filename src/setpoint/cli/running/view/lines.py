@@ -27,7 +27,7 @@ LONGEST_BYTES = 16 << 10
 _BEHIND_SECONDS, _PATIENCE_SECONDS = 2.0, 3.0
 # How soon an output that could not be read is asked for again.
 _AGAIN_SECONDS = 0.5
-_LOGGED = ("Executable", "Container")
+LOGGED = ("Executable", "Container")
 
 
 class Line(NamedTuple):
@@ -80,7 +80,7 @@ class Lines:
 
     def attend(self, tree: Object) -> None:
         """An object is there, or has changed: what it prints is read, and once more when it begins again."""
-        if tree["kind"] not in _LOGGED:
+        if tree["kind"] not in LOGGED:
             return
         followed = self._followed.setdefault(meta.uid(tree), _Followed(tree))
         followed.tree = tree

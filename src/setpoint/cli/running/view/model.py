@@ -5,20 +5,19 @@ judges all parts that something happened to, and says what of it is news.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from setpoint.cli.printing.terminal import Meaning
+from setpoint.cli.running.view import news
 from setpoint.cli.running.view.how import SETTLED, How, how_is
 from setpoint.cli.running.view.parts import After, Part, part_name, part_of
+from setpoint.cli.running.view.track import ABSENT, News, Track, first_line, whole
 from setpoint.cli.workloads.reading import RUNNING, SERVICE, Workload, arranged
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.workload.progress import progress
 
-# What takes longer than this is told while it goes on; before, only how it ended.
-_LONG = timedelta(seconds=2)
 # What has failed so often is not waited for any more.
 _MANY_RESTARTS = 2
 
@@ -36,14 +35,6 @@ class Row(NamedTuple):
     note: str = ""
 
 
-class News(NamedTuple):
-    """Something that happened. `failed` is the part to be explained."""
-
-    text: str
-    meaning: Meaning = ""
-    failed: str = ""
-
-
 class Verdict(NamedTuple):
     """How the app is as a whole: all is ready, or these have failed; `stuck`: nothing more will come of waiting."""
 
@@ -53,35 +44,12 @@ class Verdict(NamedTuple):
     waiting: tuple[str, ...] = ()
 
 
-ABSENT = How("absent", "waiting to be made")
-
-
-@dataclass
-class _Track:
-    """What is known of one part."""
-
-    part: Part
-    how: How = ABSENT
-    since: datetime | None = None
-    workload: Workload | None = None
-    started_at: datetime | None = None
-    reached_at: datetime | None = None
-    # When it ceased to be ready, and why it starts again.
-    left_at: datetime | None = None
-    reason: str = ""
-    # Whether it was told that something is wrong, and that something goes on.
-    is_bad_told: bool = False
-    is_long_told: bool = False
-    was_ready: bool = False
-    trees: dict[str, Object] = field(default_factory=dict)
-
-
 class Model:
     """The parts of one app. `began` is when it was started; without it nobody knows how long anything took."""
 
     def __init__(self, parts: Sequence[Part], began: datetime | None = None) -> None:
         self._began = began
-        self._tracks = {part.name: _Track(part) for part in parts}
+        self._tracks = {part.name: Track(part) for part in parts}
         self._changed: set[str] = set()
         self._by_name: dict[tuple[str, str], Object] = {}
         # Since when what runs has been ready, by uid.
@@ -99,10 +67,11 @@ class Model:
         if name not in self._tracks:
             if tree["kind"] not in RUNNING or meta.owner_references(tree) or (tree.get("spec") or {}).get("suspend"):
                 return  # a task that is run by hand is no part of what should run
-            self._tracks[name] = _Track(part_of(tree))
+            self._tracks[name] = Track(part_of(tree))
         track = self._tracks[name]
         track.trees[meta.uid(tree)] = tree
         self._changed.add(name)
+        track.seen_at = track.seen_at or now
         if tree["kind"] != SERVICE:
             self._note(track, tree, now)
 
@@ -116,7 +85,7 @@ class Model:
         if track is not None and track.trees.pop(meta.uid(tree), None) is not None:
             self._changed.add(track.part.name)
 
-    def _note(self, track: _Track, tree: Object, now: datetime) -> None:
+    def _note(self, track: Track, tree: Object, now: datetime) -> None:
         uid, how_far = meta.uid(tree), progress(tree)
         if how_far.ready or how_far.succeeded:
             self._ready_since.setdefault(uid, now)
@@ -126,7 +95,6 @@ class Model:
             track.started_at = now
         for each in (tree.get("status") or {}).get("conditions") or ():
             if each["type"] == "Started" and each["reason"] in ("Restarting", "LivenessProbeFailed"):
-                track.reason = each["message"]
                 track.left_at = track.left_at or now
 
     # Judging
@@ -137,11 +105,12 @@ class Model:
         for name, track in list(self._tracks.items()):
             if name in self._changed or track.how.phase in ("waiting", "absent"):
                 found += self._look(track, now)
-            found += self._long(track, now)
+            if self._is_settled:
+                found += news.lasting(track, now)
         self._changed.clear()
         return found
 
-    def _look(self, track: _Track, now: datetime) -> Iterator[News]:
+    def _look(self, track: Track, now: datetime) -> Iterator[News]:
         before, had = track.how, track.workload
         tops = arranged(track.trees.values())
         track.workload = tops[0] if tops else None
@@ -149,83 +118,40 @@ class Model:
             how = ABSENT if had is None and before == ABSENT else How("absent", "removed")
         else:
             how = how_is(track.workload, lambda kind, name: self._by_name.get((kind, name)))
-        if how.phase == "starting" and track.was_ready and before.restarts == how.restarts and not track.reason:
+        if how.phase == "starting" and track.was_ready and before.is_of_same_life(how):
             how = how._replace(phase="unready", text="not ready")
         if before.phase != how.phase:
             track.since, track.is_long_told = now, False
-        first = track.since is None
         track.since = track.since or now
         track.how = how
         if how.phase in ("ready", "done"):
-            self._reaches(track, first, now)
+            self._reaches(track, had is None, now)
         elif before.phase in ("ready", "done"):
             track.left_at = track.left_at or now
-        yield from self._later(track, before, now) if self._is_settled else self._at_first(track, before)
+        if self._is_settled:
+            yield from news.later(track, before, self._ready_at(track, now), now)
+        else:
+            yield from news.at_first(track, before, self._seconds_taken(track), now)
         if how.phase in ("ready", "done"):
-            track.reason, track.left_at, track.is_bad_told, track.was_ready = "", None, False, how.phase == "ready"
+            track.was_ready = how.phase == "ready"
+            if track.good is None:
+                track.left_at = None
         elif how.phase not in ("unready", "starting"):
             track.was_ready = False
 
-    def _reaches(self, track: _Track, first: bool, now: datetime) -> None:
+    def _reaches(self, track: Track, first: bool, now: datetime) -> None:
         """It is ready or done; when it came to that is known unless it was so before anybody looked."""
         if track.reached_at is not None or track.workload is None or self._began is None:
             return
-        if not (first and _is_older(track.workload, self._began)):
+        started = track.started()
+        if not (first and started is not None and started < self._began):
             track.reached_at = self._ready_at(track, now)
 
-    def _ready_at(self, track: _Track, now: datetime) -> datetime:
+    def _ready_at(self, track: Track, now: datetime) -> datetime:
         """Since when it is ready or done."""
-        return self._ready_since.get(meta.uid(track.workload.tree), now) if track.workload is not None else now
-
-    # News
-
-    def _at_first(self, track: _Track, before: How) -> Iterator[News]:
-        """While the app starts every step is told."""
-        how, name = track.how, track.part.name
-        if _words(how) == _words(before) or how.phase == "absent":
-            return
-        seconds = self._seconds_taken(track)
-        took = f" ({_span(seconds)})" if seconds is not None and how.phase in ("ready", "done") else ""
-        if how.phase in ("failing", "failed"):
-            yield _failure(track)
-        else:
-            yield News(f"{name} {how.text}{took}", how.meaning)
-
-    def _later(self, track: _Track, before: How, now: datetime) -> Iterator[News]:
-        """Once it runs only what a person may want to know is told, when it is over."""
-        how, name = track.how, track.part.name
-        if how.phase in ("ready", "done"):
-            if before.phase in ("ready", "done") and how.restarts == before.restarts:
-                return
-            left = track.left_at
-            took = f" ({_span((self._ready_at(track, now) - left).total_seconds())})" if left is not None else ""
-            if track.is_bad_told:
-                yield News(f"{name} {how.text} again{took if track.reason else ''}{_because(track)}", "good")
-            elif how.phase == "done" or before.phase in ("absent", "stopped"):
-                yield News(f"{name} {how.text}{took}", "good")
-            else:
-                yield News(f"{name} restarted{_because(track)}{took}", "good")
-        elif how.phase in ("failing", "failed"):
-            if (how.phase, how.end, how.due) != (before.phase, before.end, before.due):
-                track.is_bad_told = True
-                yield _failure(track)
-        elif how.phase != before.phase:
-            if how.phase == "unready":
-                track.is_bad_told = True
-                yield News(f"{name} is not ready: {_first_line(how.why)} · setpoint why {name}", "bad")
-            elif how.phase == "stopped":
-                yield News(f"{name} stopped")
-            elif how.phase == "absent" and before.phase != "absent":
-                yield News(f"{name} removed")
-
-    def _long(self, track: _Track, now: datetime) -> Iterator[News]:
-        """What goes on for a while is told though it is not over."""
-        how, since = track.how, track.since
-        if not self._is_settled or track.is_long_told or since is None or now - since < _LONG:
-            return
-        if how.phase in ("starting", "restarting", "waiting"):
-            track.is_long_told = True
-            yield News(f"{track.part.name} is {how.text}{_because(track)}", "pending")
+        found = self._ready_since.get(meta.uid(track.workload.tree)) if track.workload is not None else None
+        # Of replicas that restart in no time, the set may never have said that it was not.
+        return now if found is None or (track.left_at is not None and found < track.left_at) else found
 
     def settle(self) -> None:
         """The beginning is over: what is so by now was shown, and what happens from now on is told in sentences."""
@@ -233,50 +159,54 @@ class Model:
         for track in self._tracks.values():
             track.is_long_told = True
             track.is_bad_told = track.how.phase in ("failing", "failed", "unready")
+            track.told_failures = {(track.how.who, track.how.due)} if track.is_bad_told else set()
 
-    def failure(self, name: str) -> News:
+    def failure(self, name: str, now: datetime) -> News:
         """That a part has failed, and how."""
-        return _failure(self._tracks[name])
+        return news.failure(self._tracks[name], now)
 
     @property
     def has_pending(self) -> bool:
         """Whether something goes on that time alone makes news of, or shows differently."""
-        return any(track.how.phase not in SETTLED | {"failed", "absent"} for track in self._tracks.values())
+        return any(
+            track.good is not None or track.how.phase not in SETTLED | {"failed", "absent"}
+            for track in self._tracks.values()
+        )
 
     # What is shown
 
     def rows(self, now: datetime) -> list[Row]:
         """All parts, in the order in which they start."""
-        return [self._row(track, now) for track in self._tracks.values() if track.how.text != "removed"]
+        return [self._row(track, now) for track in self._tracks.values() if track.is_there]
 
-    def _row(self, track: _Track, now: datetime) -> Row:
+    def _row(self, track: Track, now: datetime) -> Row:
         how, part = track.how, track.part
         state = how.text
         if how.phase == "failing":
             left = (how.due - now).total_seconds() if how.due is not None else 0.0
-            state = f"restarting in {_whole(left)}s" if left > 0 else "restarting"
+            state = f"restarting in {whole(left)}s" if left > 0 else "restarting"
         seconds = self._seconds_taken(track) if how.phase in ("ready", "done") else self._seconds_so_far(track, now)
         took = how.phase in ("ready", "done") and seconds is not None
         return Row(
             part.name, part.kind, self._detail(track), state, how.meaning, seconds, took, self._remark(track, now)
         )
 
-    def _detail(self, track: _Track) -> str:
+    def _detail(self, track: Track) -> str:
         part, workload = track.part, track.workload
         ports = _ports(track.trees.values())
         several = f"×{workload.replicas}" if workload is not None and "replicas" in workload.tree["spec"] else ""
         return " ".join(filter(None, (part.detail, *ports, several)))
 
-    def _remark(self, track: _Track, now: datetime) -> str:
+    def _remark(self, track: Track, now: datetime) -> str:
         """What keeps it from being ready, where it says so; what it comes after, otherwise."""
         how, who = track.how, f"{track.how.who}: " if track.how.who else ""
         if how.phase == "failing":
-            return who + (how.end or _first_line(how.why))
+            return who + (how.end or first_line(how.why))
         if how.phase == "failed" and how.why and not how.end:
-            return who + _first_line(how.why)
-        is_late = track.since is not None and now - track.since >= _LONG
-        if how.phase == "unready" or (how.phase in ("starting", "restarting", "waiting") and how.why and is_late):
-            return who + _first_line(how.why)
+            return who + first_line(how.why)
+        is_slow = how.phase in ("starting", "restarting", "waiting") and news.is_long(track, now)
+        if how.phase == "unready" or (is_slow and how.why):
+            return who + first_line(how.why)
         after = ", ".join(each.name for each in track.part.after)
         return f"after {after}" if after else ""
 
@@ -292,7 +222,7 @@ class Model:
 
     def verdict(self) -> Verdict:
         """How the app is."""
-        phases = {name: track.how.phase for name, track in self._tracks.items() if track.how.text != "removed"}
+        phases = {name: track.how.phase for name, track in self._tracks.items() if track.is_there}
         failed = tuple(name for name, phase in phases.items() if phase == "failed")
         hopeless = {
             name
@@ -321,7 +251,7 @@ class Model:
         reached = {name: track for name, track in self._tracks.items() if track.reached_at is not None}
         if not reached:
             return []
-        track: _Track | None = max(reached.values(), key=lambda each: each.reached_at or datetime.min)
+        track: Track | None = max(reached.values(), key=lambda each: each.reached_at or datetime.min)
         path: list[str] = []
         while track is not None and track.part.name not in path:
             path.insert(0, track.part.name)
@@ -336,48 +266,25 @@ class Model:
             return None
         return track.started_at or track.reached_at if after.started else track.reached_at
 
-    def _could_begin(self, track: _Track) -> datetime | None:
-        """When a part had nothing more to wait for."""
+    def _could_begin(self, track: Track) -> datetime | None:
+        """When a part had nothing more to wait for: what it comes after had come so far, or it was made."""
         if self._began is None:
             return None
-        return max((self._began, *(time for each in track.part.after if (time := self._came(each)) is not None)))
+        came = [time for each in track.part.after if (time := self._came(each)) is not None]
+        made = [time for time in (track.seen_at, track.started()) if time is not None]
+        return max(came) if came else max(min(made, default=self._began), self._began)
 
-    def _seconds_taken(self, track: _Track) -> float | None:
+    def _seconds_taken(self, track: Track) -> float | None:
         begun = self._could_begin(track)
         if track.reached_at is None or begun is None:
             return None
         return max((track.reached_at - begun).total_seconds(), 0.0)
 
-    def _seconds_so_far(self, track: _Track, now: datetime) -> float | None:
+    def _seconds_so_far(self, track: Track, now: datetime) -> float | None:
         if track.how.phase not in ("starting", "restarting", "unready") or track.since is None:
             return None
         begun = (self._could_begin(track) if track.reached_at is None else None) or track.since
         return (now - begun).total_seconds()
-
-
-def _words(how: How) -> tuple[str, str, str]:
-    """What of a state is worth a line; how far something is, and how long it waits, is not."""
-    text = how.text.partition(" ")[0] if how.phase in ("starting", "failing", "restarting") else how.text
-    return how.phase, text, str(how.due) if how.phase == "failing" else ""
-
-
-def _failure(track: _Track) -> News:
-    how, name = track.how, track.part.name
-    end = how.end or _first_line(how.why) or "it did not start"
-    if how.phase == "failed":
-        return News(f"{how.who or name} failed: {end} · setpoint why {name}", "bad", name)
-    wait = ""
-    if how.due is not None and track.since is not None and how.due > track.since:
-        wait = f"; next try in {_whole((how.due - track.since).total_seconds())}s"
-    return News(f"{how.who or name} failed: {end}{wait} · setpoint why {name}", "bad")
-
-
-def _because(track: _Track) -> str:
-    return f": {_first_line(track.reason)}" if track.reason else ""
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
 
 
 def _ports(trees: Iterable[Object]) -> list[str]:
@@ -385,23 +292,3 @@ def _ports(trees: Iterable[Object]) -> list[str]:
         (meta.name(tree), (tree.get("status") or {}).get("effectivePort")) for tree in trees if tree["kind"] == SERVICE
     )
     return [f":{port}" for _, port in found if port]
-
-
-def _is_older(workload: Workload, moment: datetime) -> bool:
-    """Whether it had started before a moment, and so is not of this start."""
-    from setpoint.cli.running.view.how import time_of
-
-    runs = workload.status.get("runs") or ()
-    times = [each.get("startTime") for each in runs[-1:]] or [
-        each.status.get("startupTimestamp") for each in (workload, *workload.children)
-    ]
-    started = [time for each in times if (time := time_of(each)) is not None]
-    return bool(started) and max(started) < moment
-
-
-def _whole(seconds: float) -> int:
-    return max(1, -int(-seconds // 1))
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.1f}s"

@@ -1,7 +1,7 @@
 """Lines of output as the view prints them: when, who, and what, with nothing in it that moves the cursor. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 
 from setpoint.cli.printing.terminal import Terminal, harmless, width_of
@@ -22,13 +22,16 @@ class Printed:
     def __init__(self, place: Terminal, parts: Sequence[str], zone: tzinfo) -> None:
         self._place, self._zone = place, zone
         self._numbers = {name: number for number, name in enumerate(parts)}
-        # Those of replicas have a number behind.
-        self._width = min(max(map(width_of, parts), default=0), _WIDEST)
+        self._width = 0
+
+    def make_room(self, names: Iterable[str]) -> None:
+        """Has the names take one width."""
+        self._width = min(max((self._width, *map(width_of, names))), _WIDEST)
 
     def line(self, line: Line) -> str:
         """A line, as it is printed."""
         number = self._numbers.setdefault(line.part, len(self._numbers))
-        self._width = min(max(self._width, width_of(line.name)), _WIDEST)
+        self.make_room((line.name,))
         name = line.name + " " * (self._width - width_of(line.name))
         time = self._place.paint(line.time.astimezone(self._zone).strftime("%H:%M:%S"), "quiet")
         if line.skipped:

@@ -10,6 +10,8 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from datetime import datetime
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
 
 from setpoint.cli.printing.terminal import Terminal, harmless, terminal
@@ -17,14 +19,15 @@ from setpoint.cli.running.view import layout
 from setpoint.cli.running.view.explaining import reasons
 from setpoint.cli.running.view.following import Objects, ServerGone
 from setpoint.cli.running.view.keyboard import REPAINT, keyboard
-from setpoint.cli.running.view.lines import Lines
-from setpoint.cli.running.view.model import Model, News, Row
+from setpoint.cli.running.view.lines import LOGGED, Lines
+from setpoint.cli.running.view.model import Model, Row
 from setpoint.cli.running.view.output import Output
 from setpoint.cli.running.view.printed import Printed
 from setpoint.cli.running.view.restarting import restart
 from setpoint.cli.running.view.screen import Screen
 from setpoint.cli.running.view.settings import ViewSettings
-from setpoint.cli.workloads.reading import Workload
+from setpoint.cli.running.view.track import News
+from setpoint.cli.workloads.reading import Workload, called
 from setpoint.client.client import Client
 from setpoint.client.transport import TransportError
 from setpoint.objects.clock import timeout
@@ -42,7 +45,7 @@ _EXPLAIN_SECONDS = 3.0
 # What most terminals have, where one does not say.
 _COLUMNS, _LINES = 80, 24
 # So many lines about what happened are kept while nothing can be written.
-_MOST_SAID = 500
+_MOST_NOTED = 500
 _INTERRUPT = "\x03"
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -96,8 +99,9 @@ class _View:
         self._lines: Lines | None = None
         # Set when there is something to look at, or to paint.
         self._news = news
-        # What is to be printed with the next frame.
+        # What is to be printed with the next frame: first this, then what happened, in between what the app prints.
         self._said: list[str] = []
+        self._noted: list[tuple[datetime, str]] = []
         self._is_starting, self._is_ready_told = True, False
         self._anew = False
         # While it is asked which part to restart: what of its number is typed.
@@ -295,12 +299,14 @@ class _View:
     async def _explain(self, news: News, workload: "Workload") -> None:
         found = await reasons(self._client, workload)
         self._note(news)
-        self._said += [self._place.paint(f"  {harmless(text)}", "quiet") for text in found]
+        self._noted += [(self._noted[-1][0], self._place.paint(f"  {harmless(text)}", "quiet")) for text in found]
 
     def _note(self, news: News) -> None:
         """Has a line printed about something that happened."""
-        time = "" if self._is_starting else f"{self._clock.now().astimezone(self._zone):%H:%M:%S} "
-        self._said.append(self._place.paint(time, "quiet") + self._place.paint(harmless(news.text), news.meaning))
+        now = self._clock.now()
+        time = "" if self._is_starting else f"{now.astimezone(self._zone):%H:%M:%S} "
+        text = self._place.paint(time, "quiet") + self._place.paint(harmless(news.text), news.meaning)
+        self._noted.append((now, text))
         self._news.set()
 
     def _settle(self, below: Sequence[str]) -> None:
@@ -312,7 +318,7 @@ class _View:
         self._model.settle()
         for name, workload in self._model.workloads().items():
             if self._screen is not None and name in self._model.verdict().failed:
-                self._do(self._explain(self._model.failure(name), workload))
+                self._do(self._explain(self._model.failure(name, self._clock.now()), workload))
         if self._settings.logs and not self._settings.until_ready:
             self._show_logs()
 
@@ -329,7 +335,9 @@ class _View:
         since = self._clock.now() if since_now else began
         tail = None if since_now or began is not None else _JOINED_TAIL
         self._lines = Lines(self._client, self._news.set, since=since, tail=tail, skips=self._screen is not None)
-        for tree in self._objects.known():
+        known = self._objects.known()
+        self._printed.make_room(called(tree) for tree in known if tree["kind"] in LOGGED)
+        for tree in known:
             self._lines.attend(tree)
 
     # Painting
@@ -348,14 +356,16 @@ class _View:
     def _paint(self, *, last: bool = False) -> None:
         """Writes what is new, unless what was written before is still on its way."""
         if not self._output.is_free and not last:
-            del self._said[:-_MOST_SAID]
+            del self._noted[:-_MOST_NOTED]
             return
         if self._output.is_broken:
             self._outcome = self._outcome or Outcome("left" if self._settings.joined else "quit")
             return
-        said, self._said = self._said, []
+        noted, self._noted = self._noted, []
         if self._lines is not None:
-            said += [self._printed.line(line) for line in self._lines.take()]
+            noted += [(line.time, self._printed.line(line)) for line in self._lines.take()]
+        said = [*self._said, *(text for _, text in sorted(noted, key=itemgetter(0)))]
+        self._said = []
         if self._screen is None:
             self._output.write("".join(f"{line}\n" for line in said))
             return
