@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from setpoint.objects.tree import Object
 
 _LOOK_SECONDS = 0.05
+# Exit codes of what a signal ended, as shells count them.
+_SIGNALLED = 128
 # How long a run that is interrupted may take to end, beyond the time its task gives it.
 _ENDING_SECONDS = 30.0
 # How long a run may take to begin that was asked for.
@@ -63,25 +65,29 @@ def run(task: str, arguments: tuple[str, ...], file: str, profiles: tuple[str, .
 
 
 async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Server) -> int:
-    with _ends_by_signals():
+    """The exit code. Whoever asks us to end ends the run, too."""
+    running, loop = asyncio.current_task(), asyncio.get_running_loop()
+    came: list[int] = []
+
+    def end(number: int) -> None:
+        assert running is not None
+        came.append(number)
+        running.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, end, number)
+    try:
         if file or _nothing_runs(server):
             return await _alone(wanted, file, profiles)
         async with connect(server) as client:
             return await run_task(client, wanted.task, wanted.arguments)
-
-
-class _ends_by_signals:  # noqa: N801 - a context, as contextlib's are called
-    """Ends what runs also when somebody else asks us to end."""
-
-    def __enter__(self) -> None:
-        running = asyncio.current_task()
-        assert running is not None
+    except asyncio.CancelledError:
+        if came:
+            return _SIGNALLED + came[0]
+        raise
+    finally:
         for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, running.cancel)
-
-    def __exit__(self, *_: object) -> None:
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().remove_signal_handler(number)
+            loop.remove_signal_handler(number)
 
 
 def _nothing_runs(server: Server) -> bool:
