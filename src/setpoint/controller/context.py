@@ -9,7 +9,7 @@ from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, metadata_of, tr
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.reading import ReconcileClient
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.run import Access, Run, Write
+from setpoint.controller.run import Access, Read, Run, Write
 from setpoint.controller.status import Status
 from setpoint.controller.tracking import Look
 from setpoint.controller.writing import NotingClient
@@ -41,6 +41,8 @@ class Context:
         # When it has to be over, in the clock's monotonic seconds; None: never.
         self.deadline = deadline
         self.looks: set[Look] = set()
+        # Something was read: told often, and so without a detour.
+        self.saw: Callable[[Read], None] = run.reads.append
         self._clients: dict[str, ReconcileClient] = {}
         # Where it is, for styles that go from state to state; log lines say it.
         self.state = ""

@@ -39,6 +39,7 @@ from setpoint.controller.reading import Applied, ReconcileClient
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run import (
     CANCELLED,
+    MOST_READS,
     SUCCESS,
     TIMEOUT,
     Access,
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
 
 # How long the end of a controller waits for its reconciles, as in controller-runtime.
 GRACEFUL_SECONDS = 30.0
+# Of so many objects the last reconcile is remembered.
+MOST_REMEMBERED = 1000
 # After so many reconciles a worker lets everybody else have a turn.
 _YIELDS_AFTER = 4
 
@@ -106,6 +109,8 @@ class Controller:
             raise ValueError(f"{name} hears of nothing: give it a kind, or something to watch")
         # The last reconciles, the newest at the end.
         self.runs: deque[Run] = deque(maxlen=self.options.keep_runs)
+        # Of each object the last one, the newest at the end.
+        self.last_runs: dict[Request, Run] = {}
         # What it has asked servers for.
         self.accesses: set[Access] = set()
         self._caches: dict[str, Cache] = {}
@@ -129,6 +134,8 @@ class Controller:
         # Whose objects ask to be left alone, and why.
         self.suspended: dict[Request, str] = {}
         self._warned: set[KindRef] = set()
+        # How often each was reconciled.
+        self._counts: dict[Request, int] = {}
         # The kind drops `observedGeneration`: it is not sent again.
         self._observes = True
 
@@ -359,6 +366,7 @@ class Controller:
         clock = self.clock
         task = asyncio.current_task()
         assert task is not None
+        number = self._counts[item.key] = self._counts.get(item.key, 0) + 1
         run = Run(
             id=self.ids.uid(),
             controller=self.name,
@@ -370,6 +378,7 @@ class Controller:
             waited=item.waited,
             began=clock.now(),
             started=clock.monotonic(),
+            number=number,
         )
         ctx = Context(self, run, self._watchdog.begin(run, task))
         if self.observer is not None:
@@ -464,10 +473,23 @@ class Controller:
             self._warn_of(hot)
         if ok and held is None and self.primary is not None and request not in queue:
             self._forget(request)
-        self.runs.append(run)
+        self._remember(run)
         if self.observer is not None:
             self.observer.finished(run)
         ctx.close()
+
+    def _remember(self, run: Run) -> None:
+        runs, last = self.runs, self.last_runs
+        if len(run.reads) > MOST_READS:
+            run.more_reads = len(run.reads) - MOST_READS
+            del run.reads[MOST_READS:]
+        if len(runs) == runs.maxlen and runs:
+            runs[0].let_go()
+        runs.append(run)
+        last.pop(run.request, None)
+        if len(last) >= MOST_REMEMBERED:
+            del last[next(iter(last))]
+        last[run.request] = run
 
     def _warn_of(self, hot: HotLoop) -> None:
         _log.warning("%s: %s; it is slowed down", self.name, hot)
@@ -479,6 +501,7 @@ class Controller:
         """The object is gone, and its reconcile has seen that."""
         self._pace.forget(request)
         self.lookups.forget(request)
+        self._counts.pop(request, None)
         self._left_alone.discard(request)
         self.suspended.pop(request, None)
         for expectations in self._expectations.values():

@@ -24,7 +24,7 @@ from setpoint.client.requests import place_of
 from setpoint.client.selecting import LabelsArgument, labels_text
 from setpoint.client.writing import configuration
 from setpoint.controller.expectations import Expectations
-from setpoint.controller.run import Write
+from setpoint.controller.run import Read, Write
 from setpoint.controller.tracking import Look
 from setpoint.controller.writing import Noting, NotingClient, Placed, placed
 from setpoint.merge.equality import equal
@@ -191,7 +191,9 @@ class ReconcileClient(NotingClient):
             raise NotCached(f"{ref} is not kept: add it to `reads` of the controller")
         self._reader.looked(Look(self._cluster, ref.gvk, key))
         found = (informer.store.get(key) for informer in informers)
-        return next((held.object for held in found if held is not None), None)
+        held = next((each for each in found if each is not None), None)
+        self._reader.saw(Read(ref.gvk, key, held.meta.resource_version if held is not None else ""))
+        return held.object if held is not None else None
 
     async def _cached(self, ref: KindRef, name: str, namespace: str, labels: LabelsArgument = None) -> Any:
         """An object of the cache. None: only the server can tell. Raises NotFound where the cache knows that."""
@@ -205,6 +207,7 @@ class ReconcileClient(NotingClient):
         if self._expectations.is_unsure(request, kind, key):
             return await self._ask_for(ref, name, namespace, key)
         found = await self._cache.get(ref, name, namespace, labels=labels)
+        self._reader.saw(Read(kind, key, _version_of(found)))
         if found is None:
             raise NotFound.of(await self._group_resource(ref), name)
         return found
@@ -216,6 +219,7 @@ class ReconcileClient(NotingClient):
             if held is not None and not self._expectations.is_unsure(self._reader.request, ref.gvk, key):
                 if ref.gvk != self._primary or key != self._reader.request.object:
                     self._reader.looked(Look(self._cluster, ref.gvk, key))
+                self._reader.saw(Read(ref.gvk, key, held.meta.resource_version))
                 return held.object
         self._reader.undeclared(ref)
         return None
@@ -242,6 +246,7 @@ class ReconcileClient(NotingClient):
         for informer in self._parts(ref) if whole is None else (whole,):
             held = informer.store.get(key)
             if held is not None and self._is_current(held, kind.group, plural, key):
+                self._reader.saw(Read(kind, key, held.meta.resource_version))
                 found: Object = held.object
                 return found
         return None
@@ -266,14 +271,18 @@ class ReconcileClient(NotingClient):
         if informer is None or any(how.get(option) for option in _LIVE):
             return await super().list(ref, namespace, **how)
         labels, fields = how.get("labels"), how.get("fields")
-        selector = label_selectors.parse(labels_text(labels))
+        text = labels_text(labels)
+        selector = label_selectors.parse(text)
         self._reader.looked(Look(self._cluster, ref.gvk, "", namespace, None if selector.is_everything else selector))
         if self._expectations.is_unsure(self._reader.request, ref.gvk):
             found = await super().list(ref, namespace, **how)
             await self._learn(ref, [tree_of(obj) for obj in found.items])
             self._expectations.sure(self._reader.request, ref.gvk)
             return found
-        return Listing(await self._cache.list(ref, namespace, labels=labels, fields=fields), informer.resource_version)
+        items = await self._cache.list(ref, namespace, labels=labels, fields=fields)
+        version = informer.resource_version
+        self._reader.saw(Read(ref.gvk, "", version, False, namespace, text, len(items)))
+        return Listing(items, version)
 
     async def _learn(self, ref: KindRef, found: Iterable[Object]) -> None:
         """Has the cache show what the server itself showed us, from now on."""
@@ -365,6 +374,14 @@ class ReconcileClient(NotingClient):
             return True
         written = self._cache.writes.of(Target(group, plural)).get(key)
         return written is None or (number(held.meta.resource_version) or 0) >= written.revision > 0
+
+
+def _version_of(found: Any) -> str:
+    """Which version of an object this is; of none there is none."""
+    if found is None:
+        return ""
+    version: str = found["metadata"]["resourceVersion"] if isinstance(found, dict) else found.metadata.resource_version
+    return version
 
 
 def _copy(ref: KindRef, held: Held[Any]) -> Any:

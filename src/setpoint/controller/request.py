@@ -75,6 +75,10 @@ class Trigger:
                 self._fields = changed_paths(tree_of(change.old.object), tree_of(change.new.object))
         return self._fields
 
+    def let_go(self) -> None:
+        """Keeps the objects no longer; the fields that differ are known only if somebody has asked for them."""
+        self._change = None
+
     @property
     def reason(self) -> Reason:
         """As the log keeps it beside what the reconcile writes."""

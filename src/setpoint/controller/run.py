@@ -1,9 +1,11 @@
-"""What is kept of each reconcile: why it ran, what it wrote, how it ended and how long it took. A controller keeps the
-last few hundred; `why`, the debug page and the hot-loop detector read them."""
+"""What is kept of each reconcile: why it ran, what it read and wrote, how it ended and how long it took. A controller
+keeps the last few hundred, and of each object the last; `trace`, the debug page and the hot-loop detector read them."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
+
+import msgspec
 
 from setpoint.controller.request import Request, Trigger
 from setpoint.objects.gvk import GroupVersionKind
@@ -11,6 +13,8 @@ from setpoint.objects.gvk import GroupVersionKind
 # How a reconcile ends; the first four are the words of controller-runtime's metrics.
 SUCCESS, ERROR, REQUEUE, REQUEUE_AFTER = "success", "error", "requeue", "requeue_after"
 TERMINAL, TIMEOUT, CONFLICT, CANCELLED = "terminal", "timeout", "conflict", "cancelled"
+# So many of its reads are told one by one.
+MOST_READS = 32
 
 
 class Access(NamedTuple):
@@ -19,6 +23,21 @@ class Access(NamedTuple):
     kind: GroupVersionKind
     subresource: str
     verb: str  # as RBAC says it; an apply is a patch
+
+
+class Read(msgspec.Struct, gc=False):
+    """One look at what is: at an object, or at all of a kind in a namespace (or everywhere) with some labels."""
+
+    kind: GroupVersionKind
+    # Empty for a list.
+    object: str
+    # Of the object, or of the list; an object that is not there has none.
+    resource_version: str
+    from_server: bool = False
+    namespace: str = ""
+    selector: str = ""
+    # How many a list had.
+    count: int = 0
 
 
 class Write(NamedTuple):
@@ -54,11 +73,16 @@ class Run:
     waited: float
     began: datetime
     started: float
+    # The how manieth it is of this object, since the controller began.
+    number: int = 0
     seconds: float = 0.0
     result: str = ""
     error: BaseException | None = None
     requeue_after: float | None = None
     writes: list[Write] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    # How many more there were.
+    more_reads: int = 0
     # What higher styles have to tell of it, such as the plans of apply sets.
     notes: list[object] = field(default_factory=list)
 
@@ -66,6 +90,13 @@ class Run:
     def wrote(self) -> bool:
         """Whether it changed something."""
         return any(not write.skipped for write in self.writes)
+
+    def let_go(self) -> None:
+        """Keeps no objects alive any more: of what changed, that it did is remembered."""
+        for trigger in self.why:
+            trigger.let_go()
+        if self.error is not None:
+            self.error.__traceback__ = None
 
     def __str__(self) -> str:
         why = "; ".join(map(str, self.why)) or "no reason given"

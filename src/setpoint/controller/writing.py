@@ -1,5 +1,6 @@
 """A client whose writes are noted: for `why`, and so that reads can be asked to have seen them."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import msgspec
@@ -12,8 +13,8 @@ from setpoint.client.requests import JSON, Query
 from setpoint.client.transport import Answer, TransportError
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.request import Request
-from setpoint.controller.run import Access, Write
-from setpoint.objects.errors import APIError
+from setpoint.controller.run import Access, Read, Write
+from setpoint.objects.errors import APIError, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.schema.types.resource import Resource
 
@@ -35,7 +36,13 @@ class _Head(msgspec.Struct):
     metadata: Placed = msgspec.field(default_factory=Placed)
 
 
+class _ListHead(_Head):
+    # There is nothing of them that has to be read.
+    items: list[msgspec.Raw] = msgspec.field(default_factory=list)
+
+
 _read_head = msgspec.json.Decoder(_Head).decode
+_read_list_head = msgspec.json.Decoder(_ListHead).decode
 
 
 def placed(obj: AnyObject) -> Placed:
@@ -50,6 +57,8 @@ class Noting(Protocol):
     """The reconcile, as its clients know it."""
 
     request: Request
+    # Something was read.
+    saw: Callable[[Read], None]
 
     def accessed(self, access: Access) -> None:
         """The server was asked for something."""
@@ -105,7 +114,9 @@ class NotingClient(Client):
         key = f"{namespace}/{name}" if namespace and name else name
         verb = _verb(method, name, content_type)
         self._noting.accessed(Access(ref.gvk, subresource, verb))
-        if method == "GET" or any(option == "dryRun" for option, _ in query or ()):
+        if method == "GET":
+            return await (sent if subresource else self._noted_read(sent, ref.gvk, key, namespace, query))
+        if any(option == "dryRun" for option, _ in query or ()):
             return await sent
         try:
             answer = await sent
@@ -114,6 +125,17 @@ class NotingClient(Client):
                 self._expectations.unsure(self._noting.request, ref.gvk, key)
             raise
         self._note(ref.gvk, verb, key, subresource, body, answer)
+        return answer
+
+    async def _noted_read(
+        self, sent: Awaitable[Answer], kind: GroupVersionKind, key: str, namespace: str, query: Query | None
+    ) -> Answer:
+        try:
+            answer = await sent
+        except NotFound:
+            self._noting.saw(Read(kind, key, "", True))
+            raise
+        self._noting.saw(_read_of(kind, key, namespace, query, answer))
         return answer
 
     def _note(self, kind: GroupVersionKind, verb: str, key: str, subresource: str, body: bytes, answer: Answer) -> None:
@@ -130,6 +152,16 @@ class NotingClient(Client):
             if before and before != meta.resource_version:
                 expectations.reported(kind, key, before, meta.resource_version)
         self._noting.wrote(Write(verb, kind, key, subresource, meta.resource_version))
+
+
+def _read_of(kind: GroupVersionKind, key: str, namespace: str, query: Query | None, answer: Answer) -> Read:
+    """What was read at the server."""
+    try:
+        head = _read_list_head(answer.body)
+    except msgspec.MsgspecError:
+        head = _ListHead()
+    selector = "" if key else next((value for option, value in query or () if option == "labelSelector"), "")
+    return Read(kind, key, head.metadata.resource_version, True, namespace, selector, len(head.items))
 
 
 def _verb(method: str, name: str, content_type: str) -> str:
