@@ -8,8 +8,9 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .PHONY: demo test chaos test-peers check format docs bench data clean
 
+# A control plane with an example app, until `q` or Ctrl-C; without a terminal, command by command to its end.
 demo: $(READY)
-	$(BIN)/python examples/first_look.py
+	$(BIN)/setpoint demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)

@@ -1,6 +1,6 @@
 """A first look: a control plane in this process, a kind of our own, and what the log remembers of it.
 
-Run it with `make demo`, or `python examples/first_look.py` where Setpoint is installed. Nothing is left behind.
+Run it with `python examples/first_look.py` where Setpoint is installed. Nothing is left behind.
 """
 
 import asyncio

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 import unittest
 from typing import Any
@@ -42,4 +43,4 @@ class Orders(unittest.TestCase):
             self.assertEqual((answer.code, json.load(answer)["error"]), (400, "there is no umbrella in this shop"))
 
 
-unittest.main()
+unittest.main(testRunner=unittest.TextTestRunner(sys.stdout))

@@ -17,8 +17,10 @@ class Entry(NamedTuple):
 
 SECTIONS: dict[str, dict[str, Entry]] = {
     "Run": {
+        "init": Entry("setpoint.cli.project.init:init", "Write setpoint.yaml, from what the directory has."),
         "up": Entry("setpoint.cli.running.up:up", "Run the app of a file."),
         "down": Entry("setpoint.cli.running.down:down", "End the app that runs here."),
+        "demo": Entry("setpoint.cli.demo.demo:demo", "Try things out with an app that is there already."),
         "run": Entry("setpoint.cli.running.run:run", "Run a task of the app now, and end with its exit code."),
         "restart": Entry("setpoint.cli.running.restart:restart", "Restart parts of the app."),
         "stop": Entry("setpoint.cli.running.stop:stop", "Stop parts of the app, and leave the rest running."),

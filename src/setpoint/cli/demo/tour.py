@@ -1,0 +1,70 @@
+"""The demo for those who only look on: command by command, each as one would type it, from the start to the end."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+_SETPOINT = "setpoint "
+# How long what is broken may take to show it, and what is mended to be well again.
+_PATIENCE = "--timeout=30s"
+
+
+class Step(NamedTuple):
+    """What comes next, in words and as a command; and what must be so before it makes sense."""
+
+    says: str
+    command: str
+    first: str = ""
+
+
+_UP = Step("The app of this directory, from its file to the point where all of it is ready:", "setpoint up --detach")
+_STEPS = (
+    Step("What runs:", "setpoint ps"),
+    Step("A task of the app. It orders something, and waits until the worker has packed it:", "setpoint run test"),
+    Step(
+        "Now the API breaks. It is watched, so that an edit restarts it:",
+        """sed -i '1i raise RuntimeError("out of milk")' api.py""",
+    ),
+    Step(
+        "What happened, and why:",
+        "setpoint why api",
+        f"setpoint wait exe -l setpoint.dev/part=api --for=jsonpath={{.status.lastExitCode}}=1 {_PATIENCE}",
+    ),
+    Step("As it was:", "sed -i 1d api.py"),
+    Step("", "setpoint ps", f"setpoint wait exers/api {_PATIENCE}"),
+)
+_DOWN = Step("The end, and a look whether it is true:", "setpoint down")
+
+
+def take(place: Path) -> int:
+    """Shows all of it. The exit code of the first command that failed; the app is ended in any case."""
+    failed = _run(_UP, place)
+    try:
+        for step in _STEPS:
+            failed = failed or _run(step, place)
+    finally:
+        failed = _run(_DOWN, place) or failed
+    return failed
+
+
+def _run(step: Step, place: Path) -> int:
+    if step.first:
+        subprocess.run(_words(step.first), cwd=place, stdout=subprocess.DEVNULL)
+    if step.says:
+        click.echo(f"# {step.says}")
+    click.echo(f"$ {step.command}")
+    sys.stdout.flush()
+    code = subprocess.run(_words(step.command), cwd=place).returncode
+    click.echo()
+    return code
+
+
+def _words(command: str) -> list[str]:
+    """What runs: our own command on this Python, anything else in a shell."""
+    if command.startswith(_SETPOINT):
+        return [sys.executable, "-m", "setpoint", *shlex.split(command)[1:]]
+    return ["sh", "-c", command]
