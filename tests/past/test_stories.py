@@ -289,6 +289,43 @@ async def test_a_story_is_told_in_the_words_that_were_reviewed(name: str) -> Non
         check_story(name, "\n".join(shown))
 
 
+@pytest.mark.parametrize(
+    ("probe", "asked"),
+    [
+        (
+            {
+                "type": "HTTP",
+                "httpProbe": {"url": 'http://{{ addressForServing "a" }}:{{ portForServing "a" }}/up?x=1'},
+            },
+            "GET /up?x=1",
+        ),
+        ({"type": "HTTP", "httpProbe": {"url": 'http://localhost:{{ portForServing "a" }}'}}, "GET /"),
+        ({"type": "HTTP", "httpProbe": {"url": "http://localhost:80/up"}}, "GET http://localhost:80/up"),
+        ({"type": "TCP", "tcpProbe": {"port": '{{ portForServing "a" }}'}}, "TCP"),
+        ({"type": "TCP", "tcpProbe": {"port": "80"}}, "TCP localhost:80"),
+    ],
+)
+async def test_what_a_probe_asks_is_told_without_the_templates_in_it(probe: Object, asked: str) -> None:
+    async with past(workloads=True) as world:
+        spec = {"executablePath": "api", "healthProbes": [{"name": "up", "schedule": {"interval": "2s"}, **probe}]}
+        api = await world.workload("Executable", "api", spec)
+        failure = {
+            "probeName": "up",
+            "outcome": "Failure",
+            "reason": "refused",
+            "timestamp": "2026-03-01T14:01:02.000000Z",
+        }
+        await world.status(
+            world.controller("executable", "api", PROCESSES),
+            api,
+            state="Running",
+            healthProbeResults=[failure],
+            conditions=[world.condition("Ready", "False", "Unhealthy", "up: refused")],
+        )
+        story = explain(await facts_of(world, await world.place(EXECUTABLE, "api")))
+        assert story.headline == f"api is not ready: readiness probe up ({asked}) fails: refused"
+
+
 async def test_lines_are_no_longer_than_the_terminal() -> None:
     async with past(workloads=True) as world:
         facts = await facts_of(world, await crashing(world))

@@ -7,6 +7,8 @@ import msgspec
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.names import SERVICE_PRODUCER
 
+# The reason of a Service that cannot listen where it should: mostly somebody else has the port.
+CANNOT_LISTEN = "CannotListen"
 _EXAMPLE = '[{"serviceName": "web", "port": 8080}]'
 
 
@@ -49,6 +51,26 @@ def _annotated(tree: Object) -> list[Producer]:
         if not 0 <= entry.port <= 65535:
             raise ValueError(f"annotation {SERVICE_PRODUCER}: port {entry.port} is none; ports go from 1 to 65535")
     return [Producer(entry.service_name, entry.port, entry.address) for entry in entries]
+
+
+def template_of(tree: Object) -> Object:
+    """What says of an Executable, a Container or a set of replicas what it serves."""
+    return tree["spec"]["template"] if tree["kind"] == "ExecutableReplicaSet" else tree
+
+
+def serves(tree: Object) -> list[str]:
+    """The names of the Services that a workload or a set of them serves; none where its annotation cannot be read, of
+    which its own condition tells."""
+    try:
+        return [producer.service for producer in producers(template_of(tree))]
+    except ValueError:
+        return []
+
+
+def cannot_listen(service: Object) -> str:
+    """Why a Service cannot be reached at its port; empty where it can, or nobody serves it yet."""
+    conditions = (service.get("status") or {}).get("conditions") or ()
+    return next((str(each.get("message", "")) for each in conditions if each.get("reason") == CANNOT_LISTEN), "")
 
 
 class _Entry(msgspec.Struct, rename="camel"):

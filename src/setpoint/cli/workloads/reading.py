@@ -11,7 +11,7 @@ from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, VERSION
-from setpoint.workload.serving import producers
+from setpoint.workload.serving import cannot_listen, serves, template_of
 
 # What a person calls a part of an app, in the order in which it is looked for.
 RUNNING = ("Container", "Executable", "ExecutableReplicaSet", "Task")
@@ -35,6 +35,8 @@ class Workload(NamedTuple):
     # What it owns that runs: the replicas of a set, the runs of a task.
     children: "tuple[Workload, ...]" = ()
     urls: tuple[str, ...] = ()
+    # Why nobody can reach it, although it may run well: of a port that it should have, somebody else listens there.
+    unreachable: str = ""
 
     @property
     def kind(self) -> str:
@@ -115,7 +117,11 @@ async def _list(client: Client, kind: str, labels: str) -> Sequence[Object]:
 
 def _workload(tree: Object, owned: Mapping[str, list[Object]], services: Mapping[str, Object]) -> Workload:
     children = tuple(_workload(child, owned, services) for child in owned.get(meta.uid(tree), ()))
-    return Workload(tree, judged(tree), children, tuple(urls_of(tree, services)))
+    served = [services[name] for name in serves(tree) if name in services]
+    judgement, unreachable = judged(tree), next(filter(None, map(cannot_listen, served)), "")
+    if unreachable and judgement.ready:
+        judgement = Judgement(False, "Unreachable", "bad", unreachable)
+    return Workload(tree, judgement, children, tuple(urls_of(tree, services)), unreachable)
 
 
 def called(tree: Object) -> str:
@@ -142,14 +148,7 @@ async def read_again(client: Client, workload: Workload) -> Workload | None:
 
 def urls_of(tree: Object, services: Mapping[str, Object]) -> list[str]:
     """Where the services are that a workload serves."""
-    template = tree
-    if tree["kind"] == "ExecutableReplicaSet":
-        template = {**tree["spec"]["template"], "kind": "Executable"}
-    try:
-        served = [producer.service for producer in producers(template)]
-    except ValueError:
-        return []  # its own condition says what is wrong with the annotation
-    found = [url_of(services[name], template) for name in served if name in services]
+    found = [url_of(services[name], template_of(tree)) for name in serves(tree) if name in services]
     return [url for url in found if url]
 
 

@@ -19,6 +19,7 @@ _MOST_OUTPUT = 5
 _MOST_CHANGES = 1
 # Of several lines that a program ended with the last says what it was; the others are among the output.
 _LINES_BEFORE_THE_LAST = re.compile(r"(its last words: )(?:.*\n)+")
+_TEMPLATED_HOST = re.compile(r"^\w+://[^/]*\{\{.*?\}\}[^/]*(?=/|$)")
 # What woke a controller and is no object, in words.
 _SOURCES = {
     "processes": "its process told of a change",
@@ -83,6 +84,8 @@ def _headline(facts: Facts) -> tuple[Verdict, str]:
     state = status.get("state") or status.get("phase") or ""
     if isinstance(state, str) and ready.get("reason") in _DONE and not _is_going(tree):
         return "ready", f"{name} {_DONE[ready['reason']]}: {ready.get('message') or state}"
+    if facts.unreachable and (summary is None or summary.ready):
+        return "failed", f"{name} cannot be reached: {facts.unreachable}"
     if summary is None or summary.ready:
         word = state if isinstance(state, str) and state else (summary.state if summary else "there")
         more = f" ({summary.message})" if summary and summary.message else ""
@@ -223,13 +226,14 @@ def _probe(result: Object, tree: Object) -> str:
 
 
 def _asks(probe: Object) -> str:
-    """What a probe does."""
+    """What a probe does. Where an address is a template, what came of it is in its answer."""
     kind = probe.get("type", "")
     if kind == "HTTP":
-        return f"GET {(probe.get('httpProbe') or {}).get('url', '')}"
+        return f"GET {_TEMPLATED_HOST.sub('', (probe.get('httpProbe') or {}).get('url', '')) or '/'}"
     if kind in ("TCP", "GRPC"):
         how = probe.get(f"{kind.lower()}Probe") or {}
-        return f"{kind} {how.get('address') or 'localhost'}:{how.get('port', '')}"
+        place = f"{how.get('address') or 'localhost'}:{how.get('port', '')}"
+        return kind if "{{" in place else f"{kind} {place}"
     if kind == "Exec":
         return " ".join((probe.get("execProbe") or {}).get("command") or ())
     if kind == "Log":

@@ -61,5 +61,7 @@ class Facts(msgspec.Struct, frozen=True):
     owned: tuple[Neighbour, ...] = ()
     # The ports at which services can be reached, by name.
     ports: Mapping[str, int] = {}
+    # Why nobody can reach it, however well it runs: somebody else listens at a port of it.
+    unreachable: str = ""
     # The names of the user who asks.
     me: Collection[str] = ()

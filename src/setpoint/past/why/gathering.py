@@ -25,6 +25,7 @@ from setpoint.past.related import Related
 from setpoint.past.revision import ADDED, DELETED, Revision
 from setpoint.past.trace import written
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
+from setpoint.workload.serving import cannot_listen, serves
 
 _OUTPUT_LINES = 5
 _OUTPUT_SECONDS = 2.0
@@ -85,6 +86,8 @@ class _Gathering:
         related = Related(self._client, self._resources)
         is_workload = WORKLOADS in place.resource.categories
         owners = await related.owners(tree, place.namespace)
+        services = await self._services() if is_workload else {}
+        served = [services[name] for name in serves(tree) if name in services] if is_workload else []
         return _with(
             facts,
             summary=self._summary(tree),
@@ -93,7 +96,8 @@ class _Gathering:
             events=await self._events(place, tree),
             owners=tuple(Neighbour(owner, found) for owner, found in owners),
             owned=await self._owned(related, tree, place) if place.gvk.kind not in _OWNLESS else (),
-            ports=await self._ports() if is_workload else {},
+            ports={name: port for name, service in services.items() if (port := _port(service))},
+            unreachable=next((why for each in served if (why := cannot_listen(each))), ""),
         )
 
     def _summary(self, tree: Object) -> Summary:
@@ -202,19 +206,20 @@ class _Gathering:
             for each, found in zip(places, trees, strict=True)
         )
 
-    async def _ports(self) -> dict[str, int]:
-        """Where the services are."""
+    async def _services(self) -> dict[str, Object]:
+        """The Services of workloads, by name."""
         kind = GroupVersionKind(_GROUP, "v1", "Service")
         try:
             listed: list[Any] = (await self._client.list(KindRef(kind))).items
         except (APIError, LookupError):
             return {}
-        found = {}
-        for each in listed:
-            port = (each.get("status") or {}).get("effectivePort") or (each.get("spec") or {}).get("port")
-            if isinstance(port, int) and port:
-                found[each["metadata"]["name"]] = port
-        return found
+        return {each["metadata"]["name"]: each for each in listed}
+
+
+def _port(service: Object) -> int:
+    """Where a Service is, or is to be; 0 while that is not known."""
+    port = (service.get("status") or {}).get("effectivePort") or (service.get("spec") or {}).get("port")
+    return port if isinstance(port, int) else 0
 
 
 def turns(history: Sequence[Revision]) -> list[Revision]:

@@ -28,6 +28,7 @@ from setpoint.workload.proxy.balance import Backend, Balancing
 from setpoint.workload.proxy.ports import UDP, PortBusyError, Ports
 from setpoint.workload.proxy.tcp import TCPProxy
 from setpoint.workload.proxy.udp import UDPProxy
+from setpoint.workload.serving import CANNOT_LISTEN
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/service-reconciler"
@@ -208,4 +209,4 @@ class Services:
     def _report_failure(self, ctx: Context, error: OSError | ValueError) -> None:
         message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         ctx.status.put(ServiceStatus(state="NotReady"))
-        ctx.status.condition("Ready", False, "CannotListen", message)
+        ctx.status.condition("Ready", False, CANNOT_LISTEN, message)
