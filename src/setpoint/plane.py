@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict
 
 from setpoint.config import Config, applied
+from setpoint.controller.reconciles_page import ReconcilesPage
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.server.admission.operation import Plugin
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from setpoint.client.client import Client
     from setpoint.controller.controller import Controller
+    from setpoint.objects.reconciled import Reconciles, Wanted
     from setpoint.server.audit.auditor import Auditor
     from setpoint.server.conversion.functions import ConversionFunction
     from setpoint.server.http.identity import Identity
@@ -125,6 +127,8 @@ class ControlPlane:
         self._without_admission = config.admission.disabled if without_admission is None else without_admission
         self._conversions = conversions
         self._extensions, self._pages = extensions, pages
+        # What controllers remember of their reconciles; those of other processes can be added to its sources.
+        self.reconciles = ReconcilesPage([self._remembered])
         self._auditor = auditor
         try:
             self._resolver = ServiceResolver(config.webhooks.services if webhook_services is None else webhook_services)
@@ -174,7 +178,12 @@ class ControlPlane:
                 resolver=self._resolver,
                 conversions=self._conversions,
                 service_cidr=self._service_cidr,
-                plain=(*self._pages, *own_pages, *standard(metrics, aggregated_discovery=self._aggregated_discovery)),
+                plain=(
+                    *self._pages,
+                    self.reconciles,
+                    *own_pages,
+                    *standard(metrics, aggregated_discovery=self._aggregated_discovery),
+                ),
                 extensions=(*self._extensions, *(self._host.extensions if self._host is not None else ())),
                 observer=metrics,
                 auditor=self._auditor,
@@ -235,6 +244,13 @@ class ControlPlane:
         """The controllers that come with it and run: those of every cluster, and of workloads."""
         own = self._system.controllers if self._system is not None else ()
         return [*own, *(self._host.controllers if self._host is not None else ())]
+
+    async def _remembered(self, wanted: "Wanted") -> "Reconciles":
+        from setpoint.controller.reconciles import remembered
+        from setpoint.objects.reconciled import Reconciles
+
+        controllers = self.controllers
+        return Reconciles(remembered(controllers, wanted), [each.name for each in controllers])
 
     async def workloads_started(self) -> None:
         """Returns when the controllers of workloads work. Raises PlaneError if they cannot: a control plane that takes

@@ -1,0 +1,81 @@
+"""The reconciles that controllers remember, told to who asks for them: of an object, or by their ids."""
+
+from collections.abc import Iterable, Iterator
+
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Trigger
+from setpoint.controller.run import Read, Run, Write
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.reconciled import Because, From, Reconciled, Seen, Wanted, Wrote
+from setpoint.objects.times import format_micro_time
+
+
+def remembered(controllers: Iterable[Controller], wanted: Wanted) -> list[Reconciled]:
+    """Those that are wanted and known, the newest first."""
+    found = [(run, kind) for each in controllers for run, kind in _of(each) if _is_wanted(run, kind, wanted)]
+    found.sort(key=lambda pair: pair[0].began, reverse=True)
+    return [_told(run, kind) for run, kind in found[: wanted.limit]]
+
+
+def _of(controller: Controller) -> Iterator[tuple[Run, str]]:
+    """What a controller remembers, each once, with the kind that it is for."""
+    kind = name_of(controller.primary.gvk) if controller.primary is not None else ""
+    runs = {run.id: run for run in (*controller.last_runs.values(), *controller.runs)}
+    return ((run, kind) for run in runs.values())
+
+
+def _is_wanted(run: Run, kind: str, wanted: Wanted) -> bool:
+    if any(run.id.startswith(each) for each in wanted.ids):
+        return True
+    if not wanted.object:
+        return False
+    if (kind, run.request.object) == (wanted.kind, wanted.object):
+        return True
+    return any(write.object == wanted.object and name_of(write.kind) == wanted.kind for write in run.writes)
+
+
+def name_of(kind: GroupVersionKind) -> str:
+    """`Kind.group`, as reasons have it."""
+    return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+
+
+def _told(run: Run, kind: str) -> Reconciled:
+    return Reconciled(
+        id=run.id,
+        controller=run.controller,
+        kind=kind,
+        object=run.request.object,
+        number=run.number,
+        began=format_micro_time(run.began),
+        seconds=run.seconds,
+        waited_seconds=run.waited,
+        result=run.result,
+        error="" if run.error is None else f"{type(run.error).__name__}: {run.error}",
+        requeue_after_seconds=run.requeue_after,
+        attempt=run.attempt,
+        because=tuple(map(_because, run.why)),
+        more_reasons=run.more,
+        # What was looked at twice in one state was seen once.
+        reads=tuple(dict.fromkeys(map(_seen, run.reads))),
+        more_reads=run.more_reads,
+        writes=tuple(map(_wrote, run.writes)),
+    )
+
+
+def _because(trigger: Trigger) -> Because:
+    kind = name_of(trigger.kind) if trigger.kind is not None else ""
+    return Because(trigger.event, kind, trigger.object, trigger.resource_version, trigger.source, trigger.fields)
+
+
+def _seen(read: Read) -> Seen:
+    source: From = "server" if read.from_server else "cache"
+    kind = name_of(read.kind)
+    if read.object:
+        return Seen(kind, read.object, read.resource_version, source)
+    return Seen(kind, "", read.resource_version, source, read.namespace, read.selector, read.count)
+
+
+def _wrote(write: Write) -> Wrote:
+    return Wrote(
+        write.verb, name_of(write.kind), write.object, write.subresource, write.resource_version, write.skipped
+    )

@@ -1,0 +1,55 @@
+"""`GET /admin/reconciles`: what the controllers beside a server remember of their reconciles.
+
+    GET /admin/reconciles?kind=Shop.shop.dev&object=default/a[&id=ID...][&limit=N]
+
+The answer is `objects.reconciled.Reconciles`, the newest first: those of the object or that wrote it, and those whose
+ids begin like the ones that are given. Who else has controllers, in another process, adds to the `sources`.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+import msgspec
+
+from setpoint.objects.errors import BadRequest, MethodNotAllowed
+from setpoint.objects.reconciled import MOST, PATH, Reconciles, Wanted
+from setpoint.server.answer import json_answer
+from setpoint.server.context import Context
+from setpoint.server.exchange import Response
+
+# Tells what some controllers remember, and which these are.
+Source: TypeAlias = Callable[[Wanted], Awaitable[Reconciles]]
+
+
+class ReconcilesPage:
+    """Answers for all sources."""
+
+    def __init__(self, sources: Iterable[Source] = ()) -> None:
+        self.sources = list(sources)
+
+    async def respond(self, context: Context) -> Response | None:
+        """Raises BadRequest and MethodNotAllowed."""
+        if context.request.path.rstrip("/") != PATH:
+            return None
+        if context.request.method != "GET":
+            raise MethodNotAllowed.method()
+        wanted = _wanted(context)
+        found = [await source(wanted) for source in self.sources]
+        items = sorted((each for told in found for each in told.items), key=lambda each: each.began, reverse=True)
+        names = sorted({name for told in found for name in told.controllers})
+        return json_answer(context, msgspec.to_builtins(Reconciles(items[: wanted.limit], names)))
+
+
+def _wanted(context: Context) -> Wanted:
+    limit = context.parameter("limit")
+    if limit and not (limit.isdecimal() and len(limit) < 6 and int(limit)):
+        raise BadRequest(f"limit must be a number above 0, and {limit!r} is none")
+    wanted = Wanted(
+        context.parameter("kind"),
+        context.parameter("object"),
+        tuple(each for each in context.query.get("id", ()) if each),
+        min(int(limit), MOST) if limit else MOST,
+    )
+    if not wanted.ids and not (wanted.kind and wanted.object):
+        raise BadRequest("say which reconciles: ?kind=KIND.GROUP&object=NAMESPACE/NAME, or ?id=ID")
+    return wanted
