@@ -78,13 +78,15 @@ def how_is(workload: Workload, find: Find) -> How:
     if tree["metadata"].get("deletionTimestamp"):
         return How("stopping", "stopping")
     found = _BY_KIND[tree["kind"]](workload, find)
-    if found.phase in ("ready", "done", "failed") and not _is_seen(tree):
+    if workload.unreachable:
+        found = How("failed", "failed", workload.unreachable, end=workload.unreachable)
+    if found.phase in ("ready", "done", "failed") and not is_seen(tree):
         found = How("restarting", "changing")
     runs = workload.status.get("runs") or ()
     return found._replace(restarts=workload.restarts, run=runs[-1]["name"] if runs else "")
 
 
-def _is_seen(tree: Object) -> bool:
+def is_seen(tree: Object) -> bool:
     """Whether what the status says is of the object as it is now, and of the last restart that was asked for."""
     status = tree.get("status") or {}
     generation, request = tree["metadata"].get("generation", 0), meta.annotations(tree).get(RESTART_REQUESTED, "")

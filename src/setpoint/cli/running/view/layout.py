@@ -71,9 +71,7 @@ def table(rows: Sequence[Row], widths: Widths, place: Terminal) -> list[str]:
 
 
 def _line(row: Row, widths: Widths, left: int | None, place: Terminal) -> str:
-    seconds = "" if row.seconds is None else f"{row.seconds:.1f}s" if row.took else f"{int(row.seconds)}s"
-    if not row.took and row.seconds is not None and row.seconds < 1:
-        seconds = ""  # what is quick need not be counted
+    seconds = _seconds(row)
     cells: list[tuple[str, int, Meaning]] = [
         (row.name, widths.name, ""),
         (row.kind, widths.kind, "quiet"),
@@ -87,6 +85,15 @@ def _line(row: Row, widths: Widths, left: int | None, place: Terminal) -> str:
         note = shortened(note, left) if left >= _NARROWEST or width_of(note) <= left else ""
     parts = [*texts, f"{seconds:>{_SECONDS_WIDTH}}", place.paint(note, "quiet")]
     return (_INDENT + _GAP.join(parts)).rstrip()
+
+
+def _seconds(row: Row) -> str:
+    """How long it took; of what goes on only whole seconds are counted, for what is quick need not be."""
+    if row.seconds is None or (row.seconds < 1 and not row.took):
+        return ""
+    if row.seconds >= 6000:
+        return f"{int(row.seconds // 3600)}h"
+    return f"{row.seconds:.1f}s" if row.took and row.seconds < 100 else f"{int(row.seconds)}s"
 
 
 def folded(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from setpoint.cli.printing.terminal import Meaning
 from setpoint.cli.running.view import news
-from setpoint.cli.running.view.how import SETTLED, How, how_is
+from setpoint.cli.running.view.how import SETTLED, How, how_is, is_seen
 from setpoint.cli.running.view.parts import After, Part, part_name, part_of
 from setpoint.cli.running.view.track import ABSENT, News, Track, first_line, whole
 from setpoint.cli.workloads.reading import RUNNING, SERVICE, Workload, arranged
@@ -87,7 +87,7 @@ class Model:
 
     def _note(self, track: Track, tree: Object, now: datetime) -> None:
         uid, how_far = meta.uid(tree), progress(tree)
-        if how_far.ready or how_far.succeeded:
+        if (how_far.ready or how_far.succeeded) and is_seen(tree):
             self._ready_since.setdefault(uid, now)
         else:
             self._ready_since.pop(uid, None)

@@ -12,8 +12,8 @@ from setpoint.cli.running.view.track import News, Track, first_line, whole
 
 # What takes longer than this is told while it goes on; before, only how it ended.
 _LONG = timedelta(seconds=2)
-# What is ready for as long as this may be told to be: what has no probe, and a mistake in it, is so for a moment only.
-_LASTING = timedelta(seconds=0.5)
+# What has no probe is told to be ready when it has been for so long: what has a mistake in it is for a moment only.
+_LASTING = timedelta(seconds=1)
 
 
 def at_first(track: Track, before: How, seconds: float | None, now: datetime) -> Iterator[News]:
@@ -62,7 +62,9 @@ def _good(track: Track, before: How, ready_at: datetime) -> str:
     took = f" ({(ready_at - left).total_seconds():.1f}s)" if left is not None else ""
     if track.is_bad_told:
         return f"{name} {how.text} again{'' if how.is_of_same_life(before) else _because(track)}"
-    if how.phase == "done" or before.phase in ("absent", "stopped"):
+    if before.phase in ("absent", "stopped"):
+        return f"{name} {how.text}"
+    if how.phase == "done":
         return f"{name} {how.text}{took}"
     return f"{name} restarted{_because(track)}{took}"
 
@@ -70,13 +72,20 @@ def _good(track: Track, before: How, ready_at: datetime) -> str:
 def lasting(track: Track, now: datetime) -> Iterator[News]:
     """What is told because it has lasted: good news, and what goes on for long."""
     how = track.how
-    if track.good is not None and track.good_at is not None and now - track.good_at >= _LASTING:
+    if track.good is not None and track.good_at is not None and (_is_sure(track) or now - track.good_at >= _LASTING):
         yield track.good
         track.good, track.left_at, track.is_bad_told = None, None, False
         track.told_failures.clear()
     if how.phase in ("starting", "restarting", "waiting") and not track.is_long_told and is_long(track, now):
         track.is_long_told = True
         yield News(f"{track.part.name} is {how.text}{_because(track)}", "pending")
+
+
+def _is_sure(track: Track) -> bool:
+    """Whether somebody has looked that it is well, or it is done."""
+    spec = track.workload.tree["spec"] if track.workload is not None else {}
+    inner = (spec.get("template") or {}).get("spec") or spec
+    return track.how.phase == "done" or bool(inner.get("healthProbes"))
 
 
 def is_long(track: Track, now: datetime) -> bool:
