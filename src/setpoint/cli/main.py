@@ -33,6 +33,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "See": {
         "ps": Entry("setpoint.cli.workloads.ps:ps", "Show what runs, and what it waits for."),
         "logs": Entry("setpoint.cli.workloads.logs:logs", "Show the output of workloads."),
+        "graph": Entry("setpoint.cli.project.graph:graph", "Show who comes after whom."),
         "top": Entry("setpoint.cli.workloads.top:top", "Show what workloads take of processor and memory."),
         "url": Entry("setpoint.cli.workloads.url:url", "Print the addresses of services."),
         "open": Entry("setpoint.cli.workloads.url:open_", "Open a service in the browser."),
@@ -50,6 +51,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "Objects": {
         "get": Entry("setpoint.cli.objects.get:get", "Show objects."),
         "describe": Entry("setpoint.cli.objects.describe:describe", "Tell all that is known of objects."),
+        "render": Entry("setpoint.cli.project.render:render", "Print the objects that the app file becomes."),
         "apply": Entry("setpoint.cli.objects.apply:apply", "Make objects as files say."),
         "delete": Entry("setpoint.cli.objects.delete:delete", "Delete objects."),
         "edit": Entry("setpoint.cli.objects.edit:edit", "Change objects in an editor."),

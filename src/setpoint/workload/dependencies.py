@@ -279,6 +279,13 @@ def _serving(graph: _Graph, service: str) -> Iterator[Key]:
         yield step.kind, step.name
 
 
+def needed(objects: Collection[Object]) -> dict[Key, set[Key]]:
+    """What each object depends on itself, with those who serve the Services that it depends on."""
+    graph = _Graph(objects)
+    keys = [(tree["kind"], tree["metadata"]["name"]) for tree in objects]
+    return {key: set(_needed(graph, key)) & {*keys} for key in keys}
+
+
 def needs(objects: Collection[Object], key: Key) -> set[Key]:
     """All that must be there for an object to start, whether it depends on that itself or on what does; with it."""
     graph = _Graph(objects)
@@ -298,9 +305,7 @@ def needs(objects: Collection[Object], key: Key) -> set[Key]:
 
 def needed_by(objects: Collection[Object], key: Key) -> list[Key]:
     """Those who depend on an object, or on a Service that it serves."""
-    graph = _Graph(objects)
-    found = [(tree["kind"], tree["metadata"]["name"]) for tree in objects]
-    return [each for each in found if each != key and each[0] != "Service" and key in _needed(graph, each)]
+    return [each for each, others in needed(objects).items() if each != key and each[0] != "Service" and key in others]
 
 
 def shutdown_order(objects: Iterable[Object]) -> list[list[Object]]:

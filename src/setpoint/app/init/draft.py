@@ -1,5 +1,6 @@
 """A proposal for an app file while it is made: services and tasks as trees, with where they come from, and notes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -9,12 +10,22 @@ from setpoint.objects.tree import Object
 _SECTIONS = ("volumes", "networks", "secrets")
 
 
+class Proposed(NamedTuple):
+    """A service or task that is proposed: what it runs, where that is from, and what was guessed."""
+
+    name: str
+    is_task: bool
+    runs: str
+    comments: tuple[str, ...]
+
+
 class Proposal(NamedTuple):
-    """An app file, and what its author should know."""
+    """An app file, and what its author should know. `found` are the files that something was taken from."""
 
     text: str
     notes: tuple[str, ...]
     found: tuple[str, ...]
+    parts: tuple[Proposed, ...] = ()
 
 
 @dataclass
@@ -65,7 +76,14 @@ class Draft:
         for name in _SECTIONS:
             if self.sections.get(name):
                 lines += ["", *yamltext.dump({name: self.sections[name]}, in_order=True).splitlines()]
-        return Proposal("\n".join(lines) + "\n", tuple(self.notes), tuple(self.found))
+        return Proposal("\n".join(lines) + "\n", tuple(self.notes), tuple(self.found), tuple(self._parts()))
+
+    def _parts(self) -> Iterator[Proposed]:
+        for section in (self.services, self.tasks):
+            for name, fields in section.items():
+                words = fields.get("run") or fields.get("image") or f"build {fields.get('build')}"
+                runs = words if isinstance(words, str) else " ".join(map(str, words))
+                yield Proposed(name, section is self.tasks, runs, tuple(self.comments[name]))
 
 
 def _listed(names: list[str]) -> str:

@@ -26,7 +26,8 @@ def scale(what: tuple[str, ...], replicas: int | None, current_replicas: int | N
     """Set how many replicas there should be.
 
     \b
-      setpoint scale api=3
+      setpoint scale api=3 worker=1
+      setpoint scale api --replicas=3
       setpoint scale --replicas=3 deployment/web executablereplicaset/api
     """
     run(_scale(server, what, replicas, current_replicas))
@@ -51,6 +52,8 @@ async def _wanted(
     if not any("=" in each for each in what):
         if replicas is None:
             raise Failure("how many? Say NAME=NUMBER, or --replicas=NUMBER", USAGE)
+        if "/" not in what[0] and kinds.one(what[0]) is None:
+            return [(*await _named(client, kinds, name), replicas) for name in what]
         return [(each, name, replicas) for each in select(kinds, what, needs_names=True) for name in each.names]
     if replicas is not None:
         raise Failure("the number is said twice: leave out --replicas, or the = after the name", USAGE)
@@ -81,11 +84,36 @@ async def _named(client: "Client", kinds: "Kinds", name: str) -> "tuple[Selectio
             except APIError:
                 continue
     if not having:
-        raise Failure(f"nothing that can be scaled is called {name}", NOT_FOUND)
+        raise await _not_scalable(client, kinds, name)
     if len(having) > 1:
         options = ", ".join(f"{each.word}/{name}" for each in having)
         raise Failure(f"{name} could be one of {options}: say which", USAGE)
     return having[0], name
+
+
+async def _not_scalable(client: "Client", kinds: "Kinds", name: str) -> Failure:
+    """Why there is nothing of that name to scale, and what to do where it is part of an app."""
+    from setpoint.objects import meta
+    from setpoint.objects.errors import APIError
+
+    for kind, what in _SINGLE.items():
+        resource = kinds.one(kind)
+        if resource is None:
+            continue
+        try:
+            tree = await client.get(kinds.selection(resource).ref, name)
+        except APIError:
+            continue
+        hint = _REMEDIES.get(kind, "") if _APP_LABEL in meta.labels(tree) else ""
+        return Failure(f"{name} is {what}, which has no replicas{hint.format(name)}", USAGE)
+    return Failure(f"nothing that can be scaled is called {name}", NOT_FOUND)
+
+
+_APP_LABEL = "setpoint.dev/app"
+_SINGLE = {"executable": "one process", "container": "one container", "task": "a task"}
+_REMEDIES = {
+    "executable": ": write `replicas: 1` under services.{} in the app file, and `setpoint up`; then it can be scaled"
+}
 
 
 def _no_scale(kinds: "Kinds", selection: "Selection") -> str:

@@ -34,8 +34,15 @@ def find_file(given: str, directory: Path | None = None) -> Path:
     )
 
 
-def read_file(file: Path, environ: Mapping[str, str] = os.environ, profiles: Collection[str] = ()) -> "LoadedApp":
-    """The app of a file, YAML or Python, rendered for its session. Raises Failure with everything that is wrong."""
+def read_file(
+    file: Path,
+    environ: Mapping[str, str] = os.environ,
+    profiles: Collection[str] = (),
+    *,
+    on_this_machine: bool = True,
+) -> "LoadedApp":
+    """The app of a file, YAML or Python, rendered for its session; `on_this_machine` asks whether what it names is
+    there, too. Raises Failure with everything that is wrong."""
     from setpoint.app.loading import load_app
     from setpoint.app.reading import read_app
     from setpoint.objects.typedyaml import Mistakes
@@ -45,7 +52,8 @@ def read_file(file: Path, environ: Mapping[str, str] = os.environ, profiles: Col
         if file.suffix == ".py":
             return _python(file, environ, tuple(profiles))
         name = read_app(file, profiles).app.app
-        return load_app(file, environ, profiles=profiles, session=session_id(name, str(file.parent)))
+        session = session_id(name, str(file.parent))
+        return load_app(file, environ, profiles=profiles, session=session, on_this_machine=on_this_machine)
     except Mistakes as mistakes:
         raise refused(file, mistakes) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -82,7 +90,7 @@ def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -
         raise Failure(f"{file} cannot be run: {type(error).__name__}: {error}", USAGE) from None
     apps: list[App] = list({id(each): each for each in made.values() if isinstance(each, App)}.values())
     if len(apps) != 1:
-        raise Failure(f"{file} makes {len(apps) or 'no'} apps; it should make one: app = sp.App(\"shop\")", USAGE)
+        raise Failure(f'{file} makes {len(apps) or "no"} apps; it should make one: app = sp.App("shop")', USAGE)
     [app] = apps
     session = session_id(app.file.app, str(file.parent))
     objects = app.render(file.parent, profiles=profiles, environ=environ, session=session)

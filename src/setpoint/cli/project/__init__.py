@@ -1,0 +1,1 @@
+"""Commands about the app file: written, rendered, drawn."""
