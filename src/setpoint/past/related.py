@@ -11,7 +11,7 @@ from setpoint.client.kinds import KindRef
 from setpoint.client.transport import Call, TransportError
 from setpoint.client.watch import raw_events
 from setpoint.objects.errors import APIError
-from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.past.place import WORKLOADS, Place, resource_of
 
@@ -110,6 +110,12 @@ class Related:
                 here = None
             found.append((place, here))
         return found
+
+    def place(self, kind: str, key: str) -> Place | None:
+        """The place of an object that is named as reasons name it: by `Kind.group` and `namespace/name`."""
+        resource = resource_of(self._resources, GroupKind.parse(kind)) if kind else None
+        namespace, _, name = key.rpartition("/")
+        return None if resource is None else Place(resource, name, namespace)
 
     def place_of(self, reference: Object) -> Place | None:
         """The place that a line of the log tells of; None for a kind that is not there any more."""

@@ -36,6 +36,8 @@ class Revision(msgspec.Struct, frozen=True):
     raw: Object | None = None
     # How many more there were just like it, up to this one.
     folded: int = 0
+    # The revision that it took the place of; 0 for the first.
+    previous: int = 0
 
     @property
     def tree(self) -> Object | None:
@@ -143,6 +145,7 @@ def revisions(place: Place, items: Iterable[Object], base: Object | None = None)
                 cause_of(item),
                 tuple(masked_change(change, is_secret=is_secret) for change in changes),
                 after,
+                previous=int(item.get("previous") or 0),
             )
         )
         before = after

@@ -1,47 +1,47 @@
-"""The reconciles of an object, put together again from the log: why each ran, and what it wrote, where.
+"""The reconciles of an object, put together again: from the log why each ran and what it wrote, and from what its
+controller remembers how long it took, what it read and how it ended.
 
-A reconcile is known by the cause of its writes; one that wrote nothing left nothing, and had nothing to tell. Pure but
-for `read_traces`.
+A reconcile is known to the log by the cause of its writes; one that wrote nothing is known only to a controller that
+still remembers it. Pure; `reconciles` reads them.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
-from setpoint.client.client import Client
 from setpoint.objects.provenance import Cause, Reason
+from setpoint.objects.reconciled import Because, Reconciled, Seen
+from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
-from setpoint.past.moment import Moment
 from setpoint.past.place import Place
-from setpoint.past.reading import NoPast, read_log
-from setpoint.past.related import Related
 from setpoint.past.revision import Revision
-from setpoint.past.timeline import timeline
-
-# Of objects that do not belong to the one asked about, so many are looked into.
-_MOST_OTHERS = 20
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """One reconcile, as far as the log knows of it."""
+    """One reconcile, as far as it is known."""
 
     cause: Cause
     writes: tuple[Revision, ...]
     # The writes that it ran for, where they are known.
     because: tuple[tuple[Reason, Revision | None], ...] = ()
+    # What its controller remembers; None: it is not there to be asked, or has forgotten.
+    told: Reconciled | None = None
+    # What it saw in the cache, though something newer had been written when it began.
+    behind: tuple[tuple[Seen, Revision], ...] = ()
 
     @property
     def time(self) -> datetime:
-        return self.writes[0].time
+        """When it began, or as far as that is not known, when it wrote first."""
+        return parse_micro_time(self.told.began) if self.told is not None else self.writes[0].time
 
     @property
-    def seconds(self) -> float:
-        """From its first write to its last."""
-        return (self.writes[-1].time - self.writes[0].time).total_seconds()
+    def changed(self) -> tuple[str, ...]:
+        """For each reason what had changed, as the controller saw it."""
+        return tuple(", ".join(each.fields) for each in self.told.because) if self.told is not None else ()
 
     def to_json(self) -> Object:
-        return {
+        found: Object = {
             "id": self.cause.id,
             "controller": self.cause.controller,
             "key": self.cause.key,
@@ -58,20 +58,61 @@ class Trace(msgspec.Struct, frozen=True):
             ],
             "writes": [write.to_json() for write in self.writes],
         }
+        if self.told is not None:
+            found["remembered"] = msgspec.to_builtins(self.told)
+            found["behind"] = [
+                {"kind": seen.kind, "object": seen.object, "read": int(seen.revision), "written": newer.number}
+                for seen, newer in self.behind
+            ]
+        return found
 
 
-def traces(found: Iterable[Revision]) -> list[Trace]:
-    """The reconciles that made some revisions, in the order of their first writes."""
+def traces(found: Iterable[Revision], told: Iterable[Reconciled] = ()) -> list[Trace]:
+    """The reconciles that made some revisions, and those that controllers tell of, in the order of their times."""
     revisions = list(found)
     by_id: dict[str, list[Revision]] = {}
     for revision in revisions:
         if revision.cause is not None and revision.cause.controller:
             by_id.setdefault(revision.cause.id, []).append(revision)
-    return [
-        Trace(cause, tuple(writes), tuple((reason, written(reason, revisions)) for reason in cause.because))
-        for writes in by_id.values()
-        if (cause := writes[0].cause) is not None
-    ]
+    remembered = {each.id: each for each in told}
+    seen = _by_object(revisions)
+    made = [_trace(by_id.get(each, ()), remembered.get(each), seen) for each in dict.fromkeys((*by_id, *remembered))]
+    return sorted(made, key=lambda each: each.time)
+
+
+def _trace(
+    writes: Sequence[Revision], told: Reconciled | None, seen: Mapping[tuple[str, str], Sequence[Revision]]
+) -> Trace:
+    cause = writes[0].cause if writes else None
+    if told is not None:
+        # The log keeps the first few reasons only.
+        reasons = tuple(map(_reason, told.because))
+        cause = Cause.reconcile(told.controller, cause.key if cause is not None else told.object, told.id, reasons)
+    assert cause is not None
+    because = tuple((reason, written(reason, seen.get((reason.kind, reason.object), ()))) for reason in cause.because)
+    return Trace(cause, tuple(writes), because, told, () if told is None else tuple(_behind(told, seen)))
+
+
+def _reason(because: Because) -> Reason:
+    return Reason(because.event, because.kind, because.object or because.source, because.revision)
+
+
+def _by_object(revisions: Iterable[Revision]) -> dict[tuple[str, str], list[Revision]]:
+    found: dict[tuple[str, str], list[Revision]] = {}
+    for revision in revisions:
+        found.setdefault((kind_name(revision.place), revision.place.key), []).append(revision)
+    return found
+
+
+def _behind(told: Reconciled, seen: Mapping[tuple[str, str], Sequence[Revision]]) -> Iterable[tuple[Seen, Revision]]:
+    """What was older in the cache than what had been written by then."""
+    began = parse_micro_time(told.began)
+    for each in told.reads:
+        if each.source == "cache" and each.object and each.revision.isdigit():
+            number = int(each.revision)
+            newer = [one for one in seen.get((each.kind, each.object), ()) if one.number > number and one.time < began]
+            if newer:
+                yield each, newer[-1]
 
 
 def written(reason: Reason, revisions: Iterable[Revision]) -> Revision | None:
@@ -80,44 +121,13 @@ def written(reason: Reason, revisions: Iterable[Revision]) -> Revision | None:
         return None
     number = int(reason.revision)
     for revision in revisions:
-        if revision.number == number and revision.place.key == reason.object and _is_of(revision.place, reason.kind):
+        place = revision.place
+        if revision.number == number and place.key == reason.object and kind_name(place) == reason.kind:
             return revision
     return None
 
 
-def _is_of(place: Place, kind: str) -> bool:
+def kind_name(place: Place) -> str:
+    """The kind of an object as reasons have it: `Kind.group`."""
     gvk = place.gvk
-    return kind == (f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind)
-
-
-async def read_traces(
-    client: Client,
-    place: Place,
-    tree: Object | None,
-    related: Related,
-    *,
-    since: Moment | None = None,
-    until: Moment | None = None,
-) -> list[Trace]:
-    """The reconciles that wrote an object or what it owns, oldest first, with all that they wrote. Raises NoPast."""
-    places = [place, *(await related.owned(tree, place) if tree is not None else ())]
-    found = await timeline(client, places, since=since, until=until)
-    ids = {each.cause.id for each in found if each.cause is not None and each.cause.controller}
-    if ids and (others := await _elsewhere(client, related, found[0].number, ids, places)):
-        told = await timeline(client, others, since=since, until=until)
-        more = [each for each in told if each.cause is not None and each.cause.id in ids]
-        found = sorted((*found, *more), key=lambda each: each.number)
-    return traces(found)
-
-
-async def _elsewhere(
-    client: Client, related: Related, first: int, ids: Collection[str], places: Collection[Place]
-) -> list[Place]:
-    """The other objects that some reconciles wrote, as far as the log is read from their first write on."""
-    try:
-        log = await read_log(client, first - 1)
-    except NoPast:
-        return []  # who may not read the log sees what belongs to the object
-    written = [item["object"] for item in log if (item.get("cause") or {}).get("id") in ids]
-    found = dict.fromkeys(place for each in written if (place := related.place_of(each)) is not None)
-    return [place for place in found if place not in places][:_MOST_OTHERS]
+    return f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind

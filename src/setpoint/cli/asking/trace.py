@@ -1,4 +1,4 @@
-"""`setpoint trace`: the reconciles of an object: why each ran, and what it wrote."""
+"""`setpoint trace`: the reconciles of an object: why each ran, what it read and wrote, and how it went."""
 
 from typing import TYPE_CHECKING
 
@@ -7,51 +7,59 @@ import click
 from setpoint.cli.asking import target
 from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
+from setpoint.cli.failing import USAGE, Failure
 from setpoint.cli.printing.output import Form, output_option, write_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from setpoint.cli.asking.target import Times
-    from setpoint.past.revision import Revision
+    from setpoint.client.client import Client
+    from setpoint.past.related import Related
     from setpoint.past.trace import Trace
+
+_ONE = "reconcile"
+_FORGOTTEN = (
+    "Of some only what they wrote is known: their controllers run elsewhere, or have forgotten what they read and how "
+    "long it took."
+)
 
 
 @click.command()
-@click.argument("what", metavar="KIND/NAME | NAME", nargs=-1, required=True, shell_complete=kinds_and_names)
+@click.argument(
+    "what", metavar="KIND/NAME | NAME | reconcile/ID", nargs=-1, required=True, shell_complete=kinds_and_names
+)
 @target.moment_options
 @click.option("--last", is_flag=True, help="Only the last one.")
 @output_option("json", "yaml", "wide", "name")
 @server_options
 def trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: str, last: bool) -> None:
-    """Show the reconciles that wrote an object or what it owns, the newest first: because of what, and what they wrote.
+    """Show the reconciles of an object, and those that wrote it or what it owns, the newest first.
 
-    One that wrote nothing left nothing behind.
+    Of each: because of what it ran, which objects it read at which revision, what it wrote, how long it took, how it
+    ended, and whether what it saw was current. Controllers remember what they read for a while; of those that run
+    elsewhere only what they wrote is known, from the log.
 
     \b
       setpoint trace api --last
       setpoint trace deployment/web --since 5m
+      setpoint trace reconcile/3f2a91c0
     """
     run(_trace(what, server, form, since, until, last))
 
 
 async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: str, last: bool) -> None:
-    from setpoint.objects.errors import NotFound
     from setpoint.past.reading import who_am_i
     from setpoint.past.related import Related
-    from setpoint.past.trace import read_traces
 
     async with connect(server) as client:
         with target.told():
             times = target.Times.of(client)
-            place = await target.find(client, what)
-            related = Related(client, await client.mapper.resources(anew=False))
-            try:
-                tree = await client.get(place.kind, place.name, place.namespace)
-            except NotFound:
-                tree = None
-            how = {"since": times.moment(since), "until": times.moment(until)}
-            found = (await read_traces(client, place, tree, related, **how))[::-1]
+            if what[0].partition("/")[0] in (_ONE, f"{_ONE}s"):
+                related = Related(client, await client.mapper.resources())
+                found = [await _one(client, related, what)]
+            else:
+                found = await _of_object(client, what, times, since, until)
             me = await who_am_i(client)
     found = found[:1] if last else found
     if form.name == "name":
@@ -63,33 +71,42 @@ async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, 
         write_tree({"kind": "Traces", "items": [each.to_json() for each in found]}, form)
 
 
+async def _one(client: "Client", related: "Related", what: tuple[str, ...]) -> "Trace":
+    from setpoint.past.reconciles import read_trace
+
+    words = [word for each in what for word in each.split("/") if word]
+    if len(words) != 2:
+        raise Failure("one reconcile at a time: say reconcile/ID", USAGE)
+    try:
+        return await read_trace(client, related, words[1])
+    except ValueError as error:
+        raise Failure(str(error), USAGE) from None
+
+
+async def _of_object(client: "Client", what: tuple[str, ...], times: "Times", since: str, until: str) -> "list[Trace]":
+    from setpoint.objects.errors import NotFound
+    from setpoint.past.reconciles import read_traces
+    from setpoint.past.related import Related
+
+    place = await target.find(client, what)
+    related = Related(client, await client.mapper.resources(anew=False))
+    try:
+        tree = await client.get(place.kind, place.name, place.namespace)
+    except NotFound:
+        tree = None
+    how = {"since": times.moment(since), "until": times.moment(until)}
+    return (await read_traces(client, place, tree, related, **how))[::-1]
+
+
 def _write(found: "list[Trace]", times: "Times", me: "Collection[str]", *, wide: bool) -> None:
     from setpoint.cli.printing.terminal import harmless, shortened, terminal
+    from setpoint.past.trace_lines import heading, lines
 
     place = terminal()
     for each in found:
-        head = f"{each.cause.controller} reconciled {each.cause.key}  {times.shown(each.time)}  {each.cause.id[:8]}"
-        place.echo(place.paint(harmless(head), "heading"))
-        for line in _lines(each, me):
+        place.echo(place.paint(harmless(heading(each, times.shown)), "heading"))
+        for line in lines(each, me):
             fits = wide or place.width is None
             place.echo(harmless(line) if fits else shortened(harmless(line), place.width or 80))
-
-
-def _lines(each: "Trace", me: "Collection[str]") -> "Iterator[str]":
-    from setpoint.past.who import told
-
-    for reason, write in each.because:
-        if write is not None:
-            by = told(write.actor, write.cause, me)
-            yield f"  because  {write.place} rv {write.number}: {write.summary}  ({by})"
-        elif reason.kind:
-            at = f" rv {reason.revision}" if reason.revision else ""
-            yield f"  because  {reason.kind.partition('.')[0]}/{reason.object}{at}: {reason.event}"
-        else:
-            yield f"  because  {reason.event} {reason.object}".rstrip()
-    for write in each.writes:
-        yield f"  wrote    {_of(write)}"
-
-
-def _of(write: "Revision") -> str:
-    return f"{write.place} rv {write.number}: {write.summary}"
+    if any(each.told is None for each in found):
+        place.echo(place.paint(_FORGOTTEN, "quiet"), err=True)

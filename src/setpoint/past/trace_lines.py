@@ -1,0 +1,145 @@
+"""A reconcile in lines for people: because of what it ran, what it read and wrote, how current its view was. Pure."""
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
+
+from setpoint.objects.reconciled import Reconciled, Seen, Wrote
+from setpoint.past.masking import masked_text
+from setpoint.past.revision import DELETED, Revision
+from setpoint.past.trace import Trace, kind_name
+from setpoint.past.who import told as who
+
+# How a reconcile ended, where the word of the metrics says too little.
+_ENDS = {"terminal": "failed for good", "error": "failed", "timeout": "took too long", "requeue_after": "success"}
+_MOST_SEEN = 8
+
+
+def heading(trace: Trace, shown: Callable[[datetime], str]) -> str:
+    """Which one it is, when it was, how long it took and how it ended."""
+    told, cause = trace.told, trace.cause
+    time = f"{shown(trace.time)}.{trace.time.microsecond // 1000:03d}"
+    if told is None:
+        return f"{cause.controller} reconciled {cause.key}  {time}  {cause.id[:8]}"
+    what = f"{_kind(told.kind)}/{cause.key}" if told.kind else cause.key
+    parts = [f"{cause.controller} reconciled {what} #{told.number}", time, duration(told.seconds), _end(told)]
+    return "  ".join((*parts, cause.id[:8]))
+
+
+def lines(trace: Trace, me: Collection[str] = ()) -> Iterator[str]:
+    """What there is to tell of it. `me` are the names of who asks."""
+    yield from _titled("because", _because(trace, me))
+    told = trace.told
+    if told is None:
+        yield from _titled("wrote", (_written(each, None) for each in trace.writes))
+        return
+    yield from _titled("read", [text] if (text := _reads(told)) else ["nothing"])
+    yield from _titled("wrote", _writes(trace, told))
+    if told.error:
+        yield from _titled("failed", [masked_text(told.error).partition("\n")[0]])
+    yield from _titled("view", _view(trace, told))
+
+
+def duration(seconds: float) -> str:
+    """How long something took, in the figures that people read."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g} s"
+
+
+def _end(told: Reconciled) -> str:
+    again = told.requeue_after_seconds
+    found = _ENDS.get(told.result, told.result)
+    return f"{found}, again in {duration(again)}" if again is not None else found
+
+
+def _titled(title: str, texts: Iterator[str] | list[str]) -> Iterator[str]:
+    """Lines below a word that stands before the first of them."""
+    for text in texts:
+        yield f"  {title:<7}  {text}"
+        title = ""
+
+
+def _because(trace: Trace, me: Collection[str]) -> Iterator[str]:
+    changed = trace.changed
+    for at, (reason, write) in enumerate(trace.because):
+        if write is not None:
+            yield f"{write.place} rv {write.number}: {write.summary}  ({who(write.actor, write.cause, me)})"
+        elif reason.kind:
+            revision = f" rv {reason.revision}" if reason.revision else ""
+            fields = f" ({changed[at]})" if at < len(changed) and changed[at] else ""
+            yield f"{_kind(reason.kind)}/{reason.object}{revision}: {reason.event}{fields}"
+        else:
+            yield f"{reason.event} {reason.object}".rstrip()
+    if trace.told is not None and trace.told.more_reasons:
+        yield f"and {trace.told.more_reasons} more"
+
+
+def _reads(told: Reconciled) -> str:
+    seen = [_seen(each) for each in told.reads[:_MOST_SEEN]]
+    more = len(told.reads) - len(seen) + told.more_reads
+    return ", ".join((*seen, *([f"and {more} more"] if more else ())))
+
+
+def _seen(seen: Seen) -> str:
+    where = ", from the server" if seen.source == "server" else ""
+    kind = _kind(seen.kind)
+    if seen.object:
+        found = f"{kind}/{seen.object}@{seen.revision}" if seen.revision else f"{kind}/{seen.object} (not there{where})"
+        return f"{found} (from the server)" if where and seen.revision else found
+    labels = f" with {seen.selector}" if seen.selector else ""
+    inside = f" in {seen.namespace}" if seen.namespace else ""
+    return f"list of {kind}{inside}{labels} ({seen.count}{where})"
+
+
+def _writes(trace: Trace, told: Reconciled) -> Iterator[str]:
+    left = [each for each in told.writes if not each.skipped]
+    for write in trace.writes:
+        found = _sent(write, left)
+        if found is not None:
+            left.remove(found)
+        yield _written(write, found)
+    for each in left:
+        revision = f" rv {each.revision}" if each.revision else ""
+        yield f"{each.verb} {_object(each)}{revision}"
+    skipped = sum(each.skipped for each in told.writes)
+    if skipped:
+        yield f"left out {skipped} that would have changed nothing"
+    elif not told.writes and not trace.writes:
+        yield "nothing"
+
+
+def _sent(write: Revision, sent: Collection[Wrote]) -> Wrote | None:
+    """What a controller did that made a revision."""
+    about = kind_name(write.place), write.place.key
+    same = [each for each in sent if (each.kind, each.object) == about]
+    exact = next((each for each in same if each.revision == str(write.number)), None)
+    return exact or next((each for each in same if each.verb == "delete" and write.type == DELETED), None)
+
+
+def _written(write: Revision, sent: Wrote | None) -> str:
+    before = f"{write.previous}→" if write.previous else ""
+    what = str(write.place) if sent is None else f"{sent.verb} {_object(sent)}"
+    return f"{what} rv {before}{write.number}: {write.summary}"
+
+
+def _object(wrote: Wrote) -> str:
+    below = f"/{wrote.subresource}" if wrote.subresource else ""
+    return f"{_kind(wrote.kind)}/{wrote.object}{below}" if wrote.object else f"{_kind(wrote.kind)}{below}"
+
+
+def _view(trace: Trace, told: Reconciled) -> Iterator[str]:
+    """Whether what it saw in the cache was what there was; and how long it had been due."""
+    for seen, newer in trace.behind:
+        before = duration((trace.time - newer.time).total_seconds())
+        what = f"{_kind(seen.kind)}/{seen.object}"
+        yield f"behind: {what}@{seen.revision} was read, and rv {newer.number} had been written {before} before"
+    waited = f", after {duration(told.waited_seconds)} in the queue" if told.waited_seconds > 0 else ""
+    if not trace.behind:
+        yield f"current{waited}"
+
+
+def _kind(name: str) -> str:
+    """`Kind` of `Kind.group`."""
+    return name.partition(".")[0]
