@@ -170,7 +170,7 @@ def test_sessions_are_listed_with_how_they_are(environ: dict[str, str], project:
     sessions.add(session(project / "deep", "old", ended))
     head, *rows = command(environ, "sessions").stdout.splitlines()
     assert head.split() == ["SESSION", "APP", "STATE", "AGE", "DIRECTORY", "URL"]
-    assert {row.split()[1]: row.split()[2] for row in rows} == {"shop": "Running", "old": "Dead"}
+    assert {row.split()[1]: row.split()[2] for row in rows} == {"shop": "Detached", "old": "Dead"}
 
 
 def test_the_kubeconfig_is_printed_for_other_programs(environ: dict[str, str], served: Served, project: Path) -> None:

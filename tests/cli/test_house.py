@@ -5,20 +5,23 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Command, Served
 
 from setpoint import __version__
-from setpoint.cli.house import doctor
+from setpoint.cli.house.finding import Finding
+from setpoint.cli.house.machine import check
+from setpoint.objects.clock import SystemClock
 from setpoint.session.registry import Session, Sessions
 
 # Doctor
 
 
-def findings(**environ: str) -> dict[str, doctor.Finding]:
-    return {each.name: each for each in doctor.check(environ)}
+def findings(now: datetime | None = None, **environ: str) -> dict[str, Finding]:
+    return {each.name: each for each in check(environ, now or SystemClock().now())}
 
 
 def test_the_doctor_checks_the_machine_and_the_server(setpoint: Command) -> None:
@@ -28,12 +31,12 @@ def test_the_doctor_checks_the_machine_and_the_server(setpoint: Command) -> None
     assert names | {"engine", "server"} <= found.keys()
     assert found["server"]["says"] == "answers (found by $KUBECONFIG)"
     assert all(each["remedy"] for each in found.values() if each["verdict"] != "ok")
-    assert ran.code == (1 if any(each["verdict"] == "fail" for each in found.values()) else 0)
+    assert ran.code == (1 if any(each["verdict"] == "problem" for each in found.values()) else 0)
 
 
 def test_a_proxy_for_this_machine_is_found_with_the_line_that_helps(tmp_path: Path) -> None:
     proxied = findings(HOME=str(tmp_path), HTTPS_PROXY="http://proxy:3128", no_proxy="example.com")["proxy"]
-    assert proxied.verdict == "warn"
+    assert proxied.verdict == "warning"
     assert proxied.remedy == "export NO_PROXY=example.com,localhost,127.0.0.1"
     fine = {"HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "localhost, 127.0.0.1"}
     assert findings(HOME=str(tmp_path), **fine)["proxy"].verdict == "ok"
@@ -42,7 +45,7 @@ def test_a_proxy_for_this_machine_is_found_with_the_line_that_helps(tmp_path: Pa
 def test_a_state_directory_that_cannot_be_written_is_found(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found = findings(XDG_STATE_HOME=str(tmp_path / "file"))["state"]
-    assert found.verdict == "fail"
+    assert found.verdict == "problem"
     assert "XDG_STATE_HOME" in found.remedy
 
 
@@ -55,7 +58,7 @@ def test_sessions_that_ended_badly_are_found(tmp_path: Path) -> None:
 def test_few_files_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda number: (256, 256))
     found = findings(HOME=str(tmp_path))["open files"]
-    assert (found.verdict, found.says, found.remedy) == ("warn", "at most 256", "ulimit -n 4096 before you start")
+    assert (found.verdict, found.says, found.remedy) == ("warning", "at most 256", "ulimit -n 4096 before you start")
 
 
 def test_a_server_that_is_gone_fails_the_doctor(setpoint: Command, tmp_path: Path) -> None:

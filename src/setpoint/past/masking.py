@@ -22,11 +22,19 @@ _named_like_secrets = re.compile(
 ).search
 _in_url = re.compile(r"(?P<before>[a-z][a-z0-9+.-]*://[^\s:/@]*:)(?P<secret>[^\s@/]+)(?=@)", re.IGNORECASE)
 _ENVIRONMENTS = ("env", "effectiveEnv")
+_may_hide = re.compile(
+    "|".join(["://", '"kind":"Secret"', _LAST_APPLIED, *(f'"{name}":' for name in _ENVIRONMENTS)]).encode()
+).search
 _list = rf"(?:^|\.)(?:{'|'.join(_ENVIRONMENTS)})"
 _variable_list = re.compile(rf"{_list}$").search
 _one_variable = re.compile(rf"{_list}\[[^\]]+\]$").search
 _value_of_variable = re.compile(rf"{_list}\[(?P<name>[^\]]+)\]\.value$").search
 _in_secret = re.compile(rf"(?:{'|'.join(_SECRET_FIELDS)})(?:$|[.\[])").match
+
+
+def may_hide(encoded: bytes) -> bool:
+    """Whether there may be something to hide in an object, by its JSON: most have nothing, and need not be decoded."""
+    return _may_hide(encoded) is not None
 
 
 def masked(tree: Object, mask: str | Hide = MASK) -> Object:

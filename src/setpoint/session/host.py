@@ -75,7 +75,7 @@ class Host:
         from setpoint.session.controllers.following import hosting
         from setpoint.session.controllers.page import ControllersPage
         from setpoint.store.contract import StoreError
-        from setpoint.workload.hosting import records_path
+        from setpoint.workload.records import records_path
         from setpoint.workload.workloads import WorkloadSettings
 
         places, page = self._places, ControllersPage()

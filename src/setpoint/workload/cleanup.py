@@ -4,15 +4,25 @@ What a control plane takes care of at this moment is not touched: that is a fail
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
+from setpoint.objects.clock import Clock
+from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.persistence import Persistence
-from setpoint.workload.engine.choice import Unavailable
+from setpoint.workload.engine.choice import Unavailable, connect
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
-from setpoint.workload.records import Kept
+from setpoint.workload.engines import Engines
+from setpoint.workload.logs.store import LogStore
+from setpoint.workload.process.identity import Identity, identity_of
+from setpoint.workload.process.processes import Processes
+from setpoint.workload.proxy.ports import Ports
+from setpoint.workload.records import Kept, Records, records_path
 from setpoint.workload.world import World
 
 _AT_ONCE = 8
@@ -103,6 +113,32 @@ class CleanUp:
         if isinstance(found, Unavailable):
             raise CleanUpError(f"{found.message}: {found.remedy}")
         return found
+
+
+async def clean_up(workload: str, environ: Mapping[str, str], clock: Clock, ids: Ids, directory: Path) -> Report:
+    """Removes what a workload left; everything that any did, without one. Files that are needed meanwhile go into the
+    directory. Raises CleanUpError where the records cannot be read."""
+    processes = Processes(clock, ids, environ)
+    finding = partial(connect, clock, environ)
+    own = identity_of(os.getpid()) or Identity(os.getpid(), 0)
+    records = Records(records_path(environ), own, processes.session)
+    try:
+        if records.problem:
+            raise CleanUpError(records.problem)
+        world = World(
+            clock=clock,
+            ids=ids,
+            processes=processes,
+            records=records,
+            ports=Ports(records.ports),
+            logs=LogStore(directory, clock),
+            directory=directory,
+            engines=Engines(clock, processes, finding),
+        )
+        return await CleanUp(world, finding).run(workload)
+    finally:
+        await processes.close()
+        records.close()
 
 
 def _id(kept: Kept) -> str:

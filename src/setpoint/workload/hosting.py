@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from setpoint.client.client import Client
@@ -18,6 +18,7 @@ from setpoint.workload.admin.execution import ExecutionPage
 from setpoint.workload.admin.perftrace import PerfTracePage
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.session import is_dead, new_session
+from setpoint.workload.records import records_path
 from setpoint.workload.shutdown import Shutdown
 from setpoint.workload.subresources.endpoints import WorkloadEndpoints
 from setpoint.workload.workloads import Workloads, WorkloadSettings
@@ -110,11 +111,3 @@ def _own_directory(ids: Ids) -> Path:
     own = place / f"{_PREFIX}{new_session(identity_of(os.getpid()) or Identity(os.getpid(), 0), ids)}"
     own.mkdir(mode=0o700)
     return own
-
-
-def records_path(environ: Mapping[str, str]) -> Path:
-    """Where a user's control planes record what outlives them."""
-    if given := environ.get("DCP_STATE_STORE_PATH"):
-        return Path(given)
-    state = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "setpoint" / "workloads.sqlite3"

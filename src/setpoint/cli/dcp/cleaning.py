@@ -4,7 +4,6 @@ import asyncio
 import os
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import click
@@ -28,37 +27,11 @@ async def _clean_up(workload: str, directory: Path) -> int:
 
     from setpoint.objects.clock import SystemClock
     from setpoint.objects.ids import SystemIds
-    from setpoint.workload.cleanup import CleanUp
-    from setpoint.workload.engine.choice import connect
-    from setpoint.workload.engines import Engines
-    from setpoint.workload.hosting import records_path
-    from setpoint.workload.logs.store import LogStore
-    from setpoint.workload.process.identity import Identity, identity_of
-    from setpoint.workload.process.processes import Processes
-    from setpoint.workload.proxy.ports import Ports
-    from setpoint.workload.records import Records
-    from setpoint.workload.world import World
+    from setpoint.workload.cleanup import CleanUpError, clean_up
 
-    clock, ids, path = SystemClock(), SystemIds(), records_path(os.environ)
-    processes = Processes(clock, ids)
-    finding = partial(connect, clock, os.environ)
-    records = Records(path, identity_of(os.getpid()) or Identity(os.getpid(), 0), processes.session)
     try:
-        if records.problem:
-            raise click.ClickException(records.problem)
-        world = World(
-            clock=clock,
-            ids=ids,
-            processes=processes,
-            records=records,
-            ports=Ports(records.ports),
-            logs=LogStore(directory, clock),
-            directory=directory,
-            engines=Engines(clock, processes, finding),
-        )
-        report = await CleanUp(world, finding).run(workload)
-    finally:
-        await processes.close()
-        records.close()
+        report = await clean_up(workload, os.environ, SystemClock(), SystemIds(), directory)
+    except CleanUpError as error:
+        raise click.ClickException(str(error)) from None
     click.echo(msgspec.json.encode(report.told()).decode())
     return 1 if report.failures else 0

@@ -72,7 +72,7 @@ def host(environ: Mapping[str, str]) -> str:
 
 def workload_settings(folder: Path, root: Path, flags: Mapping[str, Any]) -> "WorkloadSettings":
     """How workloads are run, by the flags of a command and by the variables that there are."""
-    from setpoint.workload.hosting import records_path
+    from setpoint.workload.records import records_path
     from setpoint.workload.workloads import WorkloadSettings
 
     output = os.environ.get(OUTPUT)

@@ -1,6 +1,7 @@
-"""`setpoint sessions`: which apps run on this machine, and what is left of those that ended badly."""
+"""`setpoint sessions`: which apps run on this machine, and what is left of those that have ended."""
 
 import os
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -8,41 +9,100 @@ from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.table import Cell, render
 from setpoint.cli.printing.terminal import terminal
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from setpoint.session.registry import Session
+
+_HEADERS = ("SESSION", "APP", "STATE", "AGE", "DIRECTORY", "URL")
+_WIDE = ("PID", "DATA", "KUBECONFIG")
+
 
 @click.command()
-@output_option("json", "yaml", "name")
-def sessions(form: Form) -> None:
-    """Show which apps run on this machine."""
-    from setpoint.cli.objects.tables import age
+@click.option("-a", "--all", "everything", is_flag=True, help="Also those that have ended, of which the past is kept.")
+@output_option("json", "yaml", "name", "wide")
+def sessions(everything: bool, form: Form) -> None:
+    """Show which apps run on this machine.
+
+    One that is attached ends with the terminal that shows it; one that is detached goes on. One that is read-only was
+    opened with `setpoint import`. A dead one has ended unexpectedly: the next command clears up after it.
+    """
     from setpoint.objects.clock import SystemClock
     from setpoint.session.registry import Sessions
 
-    known = Sessions.of(os.environ).all()
+    known = Sessions.of(os.environ)
+    shown = [*known.all(), *(known.past() if everything else ())]
     if form.name == "name":
-        for each in known:
+        for each in shown:
             click.echo(each.id)
-        return
-    if form.name:
-        shown = [
-            {"id": each.id, "app": each.app, "directory": each.directory, "pid": each.pid, "url": each.url,
-             "kubeconfig": each.kubeconfig, "dashboard": each.dashboard, "alive": each.is_alive}
-            for each in known
-        ]  # fmt: skip
-        write_tree(shown, form)
-        return
-    if not known:
-        click.echo("Nothing runs. `setpoint up` starts an app.", err=True)
-        return
-    place, now = terminal(), SystemClock().now()
-    rows: list[list[str | Cell]] = [
-        [
-            each.id,
-            each.app,
-            Cell("Running", "good") if each.is_alive else Cell("Dead", "bad"),
-            age(each.started, now),
-            each.directory,
-            each.dashboard or each.url,
-        ]
-        for each in known
+    elif not form.is_table:
+        write_tree([_told(each) for each in shown], form)
+    elif not shown:
+        ended = len(known.past()) if not everything else 0
+        hint = f" {ended} ended; --all shows them." if ended else ""
+        click.echo(f"Nothing runs. `setpoint up` starts an app.{hint}", err=True)
+    else:
+        is_wide = form.name == "wide"
+        place, now = terminal(), SystemClock().now()
+        rows = [_row(each, now, is_wide=is_wide) for each in shown]
+        headers = (*_HEADERS, *(_WIDE if is_wide else ()))
+        place.echo("\n".join(render(headers, rows, place._replace(width=None) if is_wide else place)))
+
+
+def _state(session: "Session") -> Cell:
+    if not session.is_alive:
+        if session.ended or session.crashed or not _is_recorded(session):
+            return Cell("Crashed", "bad") if session.crashed else Cell("Ended", "quiet")
+        return Cell("Dead", "bad")
+    if session.imported:
+        return Cell("ReadOnly", "good")
+    return Cell("Attached" if _is_attended(session) else "Detached", "good")
+
+
+def _is_recorded(session: "Session") -> bool:
+    from setpoint.session.registry import Sessions
+
+    return session in Sessions.of(os.environ).all()
+
+
+def _is_attended(session: "Session") -> bool:
+    from setpoint.session.attendance import attendant
+    from setpoint.session.places import Places
+    from setpoint.workload.process.identity import is_alive
+
+    found = attendant(Places.of_session(session).attended) if session.data else None
+    return found is not None and is_alive(found)
+
+
+def _row(session: "Session", now: "datetime", *, is_wide: bool) -> list[str | Cell]:
+    from setpoint.cli.objects.tables import age
+
+    row: list[str | Cell] = [
+        session.id,
+        session.app,
+        _state(session),
+        age(session.started, now),
+        session.imported or session.directory,
+        (session.dashboard or session.url) if session.is_alive else "",
     ]
-    place.echo("\n".join(render(("SESSION", "APP", "STATE", "AGE", "DIRECTORY", "URL"), rows, place)))
+    return [*row, str(session.pid or ""), session.data, session.kubeconfig] if is_wide else row
+
+
+def _told(session: "Session") -> dict[str, Any]:
+    return {
+        "id": session.id,
+        "app": session.app,
+        "state": _state(session).text,
+        "directory": session.directory,
+        "file": session.file,
+        "profiles": list(session.profiles),
+        "pid": session.pid,
+        "url": session.url,
+        "kubeconfig": session.kubeconfig,
+        "dashboard": session.dashboard,
+        "started": session.started,
+        "ended": session.ended,
+        "data": session.data,
+        "imported": session.imported,
+        "alive": session.is_alive,
+    }

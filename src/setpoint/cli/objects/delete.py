@@ -57,9 +57,14 @@ async def _delete(server: Server, what: tuple[str, ...], filenames: tuple[str, .
             found, failures = await _of_files(client, filenames, how["recursive"])
         else:
             found, failures = await _of_names(client, what, how)
-        failures += [error for tree in found if (error := await _delete_one(client, tree, how)) is not None]
+        going = []
+        for tree in found:
+            if (error := await _delete_one(client, tree, how)) is None:
+                going.append(tree)
+            else:
+                failures.append(error)
         if how["waits"] and not how["dry_run"]:
-            await _wait_gone(client, found, how["timeout"])
+            await _wait_gone(client, going, how["timeout"])
         from setpoint.cli.objects.get import tell_failures
 
         tell_failures(failures, how["ignore_not_found"])

@@ -89,6 +89,7 @@ class ContainerVolumes:
             **labels.thing(group_version=f"{GROUP}/{VERSION}", name=name, uid=uid),
             **{each.key: each.value for each in spec.labels},
             **self._world.engines.made_by_us(persistent=spec.persistent),
+            **({labels.WORKLOAD: self._world.workload_id} if self._world.workload_id else {}),
         }
         try:
             driver, options = spec.driver or "local", dict(spec.options)

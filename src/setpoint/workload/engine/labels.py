@@ -14,6 +14,8 @@ CREATOR_PROCESS_START_TIME = f"{PREFIX}creatorProcessStartTime"
 CONTAINER_ID = f"{PREFIX}containerId"
 # Which control plane made it, by the cookie that its processes carry too: what a guardian looks for.
 SESSION = "setpoint.dev/session"
+# Whose app it is of, whichever control plane made it.
+WORKLOAD = "setpoint.dev/workload"
 
 
 def maker(*, pid: int, started: str, persistent: bool, session: str = "") -> dict[str, str]:

@@ -1,0 +1,81 @@
+"""The process that shows an archive: a server that only tells what was, until it is told to end. Nothing is run.
+
+It is started by `showing.show` and says on its standard output that it serves. When it ends, it takes the unpacked
+archive along.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from setpoint import process
+from setpoint.objects.clock import StandingClock
+from setpoint.objects.times import parse_time
+from setpoint.server.extension import Extension
+from setpoint.session.host import READY, say
+from setpoint.session.places import Places
+from setpoint.session.registry import Session, Sessions, process_identity
+from setpoint.workload.admin.execution import ExecutionPage
+from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.logs.store import LogStore
+from setpoint.workload.shutdown import Shutdown
+from setpoint.workload.subresources.log import NAME, LogEndpoint
+
+_LOGGED = ("executables", "containers", "containerexecs")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Shows an archive to its end. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="setpoint-archive", description="Shows an archive; see `setpoint import`.")
+    parser.add_argument("session", help="what is to be shown, as JSON")
+    given = parser.parse_args(arguments)
+    session = msgspec.json.decode(given.session, type=Session)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    return process.run(lambda stop: _serve(session, stop))
+
+
+async def _serve(session: Session, stop: asyncio.Event) -> None:
+    from setpoint.plane import ControlPlane
+    from setpoint.store.contract import Retention
+    from setpoint.store.sqlite import SqliteStore
+
+    places, sessions = Places.of_session(session), Sessions.of(os.environ)
+    # What is told of how long ago something was is told as of then.
+    clock = StandingClock(parse_time(session.exported))
+    logs = LogStore(places.workloads / "logs", clock)
+    logs.reopen()
+    endpoint = LogEndpoint(lambda: logs)
+    shutdown = Shutdown()
+    store = await SqliteStore.open(places.store, clock=clock, retention=Retention(), durability="off")
+    try:
+        async with ControlPlane(
+            store,
+            clock=clock,
+            data=places.data / "keys",
+            extensions=[Extension(GROUP, each, NAME, {"get": endpoint.get}) for each in _LOGGED],
+            pages=[ExecutionPage(shutdown)],
+            system=False,
+            workloads=False,
+            read_only=f"{session.app} was opened from {session.imported} to be read: what was cannot be changed",
+        ) as plane:
+            url = await plane.listen("127.0.0.1")
+            plane.write_kubeconfig(places.kubeconfig)
+            session = msgspec.structs.replace(session, url=url, process=process_identity())
+            sessions.add(session)
+            say(READY)
+            await process.until(stop, shutdown.ended())
+            await shutdown.close()
+    finally:
+        await store.close()
+        sessions.remove(session)
+        shutil.rmtree(places.data, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

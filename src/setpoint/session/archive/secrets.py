@@ -1,0 +1,108 @@
+"""Secrets on their way into an archive: every one becomes a mark that says which it was, and not what.
+
+What is secret is for `past.masking` to say. Those that stand in the log anywhere are hidden wherever else they turn up:
+in arguments, in messages, in output. Equal secrets get equal marks, so that it can still be told that one changed.
+"""
+
+import base64
+import binascii
+import re
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from setpoint.objects.tree import Json, Object
+from setpoint.past.masking import MASK, masked, masked_text, may_hide
+
+# What is shorter is too common to be looked for in texts, and so is what stands for other things as well.
+_SHORTEST = 4
+_SHORTEST_NUMBER = 6
+_COPY = '{"'
+_decode = msgspec.json.Decoder(dict).decode
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Secrets:
+    """The secrets of one archive. Have it `learn` everything first, then `settle`; then it hides."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, str] = {}
+        self._names: set[str] = set()
+        self._find: re.Pattern[str] | None = None
+        self._find_encoded: re.Pattern[bytes] | None = None
+
+    def learn(self, name: str, encoded: bytes) -> None:
+        """Takes note of the secrets of an object, and of its name: that is no secret, whatever has it for a value."""
+        self._names.add(name)
+        if may_hide(encoded):
+            tree = _decode(encoded)
+            masked(tree, self._note_decoded if tree.get("kind") == "Secret" else self._mark)
+
+    def _note_decoded(self, secret: str) -> str:
+        """Data of Secrets is known by both its forms."""
+        with suppress(binascii.Error, UnicodeDecodeError):  # what is no text cannot stand in one
+            self._mark(base64.b64decode(secret, validate=True).decode())
+        return self._mark(secret)
+
+    def _mark(self, secret: str) -> str:
+        if secret.startswith(MASK) or not secret:
+            return secret
+        return self._marks.setdefault(secret, f"{MASK}{len(self._marks) + 1}")
+
+    def settle(self) -> None:
+        """Everything is known now."""
+        found = sorted(filter(self._is_telling, self._marks), key=len, reverse=True)
+        if found:
+            self._find = re.compile("|".join(map(re.escape, found)))
+            forms = {form for secret in found for form in (secret.encode(), _encode(secret)[1:-1])}
+            self._find_encoded = re.compile(b"|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+
+    def _is_telling(self, secret: str) -> bool:
+        """Whether a text in which this turns up gives it away. A whole object, as kubectl keeps one, is no value."""
+        enough = _SHORTEST_NUMBER if secret.isdecimal() else _SHORTEST
+        return len(secret) >= enough and secret not in self._names and not secret.startswith(_COPY)
+
+    def object(self, encoded: bytes) -> bytes:
+        """An object without its secrets; the very same bytes if it has none."""
+        if not may_hide(encoded) and not self._occurs(encoded):
+            return encoded
+        tree = _decode(encoded)
+        hidden = masked(tree, self._mark)
+        if tree.get("kind") == "Secret" and isinstance(data := hidden.get("data"), dict):
+            hidden["data"] = {key: base64.b64encode(str(mark).encode()).decode() for key, mark in data.items()}
+        if self._find is not None:
+            hidden = self._hidden_in(hidden)
+        return _encode(hidden)
+
+    def text(self, text: str) -> str:
+        """A text without secrets."""
+        text = masked_text(text, self._mark)
+        return text if self._find is None else self._find.sub(lambda found: self._marks[found[0]], text)
+
+    def output(self, data: bytes) -> bytes:
+        """Whole lines of output without secrets."""
+        if b"://" not in data and not self._occurs(data):
+            return data
+        return self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    def _occurs(self, data: bytes) -> bool:
+        return self._find_encoded is not None and self._find_encoded.search(data) is not None
+
+    def _hidden_in(self, tree: Object) -> Object:
+        """What an object says, without secrets; how it is called and found stays."""
+        found: Object = {}
+        for key, value in tree.items():
+            if key == "metadata" and isinstance(value, dict):
+                annotations = value.get("annotations")
+                found[key] = {**value, "annotations": self._walked(annotations)} if annotations else value
+            else:
+                found[key] = value if key in ("apiVersion", "kind") else self._walked(value)
+        return found
+
+    def _walked(self, value: Any) -> Json:
+        if isinstance(value, dict):
+            return {key: self._walked(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._walked(item) for item in value]
+        return self.text(value) if isinstance(value, str) else value

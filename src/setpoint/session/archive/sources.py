@@ -1,0 +1,196 @@
+"""Where an archive comes from: a server that runs, or the directory of a session that has ended."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from setpoint.client.client import Client
+from setpoint.client.transport import Call, TransportError
+from setpoint.objects.clock import Clock
+from setpoint.objects.errors import APIError
+from setpoint.objects.times import format_time
+from setpoint.session.archive.format import Line, LogOf
+from setpoint.session.places import Places
+from setpoint.store.contract import Entry, Store
+from setpoint.workload.kinds.parts import GROUP, VERSION
+from setpoint.workload.logs.options import LogOptions
+from setpoint.workload.logs.store import LogStore
+
+REVISIONS = "/apis/setpoint.dev/v1/revisions"
+# The kinds that have output, by the names of their resources.
+LOGGED = {"executables": "Executable", "containers": "Container", "containerexecs": "ContainerExec"}
+SOURCES = ("stdout", "stderr", "startup_stdout", "startup_stderr", "system")
+_PAGE = 128
+
+
+class Owner(NamedTuple):
+    """An object that may have output."""
+
+    uid: str
+    kind: str
+    name: str
+
+
+class Source(Protocol):
+    """The log of a server and the output of its workloads."""
+
+    async def bounds(self) -> tuple[int, int]:
+        """The oldest revision at which everything can be read, and the current one."""
+
+    def entries(self) -> AsyncIterator[Sequence[Entry]]:
+        """All that is kept, in its order, in pieces that are easy to hold."""
+
+    async def logs(self, owners: Sequence[Owner]) -> Sequence[LogOf]:
+        """The output that there is of some objects."""
+
+    def output(self, log: LogOf, since: datetime | None) -> AsyncIterator[bytes]:
+        """One output, in pieces, each line with its time."""
+
+
+class StoreSource:
+    """A session that has ended, by its store and its files."""
+
+    def __init__(self, store: Store, places: Places, clock: Clock) -> None:
+        self._store = store
+        self._logs = LogStore(places.workloads / "logs", clock)
+
+    async def bounds(self) -> tuple[int, int]:
+        return await self._store.oldest(), await self._store.revision()
+
+    async def entries(self) -> AsyncIterator[Sequence[Entry]]:
+        after = 0
+        while entries := await self._store.log(after, _PAGE):
+            yield entries
+            after = entries[-1].revision
+
+    async def logs(self, owners: Sequence[Owner]) -> Sequence[LogOf]:
+        known = {owner.uid: owner for owner in owners}
+        return [
+            LogOf(uid, source, known[uid].kind, known[uid].name) if uid in known else LogOf(uid, source)
+            for uid, sources in self._logs.reopen().items()
+            for source in sources
+        ]
+
+    async def output(self, log: LogOf, since: datetime | None) -> AsyncIterator[bytes]:
+        async for piece in self._logs.read(log.uid, LogOptions(log.source, timestamps=True, since_time=since)):
+            yield piece
+
+
+class _Item(msgspec.Struct):
+    """A line of the log as a server tells it, whose numbers are texts."""
+
+    revision: str
+    time: str
+    key: str
+    created: str
+    value: msgspec.Raw
+    previous: str = "0"
+    actor: msgspec.Raw = msgspec.Raw(b"{}")
+    cause: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str
+    oldest: str
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct):
+    metadata: _Metadata
+    items: list[_Item]
+
+
+class ServerSource:
+    """A server that runs. What is written meanwhile is not told of."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._oldest = self._current = 0
+        self._resources: dict[str, str] = {}
+
+    async def bounds(self) -> tuple[int, int]:
+        if not self._current:
+            await self._page(0, 1)
+        return self._oldest, self._current
+
+    async def entries(self) -> AsyncIterator[Sequence[Entry]]:
+        after = 0
+        while True:
+            page = await self._page(after)
+            yield [_entry(item) for item in page.items]
+            if not page.metadata.continue_:
+                return
+            after = int(page.metadata.continue_)
+
+    async def _page(self, after: int, limit: int = 500) -> _Page:
+        query = [("objects", "true"), ("after", str(after)), ("limit", str(limit))]
+        answer = await self._client.raw("GET", REVISIONS, query=query)
+        page = msgspec.json.decode(answer.body, type=_Page)
+        # What was forgotten while we read is no longer whole.
+        self._oldest = max(self._oldest, int(page.metadata.oldest))
+        self._current = self._current or int(page.metadata.resource_version)
+        return page
+
+    async def logs(self, owners: Sequence[Owner]) -> Sequence[LogOf]:
+        """Of those that are there now: the output of others went with them."""
+        there: set[str] = set()
+        for resource in LOGGED:
+            try:
+                answer = await self._client.raw("GET", f"/apis/{GROUP}/{VERSION}/{resource}")
+            except APIError:
+                continue  # it runs no workloads
+            there |= {item["metadata"]["uid"] for item in msgspec.json.decode(answer.body)["items"]}
+        return [
+            LogOf(each.uid, source, each.kind, each.name) for each in owners if each.uid in there for source in SOURCES
+        ]
+
+    async def output(self, log: LogOf, since: datetime | None) -> AsyncIterator[bytes]:
+        resource = next(resource for resource, kind in LOGGED.items() if kind == log.kind)
+        query = [("source", log.source), ("timestamps", "true")]
+        if since is not None:
+            query.append(("since_time", format_time(since)))
+        call = Call("GET", f"/apis/{GROUP}/{VERSION}/{resource}/{log.name}/log", query, {"accept": "*/*"})
+        try:
+            async with self._client.stream(call) as stream:
+                async for piece in stream:
+                    yield piece
+        except APIError:
+            return  # it has no such output, or none at all
+        except TransportError as error:
+            yield f"the rest is missing: {error}\n".encode()
+
+
+def _entry(item: _Item) -> Entry:
+    line = msgspec.json.decode(
+        b'{"revision":%d,"previous":%d,"created":%d,"time":%b,"key":%b,"actor":%b,"cause":%b,"value":null}'
+        % (
+            int(item.revision),
+            int(item.previous),
+            int(item.created),
+            msgspec.json.encode(item.time),
+            msgspec.json.encode(item.key),
+            bytes(item.actor),
+            bytes(item.cause),
+        ),
+        type=Line,
+    )
+    value = bytes(item.value)
+    return line.entry(None if value == b"null" else value)
+
+
+async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Output in pieces that end with a line."""
+    rest = b""
+    async with aclosing(pieces):  # type: ignore[type-var]  # every one is a generator
+        async for piece in pieces:
+            end = piece.rfind(b"\n") + 1
+            if not end:
+                rest += piece
+                continue
+            yield rest + piece[:end]
+            rest = piece[end:]
+    if rest:
+        yield rest + b"\n"

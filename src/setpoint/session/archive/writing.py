@@ -1,0 +1,171 @@
+"""Writes an archive: everything is looked through once to know the secrets, and then written without them.
+
+Nothing is held but one page of the log, the names and secrets of objects and, with `since`, the state that it begins
+with. A file is whole or not there.
+"""
+
+import io
+import os
+import platform
+import zipfile
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from setpoint import __version__
+from setpoint.objects.clock import Clock
+from setpoint.objects.times import format_time
+from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, Line, LogOf, Manifest
+from setpoint.session.archive.secrets import Secrets
+from setpoint.session.archive.sources import LOGGED, Owner, Source, lines
+from setpoint.store.contract import Entry
+from setpoint.workload.kinds.parts import GROUP
+
+_OBJECT = b'{"apiVersion":'
+_encode = msgspec.json.Encoder().encode
+
+
+class Wanted(NamedTuple):
+    """What is to be in an archive."""
+
+    app: str
+    session: str
+    # Nothing that happened before; everything, without.
+    since: datetime | None = None
+    logs: bool = True
+    # Texts to put in as well, by their names; secrets are taken out of them.
+    texts: Mapping[str, str] = {}
+
+
+class Written(NamedTuple):
+    """What came to be in it."""
+
+    manifest: Manifest
+    size: int
+
+
+async def write_archive(path: Path, source: Source, wanted: Wanted, clock: Clock) -> Written:
+    """Raises OSError, StoreError, APIError, TransportError; then there is no file."""
+    made = path.with_name(f".{path.name}.part")
+    try:
+        descriptor = os.open(made, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w+b") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                manifest = await _Writing(archive, source, wanted, clock).write()
+            file.flush()
+            os.fsync(file.fileno())
+        size = made.stat().st_size
+        made.replace(path)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise
+    return Written(manifest, size)
+
+
+class _Writing:
+    def __init__(self, archive: zipfile.ZipFile, source: Source, wanted: Wanted, clock: Clock) -> None:
+        self._archive, self._source, self._wanted, self._clock = archive, source, wanted, clock
+        self._secrets = Secrets()
+        # Keys of objects, which alone are told of, and those of them that may have output.
+        self._keys: set[str] = set()
+        self._owners: dict[tuple[str, int], Owner] = {}
+        self._begin = 0
+
+    async def write(self) -> Manifest:
+        _, current = await self._source.bounds()
+        await self._look_through(current)
+        number = await self._revisions(current)
+        oldest, _ = await self._source.bounds()
+        written = await self._logs() if self._wanted.logs else []
+        for name, text in self._wanted.texts.items():
+            self._archive.writestr(name, self._secrets.text(text))
+        manifest = Manifest(
+            FORMAT,
+            __version__,
+            self._wanted.app,
+            self._wanted.session,
+            format_time(self._clock.now()),
+            max(oldest, self._begin),
+            current,
+            number,
+            written,
+            platform.python_version(),
+            platform.platform(),
+        )
+        self._archive.writestr(MANIFEST, msgspec.json.format(_encode(manifest)))
+        return manifest
+
+    async def _entries(self, until: int) -> AsyncIterator[Entry]:
+        """The entries that are of objects, up to a revision."""
+        async for entries in self._source.entries():
+            for entry in entries:
+                if entry.revision > until:
+                    return
+                if entry.value is not None and entry.value.startswith(_OBJECT):
+                    self._keys.add(entry.key)
+                    yield entry
+                elif entry.value is None and entry.key in self._keys:
+                    yield entry
+
+    async def _look_through(self, until: int) -> None:
+        since = self._wanted.since.timestamp() if self._wanted.since is not None else None
+        async for entry in self._entries(until):
+            if since is not None and entry.time < since:
+                self._begin = entry.revision
+            if entry.value is not None:
+                self._secrets.learn(entry.key.rpartition("/")[2], entry.value)
+                self._note_owner(entry, entry.value)
+        self._secrets.settle()
+
+    def _note_owner(self, entry: Entry, value: bytes) -> None:
+        _, group, resource, name = entry.key.split("/", 3)
+        if group == GROUP and resource in LOGGED and (entry.key, entry.created) not in self._owners:
+            uid = msgspec.json.decode(value)["metadata"]["uid"]
+            self._owners[entry.key, entry.created] = Owner(uid, LOGGED[resource], name)
+
+    async def _revisions(self, until: int) -> int:
+        """Writes the log; how many lines it has."""
+        number = 0
+        state: dict[str, Entry] = {}
+        with self._archive.open(REVISIONS, "w", force_zip64=True) as file:
+            out = io.BufferedWriter(file, 1 << 16)
+
+            def put(entry: Entry) -> None:
+                nonlocal number
+                value = None if entry.value is None else self._secrets.object(entry.value)
+                out.write(_encode(Line.of(entry, value)) + b"\n")
+                number += 1
+
+            async for entry in self._entries(until):
+                if entry.revision <= self._begin:
+                    # Of what was before, only how it stood.
+                    state.pop(entry.key, None)
+                    if entry.value is not None:
+                        state[entry.key] = entry
+                    continue
+                for each in state.values():
+                    put(each)
+                state = {}
+                put(entry)
+            for each in state.values():
+                put(each)
+            out.flush()
+            out.detach()
+        return number
+
+    async def _logs(self) -> list[LogOf]:
+        written = []
+        for log in await self._source.logs(list(self._owners.values())):
+            pieces = lines(self._source.output(log, self._wanted.since))
+            first = await anext(pieces, b"")
+            if not first:
+                continue
+            with self._archive.open(log.path, "w", force_zip64=True) as file:
+                file.write(self._secrets.output(first))
+                async for piece in pieces:
+                    file.write(self._secrets.output(piece))
+            written.append(log)
+        return written
