@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from setpoint import process
-from setpoint.objects.clock import SystemClock
+from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.times import format_time
 from setpoint.session.attendance import attend, deserted, detach
 from setpoint.session.places import Places
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 READY = "ready"
 TAKEN = "taken"
+# How often a host shows that it lives.
+_SIGN_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -111,6 +113,7 @@ class Host:
     async def _until_told(self, plane: "ControlPlane", stop: asyncio.Event) -> None:
         """Returns when there is a reason to end, and everything is cleaned up."""
         ended = asyncio.ensure_future(plane.ended())
+        living = asyncio.ensure_future(_show_life(self._places.lock, self._clock))
         reasons = {
             "a signal came": asyncio.ensure_future(stop.wait()),
             "its terminal is gone": asyncio.ensure_future(deserted(self._places.attended, self._clock)),
@@ -123,9 +126,9 @@ class Host:
                 await asyncio.wait((ended,))
             ended.result()
         finally:
-            for task in (ended, *reasons.values()):
+            for task in (ended, living, *reasons.values()):
                 task.cancel()
-            await asyncio.gather(ended, *reasons.values(), return_exceptions=True)
+            await asyncio.gather(ended, living, *reasons.values(), return_exceptions=True)
 
     def _session(self, url: str) -> Session:
         return Session(
@@ -147,6 +150,14 @@ class Host:
             return int(last.url.rpartition(":")[2])
         except (OSError, ValueError):
             return 0
+
+
+async def _show_life(path: Path, clock: Clock) -> None:
+    """Leaves a sign of life from time to time: should it be killed, it is known until when it lived."""
+    while True:
+        with suppress(OSError):
+            os.utime(path)
+        await clock.sleep(_SIGN_SECONDS)
 
 
 async def _listen(plane: "ControlPlane", port: int) -> str:

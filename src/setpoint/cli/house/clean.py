@@ -92,7 +92,7 @@ def _lines(plan: "Plan", cleaned: "Cleaned | None") -> list[str]:
     assert cleaned is not None
     checked = enumerated(cleaned.checked) or "no process"
     others = f"; {counted(plan.running, 'session')} of yours run and were not touched" if plan.running else ""
-    lines.append(f"nothing left running ({checked} checked){others}" if not cleaned.still else _still(cleaned))
+    lines.append(f"nothing left running ({checked} checked){others}" if not any(cleaned.still) else _still(cleaned))
     return lines
 
 

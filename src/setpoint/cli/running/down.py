@@ -64,4 +64,7 @@ async def end_session(session: "Session", client: "Client", seconds: float | Non
         ended = await end(session, client, tell, seconds=SECONDS if seconds is None else seconds)
     if ended.left:
         raise Failure(f"{session.app} ended, but not all of it: {ended}", FAILED)
+    if session.imported:
+        click.echo(f"{session.app} is closed; {session.imported} stays")
+        return
     click.echo(f"{session.app} ended · {ended}")
