@@ -231,7 +231,9 @@ class Model:
         }
         unsettled = tuple(name for name, phase in phases.items() if phase not in SETTLED)
         stuck = bool(hopeless) and all(name in hopeless or self._waits_for(name, hopeless) for name in unsettled)
-        return Verdict(not unsettled and bool(phases), failed, stuck, unsettled)
+        # An app may have nothing that runs: only controllers, and what these make of its objects.
+        is_known = bool(phases) or not self._tracks
+        return Verdict(not unsettled and is_known, failed, stuck, unsettled)
 
     def _waits_for(self, name: str, hopeless: Iterable[str]) -> bool:
         """Whether a part waits for one of those that nothing will come of, or for one that does."""
