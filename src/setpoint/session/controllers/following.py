@@ -77,6 +77,7 @@ class _Following:
                 ids=self._ids,
                 environ=self._environ(),
             )
+            self._plane.reconciles.sources.append(hosted.reconciles)
         await hosted.set(entries, thaw(found) if found is not None else None)
 
     def _kubeconfig(self, user: str) -> str:
@@ -92,4 +93,5 @@ class _Following:
     async def close(self) -> None:
         hosted, self._page.hosted = self._page.hosted, None
         if hosted is not None:
+            self._plane.reconciles.sources.remove(hosted.reconciles)
             await asyncio.shield(hosted.close())

@@ -19,6 +19,7 @@ from setpoint.client.client import Client
 from setpoint.controller.overview import Row
 from setpoint.controller.recorder import Events
 from setpoint.objects.ids import Ids, SystemIds
+from setpoint.objects.reconciled import Reconciles, Wanted
 from setpoint.objects.tree import Object
 from setpoint.server.http import files
 from setpoint.session.controllers.entry import Entry
@@ -81,6 +82,10 @@ class HostedControllers:
     async def report(self) -> list[Row]:
         """How each controller does, in the order of the app file."""
         return await self._seats.rows()
+
+    async def reconciles(self, wanted: Wanted) -> Reconciles:
+        """What they remember of some reconciles."""
+        return await self._seats.reconciles(wanted)
 
     def logged(self) -> list[str]:
         """Whose output there is: names of controllers, and of files for what was printed before there were any."""

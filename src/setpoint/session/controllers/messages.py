@@ -11,6 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from setpoint.controller.overview import Row
+from setpoint.objects.reconciled import Reconciled, Wanted
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
@@ -37,9 +38,10 @@ class Start(_Message, frozen=True):
 
 
 class Ask(_Message, frozen=True):
-    """Tell how you do."""
+    """Tell how you do, and what you remember of some reconciles, where they are wanted."""
 
     number: int
+    wanted: Wanted | None = None
 
 
 class Stop(_Message, frozen=True):
@@ -73,6 +75,7 @@ class Told(_Message, frozen=True):
     rows: list[Row]
     files: list[str]
     settled: bool
+    reconciles: list[Reconciled] = []
 
 
 class Line(_Message, frozen=True):

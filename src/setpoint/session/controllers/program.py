@@ -14,6 +14,7 @@ from contextlib import suppress
 from itertools import count
 
 from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.reconciled import Wanted
 from setpoint.session.controllers.messages import (
     Ask,
     Begin,
@@ -89,12 +90,12 @@ class Program:
         """Has it start its controllers."""
         self._send(Start())
 
-    async def ask(self, seconds: float) -> Told | None:
-        """How it does; None if it does not answer in time."""
+    async def ask(self, seconds: float, wanted: Wanted | None = None) -> Told | None:
+        """How it does, and what it remembers of the reconciles that are wanted; None if it does not answer in time."""
         number = next(self._numbers)
         answer: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
         self._asked[number] = answer
-        self._send(Ask(number))
+        self._send(Ask(number, wanted))
         try:
             async with timeout(self._clock, seconds):
                 return await answer

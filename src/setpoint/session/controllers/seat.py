@@ -12,6 +12,7 @@ import msgspec
 
 from setpoint.controller.overview import Row
 from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.reconciled import Reconciled, Wanted
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.lag import REMEDY
 from setpoint.session.controllers.messages import Begin, Blocked, Line, Ran, Refused, Told
@@ -102,6 +103,11 @@ class Seat:
             notes.append(f"the version before still runs: {self.problem}")
         return [msgspec.structs.replace(row, note="; ".join(filter(None, (*notes, row.note)))) for row in known.rows]
 
+    async def reconciles(self, wanted: Wanted) -> list[Reconciled]:
+        """What its controllers remember of some reconciles."""
+        told = await self._ask(wanted)
+        return told.reconciles if told is not None else []
+
     async def close(self) -> None:
         """Ends what runs, in order."""
         self._keeping.cancel()
@@ -110,9 +116,9 @@ class Seat:
         self._program = self._next = None
         await asyncio.gather(*(each.stop(GRACE_SECONDS) for each in programs))
 
-    async def _ask(self) -> Told | None:
+    async def _ask(self, wanted: Wanted | None = None) -> Told | None:
         program = self._program
-        told = await program.ask(ANSWER_SECONDS) if program is not None else None
+        told = await program.ask(ANSWER_SECONDS, wanted) if program is not None else None
         if told is not None:
             self._known = told
         return told

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from setpoint.controller.overview import Row
 from setpoint.objects.clock import Clock
+from setpoint.objects.reconciled import Reconciles, Wanted
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.messages import Begin
 from setpoint.session.controllers.seat import Seat, Teller
@@ -60,6 +61,12 @@ class Seats:
         """How each controller does, in the order in which they were given."""
         found = await asyncio.gather(*(seat.rows() for seat in self._seats.values()))
         return [row for rows in found for row in rows]
+
+    async def reconciles(self, wanted: Wanted) -> Reconciles:
+        """What their controllers remember of some reconciles."""
+        seats = list(self._seats.values())
+        found = await asyncio.gather(*(seat.reconciles(wanted) for seat in seats))
+        return Reconciles([each for told in found for each in told], [name for seat in seats for name in seat.names])
 
     async def settled(self) -> bool:
         """Whether none of them has anything to do, before something changes or time has passed."""

@@ -22,6 +22,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
 from setpoint.controller.options import Observer
 from setpoint.controller.overview import Row, overview
+from setpoint.controller.reconciles import remembered
 from setpoint.controller.run import CANCELLED, CONFLICT, Run
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.errors import APIError
@@ -109,8 +110,8 @@ class Worker:
 
     def heard(self, message: ToProgram) -> None:
         match message:
-            case Ask(number):
-                self._tell(number)
+            case Ask():
+                self._tell(message)
             case Start():
                 self._in_loop(self._started.set)
             case Stop(seconds):
@@ -127,23 +128,24 @@ class Worker:
             self._manager.graceful = seconds
         self._stopped.set()
 
-    def _tell(self, number: int) -> None:
+    def _tell(self, ask: Ask) -> None:
         """Answers from the loop; if that does not turn, nothing changes meanwhile, and it is answered from here."""
         turned = threading.Event()
 
         def answer() -> None:
             turned.set()
-            self._answer(number)
+            self._answer(ask)
 
         self._in_loop(answer)
         if not turned.wait(_ANSWER_SECONDS):
-            self._answer(number)
+            self._answer(ask)
 
-    def _answer(self, number: int) -> None:
+    def _answer(self, ask: Ask) -> None:
         controllers = self._manager.controllers if self._manager is not None else []
         rows = [self._row(each) for each in controllers]
         settled = bool(controllers) and all(map(_is_settled, controllers))
-        self._channel.send(Told(number, rows, project_files(), settled))
+        told = remembered(controllers, ask.wanted) if ask.wanted is not None else []
+        self._channel.send(Told(ask.number, rows, project_files(), settled, told))
 
     def _row(self, controller: Controller) -> Row:
         from msgspec.structs import replace
