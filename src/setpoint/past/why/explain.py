@@ -12,6 +12,7 @@ from setpoint.past.who import told
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
 from setpoint.past.why.hints import hints
 from setpoint.past.why.story import Step, Story, Verdict
+from setpoint.past.why.working import failures, took
 
 # Of what there may be very many, so many are told.
 _MOST = 3
@@ -86,6 +87,9 @@ def _headline(facts: Facts) -> tuple[Verdict, str]:
         return "ready", f"{name} {_DONE[ready['reason']]}: {ready.get('message') or state}"
     if facts.unreachable and (summary is None or summary.ready):
         return "failed", f"{name} cannot be reached: {facts.unreachable}"
+    failed = next(failures(facts), "")
+    if failed and (summary is None or summary.ready) and not ready:
+        return "failed", f"{name} is not as it should be: {failed}"
     if summary is None or summary.ready:
         word = state if isinstance(state, str) and state else (summary.state if summary else "there")
         more = f" ({summary.message})" if summary and summary.message else ""
@@ -175,6 +179,7 @@ def _all_details(facts: Facts) -> Iterator[tuple[str, str]]:
     """Everything, each with the words by which one sees that it was said already."""
     tree = facts.tree or {}
     yield from ((text, text) for text in _suspension(tree))
+    yield from ((text, text) for text in failures(facts))
     for wait in facts.waits:
         yield from _deeper(wait, facts.place.name)
     yield from ((text, text) for result in _failing_probes(tree) if (text := _probe(result, tree)))
@@ -358,7 +363,9 @@ def _of_link(link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[
     )
     cause = write.cause
     by = told(write.actor, cause, ())
-    led_to = f"caused {by} to reconcile {cause.key} → rv {write.number}" if cause is not None else ""
+    led_to = ""
+    if cause is not None:
+        led_to = f"caused {by} to reconcile {cause.key}{took(facts, cause)} → rv {write.number}"
     for _, earlier in link.because:
         if earlier is not None and (earlier.write.number, str(earlier.write.place)) not in seen:
             yield from _of_link(earlier, facts, depth + 1, led_to, seen)

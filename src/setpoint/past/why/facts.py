@@ -7,6 +7,7 @@ import msgspec
 
 from setpoint.flow.summary.summary import Summary
 from setpoint.objects.provenance import Reason
+from setpoint.objects.reconciled import Reconciled
 from setpoint.objects.tree import Object
 from setpoint.past.place import Place
 from setpoint.past.revision import Revision
@@ -63,5 +64,7 @@ class Facts(msgspec.Struct, frozen=True):
     ports: Mapping[str, int] = {}
     # Why nobody can reach it, however well it runs: somebody else listens at a port of it.
     unreachable: str = ""
+    # What its controllers remember of their work at it, the newest first.
+    reconciles: tuple[Reconciled, ...] = ()
     # The names of the user who asks.
     me: Collection[str] = ()

@@ -16,14 +16,16 @@ from setpoint.flow.summary.summary import Summary, summarize
 from setpoint.objects.errors import APIError, NotFound
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.provenance import Reason
+from setpoint.objects.reconciled import Reconciled, Wanted
 from setpoint.objects.tree import Object
 from setpoint.past.as_of import as_of
 from setpoint.past.moment import Moment
 from setpoint.past.place import WORKLOADS, Place, resource_of
 from setpoint.past.reading import NoPast, NotThere, read_history
+from setpoint.past.reconciles import read_reconciles
 from setpoint.past.related import Related
 from setpoint.past.revision import ADDED, DELETED, Revision
-from setpoint.past.trace import written
+from setpoint.past.trace import kind_name, written
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
 from setpoint.workload.serving import cannot_listen, serves
 
@@ -32,6 +34,7 @@ _OUTPUT_SECONDS = 2.0
 # How far chains of causes and of waiting are followed, and how many writes they begin with.
 _DEEPEST = 6
 _TURNS = 3
+_MOST_RECONCILES = 20
 _GROUP = "usvc-dev.developer.microsoft.com"
 _LOGGED = frozenset({"Executable", "Container", "ContainerExec"})
 # What an object should be, whoever says so.
@@ -98,7 +101,12 @@ class _Gathering:
             owned=await self._owned(related, tree, place) if place.gvk.kind not in _OWNLESS else (),
             ports={name: port for name, service in services.items() if (port := _port(service))},
             unreachable=next((why for each in served if (why := cannot_listen(each))), ""),
+            reconciles=tuple(await self._reconciles(place)) if self._until is None else (),
         )
+
+    async def _reconciles(self, place: Place) -> list[Reconciled]:
+        wanted = Wanted(kind_name(place), place.key, limit=_MOST_RECONCILES)
+        return (await read_reconciles(self._client, wanted)).items
 
     def _summary(self, tree: Object) -> Summary:
         return summarize(tree, now=self._now)

@@ -1,0 +1,39 @@
+"""What the controllers of an object remember of their work at it: who fails, and what took long. Pure.
+
+A reconcile that fails before it writes leaves nothing in the log: only its controller can tell of it.
+"""
+
+from collections.abc import Iterator
+
+from setpoint.objects.provenance import Cause
+from setpoint.objects.reconciled import Reconciled
+from setpoint.objects.times import parse_micro_time
+from setpoint.past.masking import masked_text
+from setpoint.past.trace import kind_name
+from setpoint.past.trace_lines import duration
+from setpoint.past.why.facts import Facts
+
+_FAILED = {"error": "fails", "terminal": "has given up", "timeout": "takes too long"}
+# What takes longer is told.
+_LONG_SECONDS = 1.0
+
+
+def failures(facts: Facts) -> Iterator[str]:
+    """Which controllers did not get through when they last tried."""
+    about = kind_name(facts.place), facts.place.key
+    last: dict[str, Reconciled] = {}
+    for each in facts.reconciles:  # the newest first
+        if (each.kind, each.object) == about:
+            last.setdefault(each.controller, each)
+    for each in last.values():
+        if each.result in _FAILED:
+            ago = duration(max((facts.now - parse_micro_time(each.began)).total_seconds(), 0.0))
+            tries = f", {each.attempt + 1} times in a row" if each.attempt else ""
+            error = masked_text(each.error).partition("\n")[0]
+            yield f"its controller {each.controller} {_FAILED[each.result]}: {error} ({ago} ago{tries})"
+
+
+def took(facts: Facts, cause: Cause) -> str:
+    """How long a reconcile took, where that was long."""
+    seconds = next((each.seconds for each in facts.reconciles if each.id == cause.id), 0.0)
+    return f" (which took {duration(seconds)})" if seconds >= _LONG_SECONDS else ""
