@@ -148,9 +148,9 @@ def _clock_of(session: "Session | None") -> "Clock | None":
     if session is None or not session.exported:
         return None
     from setpoint.objects.clock import StandingClock
-    from setpoint.objects.times import parse_time
+    from setpoint.objects.times import parse_micro_time
 
-    return StandingClock(parse_time(session.exported))
+    return StandingClock(parse_micro_time(session.exported))
 
 
 def _at(client: "Client", revision: int) -> "Client":

@@ -40,7 +40,7 @@ def import_(file: Path, name: str, form: Form) -> None:
         return
     outputs = counted(len({log.uid for log in manifest.logs}), "workload")
     parts = f"{manifest.revisions:,} writes up to revision {manifest.revision:,}, the output of {outputs}"
-    click.echo(f"{session.app} is open: {manifest.app} as of {manifest.exported}; {parts}")
+    click.echo(f"{session.app} is open: {manifest.app} as of {manifest.exported[:19]}Z; {parts}")
     click.echo(f"  setpoint ps --session {session.app}      ask it what you like; nothing can be changed")
     click.echo(f"  setpoint down --session {session.app}    closes it")
 

@@ -48,7 +48,7 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     setpoint: str
     app: str
     session: str
-    # When it was made, as RFC 3339.
+    # When it was made, to the microsecond, as RFC 3339.
     exported: str
     # The first revision at which everything can be read, and the last.
     oldest: int

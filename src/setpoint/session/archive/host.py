@@ -16,7 +16,7 @@ import msgspec
 
 from setpoint import process
 from setpoint.objects.clock import StandingClock
-from setpoint.objects.times import parse_time
+from setpoint.objects.times import parse_micro_time
 from setpoint.server.extension import Extension
 from setpoint.session.host import READY, say
 from setpoint.session.places import Places
@@ -47,7 +47,7 @@ async def _serve(session: Session, stop: asyncio.Event) -> None:
 
     places, sessions = Places.of_session(session), Sessions.of(os.environ)
     # What is told of how long ago something was is told as of then.
-    clock = StandingClock(parse_time(session.exported))
+    clock = StandingClock(parse_micro_time(session.exported))
     logs = LogStore(places.workloads / "logs", clock)
     logs.reopen()
     endpoint = LogEndpoint(lambda: logs)

@@ -12,6 +12,7 @@ from typing import IO
 import msgspec
 
 from setpoint.objects.clock import SystemClock
+from setpoint.objects.times import parse_micro_time
 from setpoint.session.archive.format import (
     FORMAT,
     LONGEST_LINE,
@@ -71,8 +72,10 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
     if newer:
         raise BadArchive(f"it was made by a newer Setpoint ({version}): open it with that one")
     try:
-        return msgspec.json.decode(text, type=Manifest)
-    except msgspec.DecodeError as error:
+        manifest = msgspec.json.decode(text, type=Manifest)
+        parse_micro_time(manifest.exported)
+        return manifest
+    except (msgspec.DecodeError, ValueError) as error:
         raise BadArchive(f"{MANIFEST} does not say what this archive is: {error}") from None
 
 

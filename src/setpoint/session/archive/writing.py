@@ -17,7 +17,7 @@ import msgspec
 
 from setpoint import __version__
 from setpoint.objects.clock import Clock
-from setpoint.objects.times import format_time
+from setpoint.objects.times import format_micro_time
 from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, Line, LogOf, Manifest
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import LOGGED, Owner, Source, lines
@@ -87,7 +87,7 @@ class _Writing:
             __version__,
             self._wanted.app,
             self._wanted.session,
-            format_time(self._clock.now()),
+            format_micro_time(self._clock.now()),
             max(oldest, self._begin),
             current,
             number,

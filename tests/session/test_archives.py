@@ -1,0 +1,478 @@
+"""A session in one file and back: the same revisions, times, actors and causes; no secrets; nothing can be changed."""
+
+import base64
+import json
+import os
+import zipfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.session.killed import eventually, hosted
+
+import setpoint as sp
+from setpoint.cli.main import main
+from setpoint.client.client import Client
+from setpoint.objects.clock import ManualClock, SystemClock
+from setpoint.objects.errors import Expired, Forbidden
+from setpoint.objects.tree import Object
+from setpoint.session.archive.format import MANIFEST, REVISIONS, BadArchive, Line, Lines, Manifest
+from setpoint.session.archive.opening import opened, read_manifest, unpack
+from setpoint.session.archive.secrets import Secrets
+from setpoint.session.archive.showing import name_for
+from setpoint.session.archive.sources import ServerSource, StoreSource
+from setpoint.session.archive.writing import Wanted, write_archive
+from setpoint.session.places import Places
+from setpoint.session.registry import Sessions
+from setpoint.store.contract import Retention
+from setpoint.store.sqlite import SqliteStore
+
+HISTORY = "/apis/setpoint.dev/v1/namespaces/default/{}/history"
+LOG = "/apis/setpoint.dev/v1/revisions"
+WHY = "it was opened to be read"
+
+
+def configmap(name: str, **data: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}
+
+
+def secret(name: str, **values: str) -> Object:
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+    return {**configmap(name), "kind": "Secret", "data": data, "type": "Opaque"}
+
+
+async def exported(client: Client, path: Path, **wanted: Any) -> Manifest:
+    return (
+        await write_archive(path, ServerSource(client), Wanted("shop", "shop-1234", **wanted), client.clock)
+    ).manifest
+
+
+@asynccontextmanager
+async def imported(path: Path, directory: Path) -> AsyncIterator[Client]:
+    """A client of a plane that shows an archive."""
+    places = Places(directory / "imported")
+    places.data.mkdir()
+    with opened(path) as archive:
+        unpack(archive, read_manifest(archive), places)
+    store = await SqliteStore.open(places.store, retention=Retention(), durability="off")
+    try:
+        async with sp.ControlPlane(store, read_only=WHY) as plane:
+            yield plane.client()
+    finally:
+        await store.close()
+
+
+async def read(client: Client, path: str, **query: str) -> Any:
+    return msgspec.json.decode((await client.raw("GET", path, query=list(query.items()))).body)
+
+
+async def log_of(client: Client) -> list[Object]:
+    """Every line of the log that is told."""
+    items: list[Object] = []
+    after = "0"
+    while True:
+        page = await read(client, LOG, after=after)
+        items += page["items"]
+        if not (after := page["metadata"].get("continue", "")):
+            return items
+
+
+def contents(path: Path) -> bytes:
+    """Everything in an archive."""
+    with zipfile.ZipFile(path) as archive:
+        return b"\n".join(archive.read(name) for name in archive.namelist())
+
+
+async def test_what_comes_back_is_the_very_same_past(tmp_path: Path) -> None:
+    path = tmp_path / "shop.setpoint"
+    async with sp.ControlPlane(system=False) as plane:
+        client = plane.client(user="ada", groups=["system:masters"], field_manager="by-hand")
+        made = await client.create(configmap("colours", a="red"))
+        for value in ("green", "blue"):
+            made["data"]["a"] = value
+            made = await client.update(made)
+        await client.create(configmap("gone", a="1"))
+        await client.delete("v1/ConfigMap", "gone", "default")
+        await client.create(configmap("gone", a="2"))
+        log = await log_of(client)
+        histories = {name: await read(client, HISTORY.format(f"configmaps/{name}")) for name in ("colours", "gone")}
+        manifest = await exported(client, path)
+    assert manifest.revisions == len(log)
+    async with imported(path, tmp_path) as client:
+        assert await log_of(client) == log
+        for name, history in histories.items():
+            assert await read(client, HISTORY.format(f"configmaps/{name}")) == history
+        first = histories["colours"]["items"][-1]
+        before = await client.get("v1/ConfigMap", "colours", "default", at=int(first["revision"]))
+        assert before["data"] == {"a": "red"}
+        assert (await client.get("v1/ConfigMap", "colours", "default"))["metadata"] == made["metadata"]
+        assert (first["actor"]["user"], first["actor"]["fieldManager"]) == ("ada", "by-hand")
+
+
+async def test_every_write_is_refused_with_a_sentence_and_reading_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "shop.setpoint"
+    async with sp.ControlPlane(system=False) as plane:
+        await plane.client().create(configmap("colours", a="red"))
+        await exported(plane.client(), path)
+    async with imported(path, tmp_path) as client:
+        found = await client.get("v1/ConfigMap", "colours", "default")
+        revision = (await read(client, LOG))["metadata"]["resourceVersion"]
+        for write in (
+            lambda: client.create(configmap("new")),
+            lambda: client.update({**found, "data": {}}),
+            lambda: client.delete("v1/ConfigMap", "colours", "default"),
+            lambda: client.raw("PATCH", "/api/v1/namespaces/default/configmaps/colours", body=b"{}"),
+            lambda: client.raw("DELETE", "/api/v1/namespaces/default/configmaps"),
+            lambda: client.raw("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", body=b"{}"),
+        ):
+            with pytest.raises(Forbidden) as caught:
+                await write()
+            assert caught.value.message.endswith(f"forbidden: {WHY}")
+        assert (await read(client, LOG))["metadata"]["resourceVersion"] == revision, "nothing at all was written"
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        assert (await client.create(review))["status"], "questions that write nothing are answered"
+
+
+async def test_no_secret_is_anywhere_in_it_and_its_changes_still_are(tmp_path: Path) -> None:
+    path = tmp_path / "shop.setpoint"
+    async with sp.ControlPlane(system=False) as plane:
+        client = plane.client()
+        made = await client.create(secret("db", password="hunter2-first", user="shop"))
+        made["data"] = secret("db", password="hunter2-second", user="shop")["data"]
+        await client.update(made)
+        await client.create(configmap("shop", url="postgres://shop:hunter2-first@db/x", says="it is hunter2-second!"))
+        await client.create(
+            configmap("words", note="user shop said: hunter2-urlonly", at="amqp://u:hunter2-urlonly@mq")
+        )
+        pod: Object = {**configmap("web"), "kind": "Pod"}
+        del pod["data"]
+        env = [{"name": "API_TOKEN", "value": "hunter2-token"}, {"name": "MODE", "value": "fast"}]
+        pod["spec"] = {"containers": [{"name": "web", "image": "web", "env": env, "args": ["--key=hunter2-token"]}]}
+        await client.create(pod)
+        before = await read(client, HISTORY.format("secrets/db"))
+        await exported(client, path, texts={"app/setpoint.yaml": "db: hunter2-first\n"})
+    everything = contents(path)
+    assert b"hunter2" not in everything
+    assert base64.b64encode(b"hunter2-second") not in everything
+    async with imported(path, tmp_path) as client:
+        after = await read(client, HISTORY.format("secrets/db"))
+        assert [each["patch"][0]["path"] for each in after["items"]] == [
+            each["patch"][0]["path"] for each in before["items"]
+        ]
+        shop = (await client.get("v1/ConfigMap", "shop", "default"))["data"]
+        assert shop["url"].startswith("postgres://shop:***"), "a name that is a value of a secret too stays readable"
+        args = (await client.get("v1/Pod", "web", "default"))["spec"]["containers"][0]["args"]
+        assert args[0].startswith("--key=***")
+
+
+async def test_since_begins_with_the_state_as_of_then(tmp_path: Path) -> None:
+    path, clock = tmp_path / "shop.setpoint", ManualClock(datetime(2026, 1, 31, 12, tzinfo=UTC))
+    async with sp.ControlPlane(system=False, clock=clock) as plane:
+        client = plane.client()
+        made = await client.create(configmap("colours", a="red"))
+        made["data"]["a"] = "green"
+        made = await client.update(made)
+        await client.create(configmap("gone"))
+        await client.delete("v1/ConfigMap", "gone", "default")
+        clock.advance(600)
+        made["data"]["a"] = "blue"
+        made = await client.update(made)
+        manifest = await exported(client, path, since=clock.now() - timedelta(seconds=60))
+    assert b'"gone"' not in contents(path)
+    async with imported(path, tmp_path) as client:
+        history = await read(client, HISTORY.format("configmaps/colours"))
+        assert history["items"][0]["revision"] == made["metadata"]["resourceVersion"]
+        at = await client.get("v1/ConfigMap", "colours", "default", at=manifest.oldest)
+        assert at["data"] == {"a": "green"}
+        with pytest.raises(Expired):
+            await client.get("v1/ConfigMap", "colours", "default", at=1)
+
+
+async def test_a_directory_and_a_server_over_it_give_the_same_archive(tmp_path: Path) -> None:
+    places = Places(tmp_path / "session")
+    places.data.mkdir()
+    async with sp.ControlPlane(f"sqlite:{places.store}", system=False) as plane:
+        await plane.client().create(configmap("colours", a="red"))
+        await plane.client().create(secret("db", password="hunter2"))
+        await exported(plane.client(), tmp_path / "live")
+    store = await SqliteStore.open(places.store)
+    clock = SystemClock()
+    await write_archive(tmp_path / "ended", StoreSource(store, places, clock), Wanted("shop", "shop-1234"), clock)
+    await store.close()
+    lines = []
+    for name in ("live", "ended"):
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            lines.append(archive.read(REVISIONS).splitlines())
+    assert lines[0] == lines[1]
+
+
+async def test_who_may_not_read_everything_cannot_take_a_copy(tmp_path: Path) -> None:
+    async with sp.ControlPlane(system=False) as plane:
+        client = plane.client()
+        rule = {"apiGroups": ["setpoint.dev"], "resources": ["revisions"], "verbs": ["list"]}
+        role: Object = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "log"}}
+        of = {"apiGroup": "rbac.authorization.k8s.io"}
+        subject = {**of, "kind": "User", "name": "eve"}
+        given = {"roleRef": {**of, "kind": "ClusterRole", "name": "log"}, "subjects": [subject]}
+        await client.create({**role, "kind": "ClusterRole", "rules": [rule]})
+        await client.create({**role, "kind": "ClusterRoleBinding", **given})
+        with pytest.raises(Forbidden):
+            await exported(plane.client(user="eve"), tmp_path / "taken")
+    assert list(tmp_path.iterdir()) == [], "nothing half-done is left"
+
+
+# Files that are no archives
+
+
+def line(revision: int, **more: Any) -> bytes:
+    tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    told = {
+        "revision": revision,
+        "key": "/core/configmaps/default/a",
+        "time": "2026-01-31T12:00:00.000000Z",
+        "value": tree,
+    }
+    return json.dumps({**told, "created": revision, **more}).encode() + b"\n"
+
+
+def pack(path: Path, lines: bytes, revisions: int, more: dict[str, bytes] | None = None, **manifest: Any) -> Path:
+    told = {
+        "format": 1, "setpoint": "9.9", "app": "shop", "session": "", "exported": "2026-01-31T12:00:00.000000Z",
+        "oldest": 0, "revision": 9, "revisions": revisions, **manifest,
+    }  # fmt: skip
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(REVISIONS, lines)
+        archive.writestr(MANIFEST, json.dumps(told))
+        for name, data in (more or {}).items():
+            archive.writestr(name, data)
+    return path
+
+
+def open_up(path: Path, directory: Path) -> None:
+    places = Places(directory / "opened")
+    places.data.mkdir()
+    with opened(path) as archive:
+        unpack(archive, read_manifest(archive), places)
+
+
+BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "another file": (lambda path: _text(path, b"hello"), "is no whole archive"),
+    "another zip": (lambda path: _zip(path, {"a.txt": b"hello"}), "has no setpoint.json"),
+    "cut off": (lambda path: _cut(pack(path, line(1), 1)), "cut off on its way"),
+    "newer": (lambda path: pack(path, line(1), 1, format=2), r"made by a newer Setpoint \(9.9\)"),
+    "no revisions": (lambda path: _zip(path, {MANIFEST: _manifest()}), "it has no revisions.jsonl"),
+    "fewer lines": (lambda path: pack(path, line(1), 2), "has 1 lines, and should have 2"),
+    "no JSON": (lambda path: pack(path, b"{\n", 1), "line 1, is no line of a log"),
+    "backwards": (lambda path: pack(path, line(3) + line(2, previous=3), 2), "does not follow 3"),
+    "beyond the end": (lambda path: pack(path, line(10), 1), "does not follow 0"),
+    "a gap": (lambda path: pack(path, line(1) + line(5, previous=3), 2), "and there was 1"),
+    "twice": (lambda path: pack(path, line(1) + line(1, previous=1), 2), "twice"),
+    "no object": (lambda path: pack(path, line(1, value=[]), 1), "line 1"),
+    "no name": (lambda path: pack(path, line(1, value={"apiVersion": "v1", "kind": "A", "metadata": {}}), 1), "line 1"),
+    "no key": (lambda path: pack(path, line(1, key=""), 1), "must not be empty"),
+    "no time": (lambda path: pack(path, line(1, time="soon"), 1), "line 1"),
+    "upwards": (lambda path: pack(path, line(1), 1, {"../../evil": b""}), "would lead out of the archive"),
+    "absolute": (lambda path: pack(path, line(1), 1, {"/etc/evil": b""}), "would lead out of the archive"),
+    "a log without times": (
+        lambda path: pack(path, line(1), 1, {"logs/a-b/stdout.log": b"x\n"}),
+        "begin with its time",
+    ),
+    "bounds": (lambda path: pack(path, line(1), 1, oldest=10), "oldest revision after its last"),
+}
+
+
+def _text(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def _zip(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return path
+
+
+def _cut(path: Path) -> Path:
+    path.write_bytes(path.read_bytes()[:-30])
+    return path
+
+
+def _manifest() -> bytes:
+    return json.dumps(
+        {
+            "format": 1,
+            "setpoint": "1",
+            "app": "a",
+            "session": "",
+            "exported": "2026-01-31T12:00:00.000000Z",
+            "oldest": 0,
+            "revision": 1,
+            "revisions": 0,
+        }
+    ).encode()
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_no_archive_is_refused_with_what_is_wrong(case: str, tmp_path: Path) -> None:
+    make, says = BAD[case]
+    with pytest.raises(BadArchive, match=says):
+        open_up(make(tmp_path / "bad.setpoint"), tmp_path)
+
+
+def test_a_small_file_that_would_become_a_huge_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setpoint.session.archive.opening._LARGE", 1 << 20)
+    path = pack(tmp_path / "bomb", line(1), 1, {"logs/a/stdout.log": bytes(8 << 20)})
+    with pytest.raises(BadArchive, match="would become"):
+        open_up(path, tmp_path)
+
+
+def test_a_damaged_byte_is_noticed(tmp_path: Path) -> None:
+    path = pack(tmp_path / "damaged", line(1) * 1, 1, {"logs/a/stdout.log": os.urandom(4096)})
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(BadArchive):
+        open_up(path, tmp_path)
+
+
+@given(st.lists(st.sampled_from(["write", "delete"]), max_size=20))
+def test_any_life_of_a_key_is_read_back(deeds: list[str]) -> None:
+    lines, there = [], 0
+    for number, deed in enumerate(deeds, 1):
+        if deed == "delete" and not there:
+            continue
+        more: dict[str, Any] = {"previous": there}
+        lines.append(line(number, **more, **({"value": None} if deed == "delete" else {})))
+        there = 0 if deed == "delete" else number
+    manifest = Manifest(1, "1", "a", "", "", 0, len(deeds), len(lines))
+    entries = list(Lines(manifest).read(iter(lines)))
+    again = [msgspec.json.encode(Line.of(entry, entry.value)) for entry in entries]
+    assert list(Lines(manifest).read(iter(again))) == entries
+
+
+@given(st.text(min_size=4, max_size=20), st.text(max_size=20), st.text(max_size=20))
+def test_a_known_secret_is_in_no_text_any_more(value: str, before: str, after: str) -> None:
+    if value.startswith(("***", '{"')) or (value.isdecimal() and len(value) < 6):
+        return
+    found = Secrets()
+    pod = {"kind": "Pod", "spec": {"env": [{"name": "PASSWORD", "value": value}]}}
+    found.learn("web", msgspec.json.encode(pod))
+    found.settle()
+    assert value not in found.text(f"{before}{value}{after}").replace("***1", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("shop-20260131.setpoint", "shop-20260131"), ("My Shop (1).setpoint", "my-shop-1"), ("___.setpoint", "archive")],
+)
+def test_an_archive_is_called_as_its_file(file: str, name: str) -> None:
+    assert name_for(Path(file)) == name
+
+
+# The commands
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    found = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
+    for name in ("KUBECONFIG", "NO_COLOR", "FORCE_COLOR"):
+        found.pop(name, None)
+    return found
+
+
+@pytest.fixture
+def setpoint(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Result]]:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main, list(arguments), env=environ)
+
+    yield run
+    for session in Sessions.of(environ).alive():
+        if session.imported:
+            run("down", "--session", session.id)
+
+
+def test_questions_have_the_same_answers_before_and_after(
+    setpoint: Callable[..., Result], environ: dict[str, str], tmp_path: Path
+) -> None:
+    with hosted(tmp_path, environ, workers=0) as host:
+        (tmp_path / "app.yaml").write_text(APP)
+        assert setpoint("apply", "-f", "app.yaml", "--session", "shop").exit_code == 0
+        eventually(lambda: "Finished" in setpoint("ps", "--session", "shop").stdout)
+        eventually(lambda: "hello" in setpoint("logs", "talker", "--session", "shop").stdout)
+        questions = [
+            ("history", "exe/talker", "-o", "json"),
+            ("history", "exe/failer"),
+            ("timeline",),
+            ("blame", "exe/failer"),
+            ("logs", "-t"),
+            ("get", "exe", "-o", "name"),
+        ]
+        before = {each: setpoint(*each, "--session", "shop").output for each in questions}
+        why = setpoint("why", "failer", "--session", "shop").stdout.splitlines()
+        wrote = setpoint("export", "shop.setpoint", "--session", "shop")
+        assert "secrets are masked" in wrote.stdout, wrote.output
+        assert setpoint("export", "shop.setpoint", "--session", "shop").exit_code == 1, "nothing is written over"
+        opened_ = setpoint("import", "shop.setpoint", "--name", "theirs")
+        assert opened_.exit_code == 0, opened_.output
+        for each, answer in before.items():
+            assert setpoint(*each, "--session", "theirs").output == answer
+        after = setpoint("why", "failer", "--session", "theirs").stdout.splitlines()
+        assert [one for one in after if "ago" not in one] == [one for one in why if "ago" not in one]
+        refused = setpoint("delete", "exe/talker", "--session", "theirs")
+        assert (refused.exit_code, "what was cannot be changed" in refused.stderr) == (6, True)
+        assert "ReadOnly" in setpoint("sessions").stdout
+        assert setpoint("import", "shop.setpoint", "--name", "theirs").exit_code == 1, "it is open already"
+        closed = setpoint("down", "--session", "theirs")
+        assert "theirs is closed" in closed.stdout, closed.output
+        assert [each.app for each in Sessions.of(environ).all()] == ["shop"]
+        assert {each.name for each in Sessions.of(environ).directory.glob("*/")} == {host.session.id}
+
+
+def test_a_session_that_was_killed_can_still_be_exported(
+    setpoint: Callable[..., Result], environ: dict[str, str], tmp_path: Path
+) -> None:
+    with hosted(tmp_path, environ, workers=1) as host:
+        host.kill(guardian=True)
+        wrote = setpoint("export", "crashed.setpoint", "--session", host.session.id)
+        assert wrote.exit_code == 0, wrote.output
+        assert "ended unexpectedly" in wrote.stderr
+        assert b'"name":"worker-0"' in contents(tmp_path / "crashed.setpoint")
+        again = setpoint("export", "-o", "json", "again.setpoint", "--session", "shop")
+        assert json.loads(again.stdout)["app"] == "shop"
+
+
+@pytest.mark.parametrize("damage", ["missing", "text"])
+def test_a_file_that_cannot_be_opened_is_told_of_and_leaves_nothing(
+    setpoint: Callable[..., Result], environ: dict[str, str], tmp_path: Path, damage: str
+) -> None:
+    if damage == "text":
+        (tmp_path / "bad.setpoint").write_text("hello")
+    ran = setpoint("import", "bad.setpoint")
+    assert ran.exit_code == (3 if damage == "missing" else 1)
+    assert "Traceback" not in ran.output
+    assert not list(Sessions.of(environ).directory.glob("*"))
+
+
+APP = """
+apiVersion: usvc-dev.developer.microsoft.com/v1
+kind: Executable
+metadata: {name: talker}
+spec: {executablePath: /bin/sh, args: [-c, "echo hello; sleep 0.1; echo oops >&2; sleep 1000"]}
+---
+apiVersion: usvc-dev.developer.microsoft.com/v1
+kind: Executable
+metadata: {name: failer}
+spec: {executablePath: /bin/sh, args: [-c, "echo bye; exit 3"]}
+"""
