@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 READY = "ready"
 TAKEN = "taken"
+# Of so many objects that are gone the output is kept: `setpoint export` tells of it.
+_KEPT_LOGS = 100
 # How often a host shows that it lives.
 _SIGN_SECONDS = 10.0
 _log = logging.getLogger(__name__)
@@ -87,6 +89,7 @@ class Host:
             records_path(os.environ),
             working_directory=self._file.parent,
             workload_id=places.data.name,
+            kept_logs=_KEPT_LOGS,
         )
         try:
             # What it holds is of use while this machine is up, and a developer's disk has better things to do.

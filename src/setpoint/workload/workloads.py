@@ -76,6 +76,8 @@ class WorkloadSettings:
     workload_id: str = ""
     # Which container engine: docker, podman, or an address; or what finds one.
     container_runtime: str = ""
+    # Of how many objects that are gone the output stays in the directory.
+    kept_logs: int = 0
     connect: Connect | None = None
 
 
@@ -98,7 +100,7 @@ class Workloads:
             processes=processes,
             records=records,
             ports=Ports(records.ports),
-            logs=LogStore(settings.directory / "logs", clock),
+            logs=LogStore(settings.directory / "logs", clock, kept=settings.kept_logs),
             engines=Engines(
                 clock,
                 processes,

@@ -6,6 +6,7 @@ objects is written a moment later than it happens, when nobody waits for them to
 
 import asyncio
 import shutil
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -35,10 +36,12 @@ class Log:
 
 
 class LogStore:
-    """Where the logs of a control plane are."""
+    """Where the logs of a control plane are. Of `kept` objects that are gone the files stay, of those that went last:
+    nobody reads them here any more, but whoever looks into what happened may."""
 
-    def __init__(self, directory: Path, clock: Clock) -> None:
-        self._directory, self._clock = directory, clock
+    def __init__(self, directory: Path, clock: Clock, *, kept: int = 0) -> None:
+        self._directory, self._clock, self._kept = directory, clock, kept
+        self._gone: deque[Path] = deque()
         self._logs: dict[str, Log] = {}
         # Those that hold what was told, and the task that has them write it.
         self._noted: set[Capture] = set()
@@ -153,7 +156,9 @@ class LogStore:
                     track.remove()
                 else:
                     track.release()
-            shutil.rmtree(log.directory, ignore_errors=True)
+            self._gone.append(log.directory)
+            while len(self._gone) > self._kept:
+                shutil.rmtree(self._gone.popleft(), ignore_errors=True)
 
     def close(self) -> None:
         """Gives back all files, which stay."""
