@@ -16,7 +16,7 @@ def uids(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
 
 
-def test_the_files_of_an_object_go_with_it_but_for_those_that_went_last(tmp_path: Path) -> None:
+async def test_the_files_of_an_object_go_with_it_but_for_those_that_went_last(tmp_path: Path) -> None:
     for kept, left in ((0, set()), (2, {"b", "c"})):
         directory = tmp_path / str(kept)
         store = LogStore(directory, SystemClock(), kept=kept)
@@ -27,7 +27,7 @@ def test_the_files_of_an_object_go_with_it_but_for_those_that_went_last(tmp_path
         store.close()
 
 
-def test_what_lies_there_from_before_is_read_and_ends(tmp_path: Path) -> None:
+async def test_what_lies_there_from_before_is_read_and_ends(tmp_path: Path) -> None:
     before = LogStore(tmp_path, SystemClock())
     written(before, "a", b"one\ntwo\n")
     before.note("a", "it ran")
@@ -38,5 +38,5 @@ def test_what_lies_there_from_before_is_read_and_ends(tmp_path: Path) -> None:
     async def read() -> bytes:
         return b"".join([piece async for piece in store.read("a", LogOptions(follow=True))])
 
-    assert asyncio.run(asyncio.wait_for(read(), 10)) == b"one\ntwo\n"
+    assert await asyncio.wait_for(read(), 10) == b"one\ntwo\n"
     store.close()
