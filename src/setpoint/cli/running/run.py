@@ -244,12 +244,12 @@ class _Following:
 
     def _told(self, task: "Object", before: str) -> str:
         """Says what the run waits for, when that is news."""
-        from setpoint.cli.judging import judged
-
-        why = judged(task).why
-        if why and why != before:
-            click.echo(f"{self._name}: {why}", err=True)
-        return why
+        conditions = {each["type"]: each for each in (task.get("status") or {}).get("conditions") or ()}
+        ready = conditions.get("Ready") or {}
+        if not ready.get("reason", "").startswith("Waiting") or ready["message"] == before:
+            return before
+        click.echo(f"{self._name} {ready['message']}", err=True)
+        return str(ready["message"])
 
 
 def _ended(name: str, run: "Object") -> int:
