@@ -13,6 +13,7 @@ from setpoint.controller.run import ERROR, TERMINAL, TIMEOUT, Run
 _MINUTE = 60.0
 _FAILED = (ERROR, TERMINAL, TIMEOUT)
 RUNNING, WAITING, PAUSED, STOPPED = "Running", "Waiting", "Paused", "Stopped"
+LOADING, FAILED = "Loading", "Failed"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

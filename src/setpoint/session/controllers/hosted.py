@@ -79,6 +79,11 @@ class HostedControllers:
         async with self._setting:
             await self._seats.loaded()
 
+    @property
+    def listed(self) -> list[Entry]:
+        """What is to run."""
+        return list(self._begun)
+
     async def report(self) -> list[Row]:
         """How each controller does, in the order of the app file."""
         return await self._seats.rows()

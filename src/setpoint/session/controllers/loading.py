@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import Declaration, controller_of, declaration_of
-from setpoint.flow.claims.claims import Claims
-from setpoint.flow.fsm.fsm import FSM
 from setpoint.schema.types.resource import Resource
 from setpoint.session.controllers.faults import is_own, told
 
 _DECLARED = "__controller__"
+# What has a controller made of it, by the modules that are there where somebody uses one.
+_MACHINES = {"setpoint.flow.fsm.fsm": "FSM", "setpoint.flow.claims.claims": "Claims"}
 
 
 class LoadError(Exception):
@@ -124,11 +124,15 @@ def _controllers(module: ModuleType, shown: str, directory: Path) -> list[Contro
 
 
 def _is_controller(value: object) -> bool:
-    if isinstance(value, Controller | FSM | Claims):
+    if isinstance(value, (Controller, *_machines())):
         return True
     if isinstance(value, type):  # of a class that derives from a controller, only if it says so itself
         return isinstance(vars(value).get(_DECLARED), Declaration)
     return declaration_of(value) is not None
+
+
+def _machines() -> tuple[type, ...]:
+    return tuple(vars(sys.modules[module])[name] for module, name in _MACHINES.items() if module in sys.modules)
 
 
 def _made(value: object, shown: str, directory: Path) -> Controller:
@@ -139,9 +143,8 @@ def _made(value: object, shown: str, directory: Path) -> Controller:
                 f"{shown}: {value.__name__} cannot be made without {', '.join(needed)}: put an object of it into the "
                 f"file, such as {value.__name__.lower()} = {value.__name__}(…)"
             )
-        if isinstance(value, FSM | Claims):
-            return value.controller()
-        return controller_of(value)
+        is_machine = isinstance(value, _machines())
+        return controller_of(value.controller() if is_machine else value)  # type: ignore[attr-defined]
     except LoadError:
         raise
     except Exception as error:

@@ -37,6 +37,7 @@ Hear = Callable[[Line | Ran | Blocked], None]
 # How long an import may take, and how long the end may take beyond what the reconciles have.
 LOAD_SECONDS, END_SECONDS = 60.0, 2.0
 _LONGEST_LINE = 64 << 20
+_LOOK_SECONDS = 0.01
 
 
 class Program:
@@ -73,7 +74,13 @@ class Program:
                 start_new_session=not at_terminal,
             )
         program = cls(process, begin, hear, clock)
-        reader, program._writer = await asyncio.open_connection(sock=ours, limit=_LONGEST_LINE)
+        try:
+            reader, program._writer = await asyncio.open_connection(sock=ours, limit=_LONGEST_LINE)
+        except BaseException:
+            ours.close()
+            program._kill()
+            await asyncio.shield(process.wait())
+            raise
         program._living = asyncio.ensure_future(program._live(reader))
         program._send(begin)
         return program
@@ -128,8 +135,9 @@ class Program:
             with suppress(OSError, ValueError):  # it was cut off in the middle: it has ended, or will be
                 while line := await reader.readline():
                     self._take(from_program(line))
+            await self._exited()
+            self._kill()  # what it has left behind, which may still hold its output open
             await self._process.wait()
-            self._kill()  # what it has left behind
             await asyncio.gather(*printing)
         finally:
             for each in printing:
@@ -140,6 +148,12 @@ class Program:
             if not self._answer.done():
                 self._answer.set_result(Refused(f"{self._begin.module}: {why} while it was imported", []))
             self.ended.set_result(why)
+
+    async def _exited(self) -> None:
+        """Returns when the process itself has ended, whoever has its output; or has taken too long for that."""
+        until = self._clock.monotonic() + END_SECONDS
+        while self._process.returncode is None and self._clock.monotonic() < until:
+            await self._clock.sleep(_LOOK_SECONDS)
 
     def _take(self, message: FromProgram) -> None:
         match message:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from setpoint.controller.overview import Row
+from setpoint.controller.overview import FAILED, LOADING, Row
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.reconciled import Reconciled, Wanted
 from setpoint.session.controllers.entry import Entry
@@ -24,7 +24,6 @@ GRACE_SECONDS = 10.0
 ANSWER_SECONDS = 2.0
 # How long one that ended by itself waits to be started again: at first, at most; and after how long it is forgiven.
 FIRST_SECONDS, MOST_SECONDS, FORGIVEN_SECONDS = 1.0, 30.0, 60.0
-FAILED, LOADING = "Failed", "Loading"
 
 
 class Teller(Protocol):

@@ -21,7 +21,7 @@ from setpoint.client.transport import TransportError
 from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
 from setpoint.controller.options import Observer
-from setpoint.controller.overview import Row, overview
+from setpoint.controller.overview import LOADING, STOPPED, Row, overview
 from setpoint.controller.reconciles import remembered
 from setpoint.controller.run import CANCELLED, CONFLICT, Run
 from setpoint.objects.clock import SystemClock
@@ -60,12 +60,13 @@ class Worker:
         self._clock = SystemClock()
         self._started, self._stopped = asyncio.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._controllers: list[Controller] = []
         self._manager: Manager | None = None
         self._lag: Lag | None = None
 
     async def run(self, program: Contents) -> None:
         """Works until it is told to end."""
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._controllers = asyncio.get_running_loop(), program.controllers
         try:
             connection = load_kubeconfig([Path(each) for each in self._begin.kubeconfigs]).connection(
                 self._begin.context, os.environ, self._clock
@@ -141,10 +142,9 @@ class Worker:
             self._answer(ask)
 
     def _answer(self, ask: Ask) -> None:
-        controllers = self._manager.controllers if self._manager is not None else []
-        rows = [self._row(each) for each in controllers]
-        settled = bool(controllers) and all(map(_is_settled, controllers))
-        told = remembered(controllers, ask.wanted) if ask.wanted is not None else []
+        rows = [self._row(each) for each in self._controllers]
+        settled = bool(rows) and all(map(_is_settled, self._controllers))
+        told = remembered(self._controllers, ask.wanted) if ask.wanted is not None else []
         self._channel.send(Told(ask.number, rows, project_files(), settled, told))
 
     def _row(self, controller: Controller) -> Row:
@@ -152,7 +152,8 @@ class Worker:
 
         row = overview(controller)
         notes = [self._lag.note(controller.name) if self._lag is not None else "", row.note]
-        return replace(row, note="; ".join(filter(None, notes)), module=self._begin.module)
+        state = LOADING if row.state == STOPPED else row.state
+        return replace(row, state=state, note="; ".join(filter(None, notes)), module=self._begin.module)
 
     # What it tells
 
