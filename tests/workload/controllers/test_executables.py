@@ -12,8 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.workload.app import PYTHON, App, app, condition_of, gone
 
+from setpoint.cli.dcp.watching import identity_time
 from setpoint.objects.tree import Object
 from setpoint.workload.certificates import subject_hash
+from setpoint.workload.process.identity import identity_of
 
 STUBBORN = """
 import signal, subprocess, sys, time
@@ -303,6 +305,20 @@ async def test_what_survives_may_end_with_another_process(tmp_path: Path) -> Non
             assert f"process {other.pid} has ended" in await world.log("db", source="system")
             assert condition_of(found, "Started")["reason"] == "Stopped"
             await gone(pid)
+
+
+async def test_what_is_tied_to_a_process_ends_with_it_when_no_control_plane_lives(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "600"]) as other:
+        identity = identity_of(other.pid)
+        assert identity is not None
+        # As DCP reckons on Linux: from the boot.
+        spec = {"persistent": True, "monitorPid": other.pid, "monitorTimestamp": identity_time(identity)}
+        async with app(tmp_path) as world:
+            await world.python("db", **spec)
+            pid = (await world.state("Executable", "db", "Running"))["status"]["pid"]
+        assert Path(f"/proc/{pid}").exists()
+        other.kill()
+        await gone(pid)
 
 
 async def test_certificates_lie_where_openssl_finds_them(tmp_path: Path) -> None:

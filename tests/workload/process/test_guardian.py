@@ -215,6 +215,11 @@ class Engine(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
                 self.end_headers()
                 self.wfile.write(body)
 
+            def do_POST(self) -> None:
+                asked.append(f"POST {self.path}")
+                self.send_response(204)
+                self.end_headers()
+
             def do_DELETE(self) -> None:
                 asked.append(f"DELETE {self.path}")
                 self.send_response(404 if "gone" in self.path else 204)

@@ -3,16 +3,14 @@
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
+from setpoint.workload.process.monitored import started_at
 
 F = TypeVar("F", bound=Callable[..., Any])
-# By as much may two times of one start differ: as clients reckon it from the boot, and as they read it off a clock.
-_SINCE_BOOT_SECONDS, _WALL_SECONDS = 0.002, 1.5
 
 
 def monitor_options(*, required: bool = False) -> Callable[[F], F]:
@@ -43,7 +41,7 @@ def process_of(pid: int, time: str, flag: str) -> Identity | None:
     found = identity_of(pid)
     if found is None or not is_alive(found):
         return None
-    if expected is None or _fits(found, expected):
+    if expected is None or started_at(found, expected):
         return found
     return None
 
@@ -65,18 +63,6 @@ def _time(text: str, flag: str) -> datetime:
         return found.replace(tzinfo=None) - (found.utcoffset() or timedelta(0))
     except (ValueError, OverflowError):
         raise click.ClickException(f"{flag}: {text!r} is not a time such as 2026-01-02T15:04:05.000Z") from None
-
-
-def _fits(identity: Identity, expected: datetime) -> bool:
-    """Whether a process started then: so long after the boot, for times in the year 1, as DCP reckons on Linux; else by
-    the clock on the wall."""
-    seconds = identity.started / os.sysconf("SC_CLK_TCK")
-    if expected.year == 1:
-        return abs((expected - datetime.min).total_seconds() - seconds) <= _SINCE_BOOT_SECONDS
-    lines = Path("/proc/stat").read_text().splitlines()
-    booted = next((int(line.split()[1]) for line in lines if line.startswith("btime")), 0)
-    at = (expected - datetime(1970, 1, 1)).total_seconds()
-    return abs(at - booted - seconds) <= _WALL_SECONDS
 
 
 def identity_time(identity: Identity) -> str:

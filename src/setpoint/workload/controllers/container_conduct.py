@@ -25,6 +25,7 @@ from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
 from setpoint.workload.kinds.parts import RESTART_REQUESTED
 from setpoint.workload.process.monitored import end_of
+from setpoint.workload.process.ties import Tie
 from setpoint.workload.world import World
 
 # How soon an engine that failed is asked again.
@@ -118,7 +119,7 @@ class ContainerConduct:
         elif seen.status != "created" and obj.spec.terminal is None:
             life.output.follow(engine, seen)
         if seen.is_running:
-            await self._monitor(obj.spec, life)
+            await self._monitor(engine, obj.spec, life)
             self._health.attend(engine, obj, life)
             life.ended_at = None
             self.tell(life, *_state_of(seen))
@@ -143,11 +144,13 @@ class ContainerConduct:
         self.tell(life, "Starting", "Restarting", f"{ended(seen)[1]}; the engine starts it again")
         return True
 
-    async def _monitor(self, spec: ContainerSpec, life: ContainerLife) -> None:
+    async def _monitor(self, engine: Engine, spec: ContainerSpec, life: ContainerLife) -> None:
         """Watches the process with whose end the container is to stop."""
         if life.monitored is None:
             monitor = spec.monitor_pid, spec.monitor_timestamp
-            life.monitored = await end_of(self._world.processes, *monitor, partial(self._wake, life.name))
+            wake, socket = partial(self._wake, life.name), engine.endpoint.unix
+            tie = Tie((0, 0), 0, life.stop_seconds, socket=socket, container=life.id) if socket else None
+            life.monitored = await end_of(self._world.processes, *monitor, wake, tie)
 
     async def _removed(self, life: ContainerLife) -> None:
         life.close_probing()

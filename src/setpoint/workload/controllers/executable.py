@@ -32,6 +32,7 @@ from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, ends_with_ob
 from setpoint.workload.probes.prober import Probing
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.monitored import end_of
+from setpoint.workload.process.ties import Tie
 from setpoint.workload.proxy.ports import TCP, PortBusyError
 from setpoint.workload.serving import Producer, producers
 from setpoint.workload.templates import NotYet
@@ -295,12 +296,20 @@ class Executables:
             run.exited.add_done_callback(lambda _: self.wake(execution.name))
             wake = partial(self.wake, execution.name)
             monitor = spec.monitor_pid, spec.monitor_timestamp
-            execution.monitored = await end_of(self._world.processes, *monitor, wake)
+            tie = self._tie(spec, run)
+            execution.monitored = await end_of(self._world.processes, *monitor, wake, tie)
             self._tell(execution, "Running", "Running", self._who_runs(spec, run))
             self._probe(obj, execution)
             return None
         first = problems[0]
         return self._failed(spec, execution, first.reason, "; ".join(map(str, problems)))
+
+    def _tie(self, spec: ExecutableSpec, run: Run) -> Tie | None:
+        """What has to stop with the process it is tied to when we are gone: what outlives us."""
+        if run.running is None or not run.running.kept:
+            return None
+        how = signal_of(spec.stop_signal), spec.stop_timeout.total_seconds()
+        return Tie((0, 0), *how, root=run.running.identity, cookie=run.running.cookie)
 
     def _who_runs(self, spec: ExecutableSpec, run: Run) -> str:
         records = self._world.records

@@ -5,6 +5,7 @@ It is the parent of what it starts and adopts what that orphans, so it knows eve
 that have shed their session and environment too, and leaves no zombie. It speaks with the control plane over one
 socket; when that breaks, however it came, it stops everything with the signals and graces it was told, removes the
 containers and networks it was told of, and ends. A guardian of `kept` processes does not: they are meant to survive.
+Only what is tied to some other process has somebody left behind who stops it with that one.
 
 It runs in an interpreter of its own without site packages, so it imports little, and takes the real time.
 """
@@ -25,6 +26,7 @@ from setpoint.workload.process.identity import Identity, stat
 from setpoint.workload.process.limits import allowing
 from setpoint.workload.process.stopping import Stopping, pidfd
 from setpoint.workload.process.table import Table
+from setpoint.workload.process.ties import Tie, see_to
 
 MESSAGE_BYTES = 1 << 16
 # How long what nobody told us to stop, and is there all the same, has after the signal.
@@ -72,6 +74,7 @@ class Guardian:
         self._stops: dict[int, Stopping] = {}
         self._removals: dict[str, tuple[Any, ...]] = {}
         self._removing: list[Any] = []
+        self._ties: list[Tie] = []
         self._orphaned = False
         self._poll = select.poll()
         self._polled: set[int] = set()
@@ -89,6 +92,10 @@ class Guardian:
             self._turn()
         if not self._kept:
             self._clean_up()
+        elif self._ties and os.fork() == 0:
+            # Whoever waits for our end must not wait for that of others.
+            self._connection.close()
+            see_to(self._ties)
 
     def _turn(self) -> None:
         ready = dict(self._poll.poll(self._timeout()))
@@ -203,6 +210,9 @@ class Guardian:
 
     def _do_forget(self, message: Message, _: list[int]) -> None:
         self._removals.pop(message["key"], None)
+
+    def _do_tie(self, message: Message, _: list[int]) -> None:
+        self._ties = [Tie(*each) for each in message["ties"]]
 
     def _stop(self, number: int, root: Identity | None, cookie: str, how: int, grace: float) -> None:
         now = time.monotonic()

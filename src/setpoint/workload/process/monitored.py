@@ -1,32 +1,46 @@
-"""The process that `monitorPid` and `monitorTimestamp` mean: with its end something persistent is to stop."""
+"""The process that `monitorPid` and `monitorTimestamp` mean: with its end something persistent is to stop, whether a
+control plane lives then or not."""
 
 import asyncio
 import os
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
+from setpoint.workload.process.ties import Tie
 
-# Times that clients have of a process are as fine as the system they asked gives them.
-_TOLERANCE_SECONDS = 2.0
+# By as much may two times of one start differ: as clients reckon it from the boot, and as they read it off a clock.
+_SINCE_BOOT_SECONDS, _WALL_SECONDS = 0.002, 2.0
 
 
 def monitored(pid: int, started: datetime) -> Identity | None:
     """The process with this pid that started then; None: it is gone, and its pid another's."""
     found = identity_of(pid)
-    if found is None:
-        return None
-    began = _boot_time() + found.started / os.sysconf("SC_CLK_TCK")
-    return found if abs(began - started.timestamp()) <= _TOLERANCE_SECONDS else None
+    at = started.replace(tzinfo=None) - (started.utcoffset() or timedelta(0))
+    return found if found is not None and started_at(found, at) else None
+
+
+def started_at(identity: Identity, at: datetime) -> bool:
+    """Whether a process started then, in UTC: so long after the boot, for times in the year 1, as DCP reckons on Linux;
+    else by the clock on the wall."""
+    seconds = identity.started / os.sysconf("SC_CLK_TCK")
+    if at.year == 1:
+        return abs((at - datetime.min).total_seconds() - seconds) <= _SINCE_BOOT_SECONDS
+    return abs((at - datetime(1970, 1, 1)).total_seconds() - _boot_time() - seconds) <= _WALL_SECONDS
 
 
 async def end_of(
-    processes: Processes, pid: int | None, started: datetime | None, wake: Callable[[], None]
+    processes: Processes,
+    pid: int | None,
+    started: datetime | None,
+    wake: Callable[[], None],
+    tie: Tie | None = None,
 ) -> "asyncio.Future[Any] | None":
-    """Done when that process has ended, or was gone already, and somebody is woken then. None: nobody is named."""
+    """Done when that process has ended, or was gone already, and somebody is woken then. None: nobody is named. `tie`,
+    to whomever, is what stops with it when we are gone."""
     if pid is None or started is None:
         return None
     identity = monitored(pid, started)
@@ -35,6 +49,8 @@ async def end_of(
         gone: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         gone.set_result(None)
         return gone
+    if identity is not None and tie is not None:
+        processes.tie(tie._replace(to=identity))
     found.exited.add_done_callback(lambda _: wake())
     return found.exited
 

@@ -31,6 +31,7 @@ from setpoint.workload.process.identity import Identity, identity_of, is_alive
 from setpoint.workload.process.link import Link
 from setpoint.workload.process.streams import Drain, Sink, Stdin, output_pipe
 from setpoint.workload.process.table import COOKIE, Table
+from setpoint.workload.process.ties import Tie
 
 
 class Stopped(NamedTuple):
@@ -97,6 +98,7 @@ class Processes:
         self._drains: set[Drain] = set()
         self._stops: dict[int, tuple[bool, Message, asyncio.Future[Stopped]]] = {}
         self._removals: dict[str, Removal] = {}
+        self._ties: list[Tie] = []
         self._closing = False
 
     def cookie(self, uid: str, *, keep: bool = False) -> str:
@@ -197,6 +199,14 @@ class Processes:
         if self._removals.pop(key, None) is not None:
             self._link(kept=False).send({"do": "forget", "key": key})
 
+    def tie(self, tie: Tie) -> None:
+        """Has something that is kept stop with a process, should that end when we are gone."""
+        others = [
+            each for each in self._ties if each.is_there and (not each.container or each.container != tie.container)
+        ]
+        self._ties = [*others, tie]
+        self._tell_ties(self._link(kept=True))
+
     async def close(self) -> None:
         """Stops everything but what is kept, and returns when all of it is gone."""
         self._closing = True
@@ -269,6 +279,9 @@ class Processes:
 
     def _tell_removal(self, link: Link, key: str) -> None:
         link.send({"do": "remove", "key": key, "removal": tuple(self._removals[key])})
+
+    def _tell_ties(self, link: Link) -> None:
+        link.send({"do": "tie", "ties": [each.plain() for each in self._ties]})
 
     def _stop(
         self, root: Identity | None, cookie: str, signal: int, grace: float, *, kept: bool
@@ -361,6 +374,8 @@ class Processes:
         if not link.kept:
             for key in self._removals:
                 self._tell_removal(successor, key)
+        else:
+            self._tell_ties(successor)
         for number in interrupted:
             start = self._starts.pop(number)
             # Whether it had got to it is unknown: nothing may be left of the attempt.

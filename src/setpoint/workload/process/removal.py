@@ -8,6 +8,7 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from threading import Thread
 from time import sleep
 from urllib.parse import quote
@@ -20,8 +21,8 @@ ROUNDS, ROUND_SECONDS = 5, 1.0
 
 
 class _Engine(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=SECONDS)
+    def __init__(self, path: str, seconds: float) -> None:
+        super().__init__("localhost", timeout=seconds)
         self._path = path
 
     def connect(self) -> None:
@@ -48,6 +49,12 @@ def remove(what: Removal) -> list[str]:
         sleep(ROUND_SECONDS)
         containers, networks, volumes = [], [], []
     return wrong
+
+
+def stop_container(path: str, container: str, seconds: float) -> None:
+    """Stops a container, if the engine at a socket still has it."""
+    with suppress(OSError, http.client.HTTPException):
+        _ask(path, "POST", f"/containers/{quote(container)}/stop?t={int(seconds)}", seconds + SECONDS)
 
 
 def _labelled(what: Removal, path: str, wrong: list[str]) -> list[str]:
@@ -91,8 +98,8 @@ def _ids(body: bytes) -> Iterator[str]:
         yield item.get("Id") or item["Name"]
 
 
-def _ask(path: str, method: str, target: str) -> bytes:
-    connection = _Engine(path)
+def _ask(path: str, method: str, target: str, seconds: float = SECONDS) -> bytes:
+    connection = _Engine(path, seconds)
     try:
         connection.request(method, target)
         answer = connection.getresponse()
