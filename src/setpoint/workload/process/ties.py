@@ -58,9 +58,9 @@ def see_to(ties: Iterable[Tie]) -> None:
         poll.register(descriptor, select.POLLIN)
     while waiting:
         for descriptor, _ in poll.poll():
-            tie, is_itself = waiting.get(descriptor, (None, False))
-            if tie is None:
+            if descriptor not in waiting:
                 continue  # its other half was heard in the same turn
+            tie, is_itself = waiting[descriptor]
             for each in [each for each, found in waiting.items() if found[0] is tie]:
                 poll.unregister(each)
                 os.close(each)
