@@ -1,17 +1,20 @@
 """`setpoint why`, `history`, `diff`, `at`, `blame`, `timeline` and `trace` against a server that runs workloads."""
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
 from tests.cli.conftest import Command, Served
 from tests.cli.pseudo_terminal import shown
+
+from setpoint.client.client import Client
+from setpoint.objects.provenance import Cause
 
 GROUP = "usvc-dev.developer.microsoft.com/v1"
 
@@ -171,14 +174,58 @@ def test_a_timeline_is_of_all_workloads_unless_it_is_of_some(setpoint: Command, 
     assert [int(row[0]) for row in one] == sorted(int(row[0]) for row in one)
 
 
-def test_a_trace_says_what_a_reconcile_ran_for_and_what_it_wrote(setpoint: Command, crashing: str) -> None:
+def test_a_trace_says_what_a_reconcile_ran_for_what_it_read_and_what_it_wrote(setpoint: Command, crashing: str) -> None:
     ran = setpoint("trace", crashing)
     assert ran.code == 0, ran.stderr
-    assert re.search(rf"^executable reconciled {crashing}  \S+  \w+$", ran.stdout, re.MULTILINE)
+    head = rf"^executable reconciled Executable/{crashing} #1  [\d:]+\.\d{{3}}  [\d.]+ (µs|ms|s)  success.*  \w{{8}}$"
+    assert re.search(head, ran.stdout, re.MULTILINE)
     assert re.search(rf"because  Executable/{crashing} rv \d+: created  \(you\)", ran.stdout)
-    assert re.search(rf"wrote    Executable/{crashing} rv \d+: status.state set to Running", ran.stdout)
-    last = json.loads(setpoint("trace", crashing, "--last", "-o", "json").stdout)["items"]
-    assert [(each["controller"], each["key"]) for each in last] == [("executable", crashing)]
+    assert re.search(rf"read     Executable/{crashing}@\d+", ran.stdout)
+    wrote = rf" patch Executable/{crashing}/status rv \d+→\d+: status.state set to Running"
+    assert re.search(wrote, ran.stdout)
+    assert re.search(r"view     current", ran.stdout)
+    assert ran.stderr == ""
+
+
+def test_the_last_reconcile_is_told_for_programs_and_found_again_by_its_id(setpoint: Command, crashing: str) -> None:
+    [last] = json.loads(setpoint("trace", crashing, "--last", "-o", "json").stdout)["items"]
+    assert last["key"] == crashing
+    assert last["remembered"]["seconds"] > 0
+    assert [each["object"] for each in last["remembered"]["reads"]]
+    first = setpoint("trace", crashing, "-o", "name").stdout.split()[-1]
+    [one] = json.loads(setpoint("trace", f"reconcile/{first}", "-o", "json").stdout)["items"]
+    assert (one["id"], one["controller"]) == (first, "executable")
+    assert one["writes"]
+
+
+def test_of_a_controller_elsewhere_a_trace_says_that_little_is_known(
+    setpoint: Command, served: Served, namespace: str
+) -> None:
+    async def write() -> None:
+        async with Client.from_kubeconfig(served.kubeconfig) as client:
+            far = client.with_options(cause=Cause.reconcile("far", f"{namespace}/settings", "r-far"))
+            await far.create(
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": namespace}}
+            )
+
+    asyncio.run(write())
+    ran = setpoint("trace", "cm/settings", "-n", namespace)
+    assert re.search(rf"^far reconciled {namespace}/settings  \S+  r-far$", ran.stdout, re.MULTILINE)
+    assert "their controllers run elsewhere" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("trace", "reconcile/nonsense"), 3, "no reconcile nonsense is known"),
+        (("trace", "reconcile"), 2, "say reconcile/ID"),
+    ],
+)
+def test_a_reconcile_that_is_not_known_is_told_to_be(
+    setpoint: Command, words: tuple[str, ...], code: int, says: str
+) -> None:
+    ran = setpoint(*words)
+    assert (ran.code, says in ran.stderr) == (code, True)
 
 
 def test_what_is_gone_is_still_told_of(setpoint: Command, namespace: str) -> None:
@@ -229,25 +276,3 @@ def test_questions_import_nothing_of_the_server() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     heavy = ("setpoint.server", "setpoint.store", "setpoint.controller", "setpoint.cache", "setpoint.plane")
     assert not [name for name in done.stdout.split() if name.startswith(heavy)]
-
-
-def test_the_page_about_it_can_be_followed(setpoint: Command) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "why.md").read_text()
-    (app,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    (console,) = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    apply(setpoint, app)
-    try:
-        assert setpoint("wait", "exe/shop-api", "--for", "jsonpath={.status.exitCode}=1", "--timeout", "30s").code == 0
-        reason = "jsonpath={.status.conditions[0].reason}=WaitingForDependencies"
-        assert setpoint("wait", "exe/shop-web", "--for", reason, "--timeout", "30s").code == 0
-        commands = re.findall(r"^\$ setpoint (.+)$", console, re.MULTILINE)
-        assert len(commands) == 10
-        # A second ago they may not have been there yet: a revision at which they were stands for it.
-        newest = setpoint("history", "shop-web", "-o", "name").stdout.split()[0]
-        for command in commands:
-            ran = setpoint(*command.replace("at 1s", f"at {newest}").split())
-            assert (ran.code, bool(ran.stdout)) == (0, True), (command, ran.stderr)
-        (hint,) = re.findall(r"^hint: .*$", console, re.MULTILINE)
-        assert hint in setpoint("why", "shop-web").stdout
-    finally:
-        setpoint("delete", "exe", "shop-api", "shop-web", "--no-wait")

@@ -3,8 +3,8 @@
 A block whose first line is `# some/file.ext` is that file. In a `console` block a line after `$ ` is a command, a line
 after `> ` goes on with it, and the others are what it prints: `…` stands for any text, alone on a line for any lines,
 and how many blanks there are does not count. A `sh` block is commands alone. What cannot be run says so in a comment
-before it, `<!-- not run: why -->`; what goes on while others are typed, `<!-- in a terminal of its own -->`, until
-`<!-- there, a key ends it: q -->`.
+before it, `<!-- not run: why -->`; what goes on while others are typed, `<!-- in a terminal of its own -->`: a `text`
+block after `<!-- shown there -->` is what it shows then, and `<!-- there, a key ends it: q -->` is its end.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<note>(?:not run: |in a terminal of its own)[^>]*?) -->\n+)?"
+    r"(?:^<!-- (?P<note>(?:not run: |in a terminal of its own|shown there)[^>]*?) -->\n+)?"
     r"^```(?P<kind>\w+)[^\n]*\n(?P<body>.*?)^```$|^<!-- there, a key ends it: (?P<key>\S+) -->$",
     re.MULTILINE | re.DOTALL,
 )
@@ -30,7 +30,7 @@ class Block(NamedTuple):
     not_run: str
     """Why it is not run, or nothing."""
     is_apart: bool
-    """Whether it is typed in a terminal of its own, where it goes on."""
+    """Whether it is typed in a terminal of its own, where it goes on, or is shown in that."""
 
     @property
     def file(self) -> str:
@@ -54,7 +54,7 @@ def blocks(page: Path) -> list[Block]:
             found["body"] or found["key"],
             text.count("\n", 0, found.end()) + 1 - found.group().count("\n"),
             (found["note"] or "").partition("not run: ")[2],
-            (found["note"] or "").startswith("in a terminal"),
+            (found["note"] or "").startswith(("in a terminal", "shown there")),
         )
         for found in _BLOCK.finditer(text)
     ]

@@ -152,10 +152,15 @@ class Shell:
 
     def type_apart(self, command: str, is_far_enough: Callable[[str], bool]) -> None:
         """Types a command in a terminal of its own, where it goes on, and waits until it has shown enough."""
-        terminal = Terminal(["bash", "-c", command], Path(self.type("pwd").printed.strip()), self._environ)
-        self._terminals.append(terminal)
+        place = Path(self.type("pwd").printed.strip())
+        self._terminals.append(Terminal(["bash", "-c", command], place, self._environ))
+        self.look_apart(is_far_enough)
+
+    def look_apart(self, is_far_enough: Callable[[str], bool]) -> None:
+        """Looks at the terminal of the last command that goes on, and waits until it has shown enough."""
+        terminal = self._terminals[-1]
         if not terminal.shows(is_far_enough):
-            raise TimeoutError(f"{command} showed only:\n{terminal.shown()}")
+            raise TimeoutError(f"it showed only:\n{terminal.shown()}")
 
     def press(self, key: str) -> Typed:
         """Presses a key in the terminal of the last command that goes on, and waits until it ends."""

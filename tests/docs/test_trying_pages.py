@@ -1,0 +1,157 @@
+"""What the pages tell to type does what they show: every command of them is run, in order, in a fresh directory."""
+
+import asyncio
+import functools
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests import debian
+from tests.docs.pages import DOCS, Block, Step, blocks, is_shown, is_shown_so_far, steps
+from tests.docs.shell import Shell
+from tests.workload.podman import IMAGE, Service, connected, shared
+
+# How long something that is looked for may take to be there, on a busy machine.
+PATIENCE = 20.0
+# The examples of each command are run on the page's own server, in tests/cli.
+_ELSEWHERE = {"commands"}
+PAGES = {
+    page.relative_to(DOCS).with_suffix("").as_posix(): blocks(page)
+    for page in sorted(DOCS.rglob("*.md"))
+    if page.stem not in _ELSEWHERE
+}
+TRIED = [name for name, found in PAGES.items() if any(block.kind in ("console", "sh") for block in found)]
+CONTAINERS = {"from-compose"}
+# Nobody marks a block lightly: each is here once more, with its reason.
+NOT_RUN = {
+    "quick-start": ["needs a package registry"],
+    "envtest": [
+        "needs Go, a Go operator and a published package; tests/clients runs controller-runtime's own suites so",
+    ],
+}
+# Those only look. Who tries a page looks again when something is not there yet, and so do we.
+_LOOKING = (
+    *(
+        f"setpoint {word}"
+        for word in ("at", "controllers", "get", "history", "logs", "ps", "timeline", "trace", "url", "why")
+    ),
+    "kubectl get",
+    "curl",
+)
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Service]:
+    """A container engine that has the image of the pages: what is in it is the real busybox, from Debian."""
+    base = tmp_path_factory.getbasetemp()
+    with shared((base if worker_id == "master" else base.parent) / "podman") as service:
+        asyncio.run(_name_image(service))
+        yield service
+
+
+async def _name_image(service: Service) -> None:
+    async with connected(service) as engine:
+        await engine.images.tag(IMAGE, "docker.io/library/busybox:latest")
+
+
+@pytest.fixture
+def shell(tmp_path: Path, page: str, request: pytest.FixtureRequest) -> Iterator[Shell]:
+    """Where a page is tried, with an engine if it needs one."""
+    environ = {"DOCKER_HOST": request.getfixturevalue("engine").address} if page in CONTAINERS else {}
+    with Shell(tmp_path, environ) as shell:
+        yield shell
+
+
+@pytest.mark.parametrize("page", TRIED)
+def test_a_page_can_be_tried_from_its_beginning_to_its_end(page: str, shell: Shell) -> None:
+    _have_what_it_needs(PAGES[page])
+    for block in PAGES[page]:
+        if block.file:
+            place = Path(shell.type("pwd").printed.strip()) / block.file
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(block.body)
+        elif block.kind == "key":
+            shown, code = shell.press(block.body)
+            assert code == 0, f"{page}.md, line {block.line}: it ends with {code}:\n{shown}"
+        elif block.kind == "text" and block.is_apart:
+            shell.look_apart(functools.partial(is_shown_so_far, shown=block.body))
+        elif block.kind in ("console", "sh") and not block.not_run:
+            for step in steps(block):
+                _try(shell, step, block, page)
+
+
+def _try(shell: Shell, step: Step, block: Block, page: str) -> None:
+    if block.is_apart:
+        shell.type_apart(step.command, functools.partial(is_shown_so_far, shown=step.shown or ""))
+        return
+    deadline = time.monotonic() + PATIENCE
+    printed, code = shell.type(step.command)
+    while step.command.startswith(_LOOKING) and not is_shown(printed, step.shown or "") and time.monotonic() < deadline:
+        time.sleep(0.1)
+        printed, code = shell.type(step.command)
+    where = f"{page}.md, line {block.line}: {step.command}"
+    if step.shown is not None:
+        assert is_shown(printed, step.shown), f"{where}\n--- printed\n{printed}\n--- shown\n{step.shown}"
+    assert code == 0 or _is_asked_for(block, step), f"{where}\nends with {code}:\n{printed}"
+
+
+def _is_asked_for(block: Block, step: Step) -> bool:
+    """Whether the page shows how the command ended: then the exit code is compared like any other output."""
+    following = steps(block)
+    return "echo $?" in [each.command for each in following[following.index(step) + 1 :][:1]]
+
+
+def _have_what_it_needs(found: list[Block]) -> None:
+    typed = {word for block in found if block.kind in ("console", "sh") for word in block.body.split()}
+    for program, package in (("kubectl", "kubernetes-client"), ("curl", "curl")):
+        if program in typed:
+            debian.require(program, package)
+
+
+def test_what_is_not_run_is_little_and_says_why() -> None:
+    reasons = {name: [block.not_run for block in found if block.not_run] for name, found in PAGES.items()}
+    assert {name: found for name, found in reasons.items() if found} == NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown", "fits"),
+    [
+        ("a   b\n", "a b\n", True),
+        ("a 12s\n", "a …\n", True),
+        ("a 12s b\n", "a … b\n", True),
+        ("a\nb\nc\n", "a\n…\n", True),
+        ("a\nb\nc\n", "…\nc\n", True),
+        ("a\n", "a\n…\n", True),
+        ("a\nb\n", "a\n", False),
+        ("a\n", "a\nb\n", False),
+        ("ab\n", "a b\n", False),
+        ("a.c\n", "abc\n", False),
+        ("abc\n", "a.c\n", False),
+    ],
+)
+def test_output_is_compared_line_by_line(printed: str, shown: str, fits: bool) -> None:
+    assert is_shown(printed, shown) is fits
+
+
+def test_commands_are_read_with_their_continuation_and_output(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```console\n$ cat > a <<END\n> one\n> END\n$ cat a\none\n$ false\n```\n\n"
+        "<!-- not run: needs a registry -->\n```sh\npodman pull x\n```\n\n```yaml\n# some/file.yaml\na: 1\n```\n"
+    )
+    typed, pulled, file = blocks(page)
+    assert steps(typed) == [Step("cat > a <<END\none\nEND", ""), Step("cat a", "one\n"), Step("false", "")]
+    assert (typed.line, pulled.not_run, file.file) == (1, "needs a registry", "some/file.yaml")
+
+
+def test_a_shell_keeps_directory_variables_and_exit_code(tmp_path: Path) -> None:
+    with Shell(tmp_path) as shell:
+        assert shell.type("mkdir x; cd x; export A=1; printf no-newline").printed == "no-newline\n"
+        assert shell.type("echo $A $(basename $PWD); false").code == 1
+        assert shell.type("echo $?").printed == "1\n"
+
+
+def test_what_a_page_leaves_running_is_named_and_ended(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"sleep 987"), Shell(tmp_path, seconds=0.2) as shell:
+        shell.type("setsid sleep 987 > /dev/null 2>&1 &")
