@@ -15,7 +15,7 @@ from setpoint.objects.reconciled import Because, Reconciled, Seen
 from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
 from setpoint.past.place import Place
-from setpoint.past.revision import Revision
+from setpoint.past.revision import DELETED, Revision
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class Trace(msgspec.Struct, frozen=True):
         if self.told is not None:
             found["remembered"] = msgspec.to_builtins(self.told)
             found["behind"] = [
-                {"kind": seen.kind, "object": seen.object, "read": int(seen.revision), "written": newer.number}
+                {"kind": seen.kind, "object": seen.object, "read": int(seen.revision or 0), "written": newer.number}
                 for seen, newer in self.behind
             ]
         return found
@@ -108,10 +108,10 @@ def _behind(told: Reconciled, seen: Mapping[tuple[str, str], Sequence[Revision]]
     """What was older in the cache than what had been written by then."""
     began = parse_micro_time(told.began)
     for each in told.reads:
-        if each.source == "cache" and each.object and each.revision.isdigit():
-            number = int(each.revision)
+        if each.source == "cache" and each.object:
+            number = int(each.revision) if each.revision.isdigit() else 0
             newer = [one for one in seen.get((each.kind, each.object), ()) if one.number > number and one.time < began]
-            if newer:
+            if newer and (number or newer[-1].type != DELETED):
                 yield each, newer[-1]
 
 

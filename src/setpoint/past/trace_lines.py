@@ -134,7 +134,8 @@ def _view(trace: Trace, told: Reconciled) -> Iterator[str]:
     for seen, newer in trace.behind:
         before = duration((trace.time - newer.time).total_seconds())
         what = f"{_kind(seen.kind)}/{seen.object}"
-        yield f"behind: {what}@{seen.revision} was read, and rv {newer.number} had been written {before} before"
+        was = f"{what}@{seen.revision} was read" if seen.revision else f"{what} was not seen"
+        yield f"behind: {was}, and rv {newer.number} had been written {before} before"
     waited = f", after {duration(told.waited_seconds)} in the queue" if told.waited_seconds > 0 else ""
     if not trace.behind:
         yield f"current{waited}"

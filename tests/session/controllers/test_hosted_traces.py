@@ -1,0 +1,27 @@
+"""What the controllers of an app remember of their reconciles can be asked for at the server, wherever they run."""
+
+from pathlib import Path
+
+from tests.session.controllers.hosting_app import GREETING, greeting, hosted_app, program
+
+from setpoint.past.place import place_at
+from setpoint.past.reconciles import read_traces
+from setpoint.past.related import Related
+
+FILE = "controllers/greeting.py"
+HELLO = program('ctx.status["text"] = "hello"')
+
+
+async def test_a_trace_of_a_reconcile_in_another_process_tells_what_it_read(tmp_path: Path) -> None:
+    async with hosted_app(tmp_path, {FILE: HELLO}) as app:
+        await app.run(FILE)
+        made = await app.client.create(greeting("first", to="world"))
+        await app.said("first")
+        place = await place_at(app.client, GREETING, "first", "default")
+        related = Related(app.client, await app.client.mapper.resources())
+        first = (await read_traces(app.client, place, made, related))[0]
+        assert first.told is not None
+        assert (first.told.controller, first.told.number, first.told.result) == ("greeting", 1, "success")
+        assert [(each.kind, each.object) for each in first.told.reads] == [("Greeting.example.com", "default/first")]
+        assert [each.subresource for each in first.told.writes] == ["status"]
+        assert first.writes
