@@ -46,16 +46,18 @@ def tree_lines(graph: Graph, place: Terminal) -> list[str]:
     rows = list(_rows(graph))
     head = max((width_of(each) for each, _ in rows), default=0)
     state = max((width_of(node.state) for node in graph.nodes), default=0)
-    room = place.width - head - state - 2 * len(_GAP) if place.width is not None else _WIDEST
-    what = min(max((width_of(node.what) for node in graph.nodes), default=0), max(room, _NARROWEST))
+    room = place.width - head - state - 3 * len(_GAP) if place.width is not None else _WIDEST
+    # What is said behind gets as much of the room as it takes, and at most half of it.
+    told = {node.name: _also(graph, node.name) for node in graph.nodes}
+    longest = max(map(width_of, told.values()), default=0)
+    most = max(room - min(longest, room // 2), _NARROWEST)
+    what = min(max((width_of(node.what) for node in graph.nodes), default=0), most)
     lines = []
     for each, node in rows:
         cells = [f"{each:<{head}}", _filled(node.what, what)]
         if state:
             cells.append(place.paint(f"{node.state:<{state}}", node.meaning))
-        also = _also(graph, node.name)
-        if also and place.width is not None:
-            also = shortened(also, max(room - what - len(_GAP), _NARROWEST))
+        also = shortened(told[node.name], max(room - what, _NARROWEST))
         lines.append(_GAP.join([*cells, place.paint(also, "quiet")]).rstrip())
     return lines
 
@@ -106,11 +108,19 @@ def _parent(graph: Graph, name: str, depths: Mapping[str, int]) -> str:
 
 
 def _also(graph: Graph, name: str) -> str:
-    """What it waits for beside the one that it stands below, and how far that must be."""
-    parent = _parent(graph, name, _depths(graph))
+    """What it waits for beside those that it stands below, and how far that must be."""
+    depths = _depths(graph)
+    parent = _parent(graph, name, depths)
+    # Who waits until its parent is there waits for all that this waited for in the same way.
+    above, below, here = {name}, name, parent
+    while here and here not in above:
+        above.add(here)
+        if any(edge.uses or edge.how for edge in graph.edges if (edge.before, edge.after) == (here, below)):
+            break
+        below, here = here, _parent(graph, here, depths)
     edges = [edge for edge in graph.edges if edge.after == name]
-    waits = [f"{edge.before}{_how(edge)}" for edge in edges if not edge.uses and edge.before != parent]
-    uses = [edge.before for edge in edges if edge.uses and edge.before != parent]
+    waits = [f"{edge.before}{_how(edge)}" for edge in edges if not edge.uses and edge.before not in above]
+    uses = [edge.before for edge in edges if edge.uses and edge.before not in above]
     how = next((edge.how for edge in edges if edge.before == parent and edge.how), "")
     parts = [
         f"once {parent} has {how}" if how else "",

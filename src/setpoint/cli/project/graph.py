@@ -127,7 +127,7 @@ def _what(tree: "Object") -> str:
         by_hand = " by hand" if spec.get("suspend") and not spec.get("schedule") else ""
         return f"task {spec['schedule']}" if spec.get("schedule") else f"task{by_hand}"
     if tree["kind"] == "Container":
-        return f"container {spec.get('image') or 'that is built'}"
+        return f"container {spec['image'].rpartition('/')[2]}" if spec.get("image") else "container that is built"
     return f"process ×{spec.get('replicas', 1)}" if tree["kind"] == "ExecutableReplicaSet" else "process"
 
 
