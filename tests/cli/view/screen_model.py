@@ -6,6 +6,7 @@ It knows what the view uses and no more: anything else is a mistake, and raises.
 import re
 import unicodedata
 
+_BEGUN = re.compile(r"\x1b(\[[\d;]*)?")
 _COMMAND = re.compile(r"\x1b\[([\d;]*)([A-Za-z])")
 
 
@@ -17,8 +18,8 @@ class Terminal:
         self._lines: list[list[tuple[str, str]]] = [[]]
         self._row = self._column = 0
         self._colour = ""
-        # How high the cursor ever went: nothing above may be touched again.
-        self.writes = 0
+        # A command of which the rest is yet to come.
+        self._begun = ""
 
     @property
     def _top(self) -> int:
@@ -26,12 +27,16 @@ class Terminal:
 
     def feed(self, text: str) -> None:
         """Takes what was written."""
+        text, self._begun = self._begun + text, ""
         place = 0
         while place < len(text):
             if found := _COMMAND.match(text, place):
                 self._command(found[1], found[2])
                 place = found.end()
                 continue
+            if text[place] == "\x1b" and _BEGUN.fullmatch(text, place):
+                self._begun = text[place:]
+                return
             self._put(text[place])
             place += 1
 
@@ -59,7 +64,6 @@ class Terminal:
             self._column = 0
         else:
             assert char >= " ", f"a control character: {char!r}"
-            self.writes += 1
             width = 2 if unicodedata.east_asian_width(char) in "WF" else 1
             if self._column + width > self.columns:
                 self._column = 0

@@ -109,7 +109,7 @@ def _single(workload: Workload, find: Find) -> How:
         return How("failed", _failed(end), message, end=end)
     if state == "RuntimeUnhealthy":
         return How("failed", "no container engine", message, end="there is no container engine")
-    if reason.startswith("Waiting"):
+    if reason.startswith("Waiting") or not status:
         return _waits(tree, find, message)
     if state == "Stopping":
         restarts = reason in ("Restarting", "LivenessProbeFailed")

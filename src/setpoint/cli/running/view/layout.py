@@ -3,6 +3,7 @@
 No line is as wide as the terminal, so that none ever wraps; output that goes elsewhere is never shortened.
 """
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -182,6 +183,14 @@ def help_lines(joined: bool, place: Terminal) -> list[str]:
         ("┃", "stands before what is from the error output"),
     ]
     return [place.paint(_cut(f"{_INDENT}{key}  {text}", place), "quiet") for key, text in told]
+
+
+def below(text: str, place: Terminal) -> list[str]:
+    """What is said of a line above it: words are wrapped, and output is cut, which begins with a bar."""
+    if place.width is None or text.startswith("│"):
+        return [place.paint(_cut(_INDENT + text, place), "quiet")]
+    lines = textwrap.wrap(harmless(text), place.width - 1, initial_indent=_INDENT, subsequent_indent=_INDENT * 2)
+    return [place.paint(line, "quiet") for line in lines]
 
 
 def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:

@@ -129,7 +129,7 @@ class Lines:
         try:
             async for line in self._lines(followed):
                 await self._hold(line)
-                if self._is_late(followed, line.time):
+                if not line.skipped and self._is_late(followed, line.time):
                     followed.last, followed.count = "", -1
                     return False
         except APIError:

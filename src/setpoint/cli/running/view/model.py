@@ -134,8 +134,6 @@ class Model:
             yield from news.at_first(track, before, self._seconds_taken(track), now)
         if how.phase in ("ready", "done"):
             track.was_ready = how.phase == "ready"
-            if track.good is None:
-                track.left_at = None
         elif how.phase not in ("unready", "starting"):
             track.was_ready = False
 
@@ -157,7 +155,7 @@ class Model:
         """The beginning is over: what is so by now was shown, and what happens from now on is told in sentences."""
         self._is_settled = True
         for track in self._tracks.values():
-            track.is_long_told = True
+            track.is_long_told, track.left_at = True, None
             track.is_bad_told = track.how.phase in ("failing", "failed", "unready")
             track.told_failures = {(track.how.who, track.how.due)} if track.is_bad_told else set()
 

@@ -23,7 +23,6 @@ from setpoint.cli.running.view.lines import LOGGED, Lines
 from setpoint.cli.running.view.model import Model, Row
 from setpoint.cli.running.view.output import Output
 from setpoint.cli.running.view.printed import Printed
-from setpoint.cli.running.view.restarting import restart
 from setpoint.cli.running.view.screen import Screen
 from setpoint.cli.running.view.settings import ViewSettings
 from setpoint.cli.running.view.track import News
@@ -249,8 +248,11 @@ class _View:
             self._do(self._restart(name, [workloads[name]]))
 
     async def _restart(self, name: str, workloads: "Sequence[Workload]") -> None:
+        from setpoint.cli.running.restart import RESTART
+
         try:
-            await restart(self._client, workloads)
+            for each in workloads:
+                await RESTART.act(self._client, each)
         except (APIError, TransportError) as error:
             self._note(News(f"{name} cannot be restarted: {error}", "bad"))
 
@@ -299,7 +301,8 @@ class _View:
     async def _explain(self, news: News, workload: "Workload") -> None:
         found = await reasons(self._client, workload)
         self._note(news)
-        self._noted += [(self._noted[-1][0], self._place.paint(f"  {harmless(text)}", "quiet")) for text in found]
+        time = self._noted[-1][0]
+        self._noted += [(time, line) for text in found for line in layout.below(text, self._place)]
 
     def _note(self, news: News) -> None:
         """Has a line printed about something that happened."""
@@ -311,6 +314,8 @@ class _View:
 
     def _settle(self, below: Sequence[str]) -> None:
         """The beginning is over: the table stays as it is, and what the app prints follows."""
+        self._said += [text for _, text in self._noted]
+        self._noted.clear()
         if self._screen is not None:
             self._said += layout.table(self._table(), self._widths, self._place)
         self._said += below
