@@ -116,6 +116,21 @@ def test_what_is_told_of_an_object_is_on_file_a_moment_later(tmp_path: Path) -> 
     run(test())
 
 
+def test_of_those_that_are_gone_the_last_ones_stay_with_all_that_was_told(tmp_path: Path) -> None:
+    async def test() -> None:
+        logs = LogStore(tmp_path, ManualClock(NOON), kept=2)
+        for name in ("a", "b", "c"):
+            logs.capture(name, "stdout").write(b"hello\n")
+            logs.note(name, f"{name} runs")
+            logs.remove(name)
+        assert {each.name for each in tmp_path.iterdir()} == {"b", "c"}
+        assert (tmp_path / "c" / "system.0.log").read_text() == "c runs\n"
+        assert (tmp_path / "c" / "stdout.0.log").read_text() == "hello\n"
+        logs.close()
+
+    run(test())
+
+
 def test_who_reads_a_log_that_goes_meanwhile_comes_to_its_end(tmp_path: Path) -> None:
     async def test() -> None:
         book = Book(tmp_path)

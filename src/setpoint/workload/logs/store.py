@@ -151,8 +151,7 @@ class LogStore:
             log.done.set()
             log.news.set()
             for track in log.tracks.values():
-                if isinstance(track, Capture):
-                    self._noted.discard(track)
+                if isinstance(track, Capture) and not self._kept:
                     track.remove()
                 else:
                     track.release()
