@@ -34,7 +34,8 @@ from setpoint.store.contract import Entry, Store
 
 RESOURCE = "revisions"
 _PAGE = 500
-# With the objects: how many are read at once, and after how many bytes an answer is long enough.
+# With the objects: how many there are at most, how many are read at once at first, and how many bytes are enough.
+_WHOLE_PAGE = 4000
 _STEP = 64
 _PAGE_BYTES = 4 << 20
 
@@ -52,10 +53,11 @@ async def revisions(context: Context) -> Response:
     if text := context.parameter("time"):
         metadata["at"] = str(await _at(store, _time(text)))
     else:
-        limit, after = min(_number(context, "limit") or _PAGE, _PAGE), _number(context, "after")
+        limit, after = _number(context, "limit") or _PAGE, _number(context, "after")
         if context.parameter("objects") == "true":
-            items, following = await _whole(context, after, limit)
+            items, following = await _whole(context, after, min(limit, _WHOLE_PAGE))
         else:
+            limit = min(limit, _PAGE)
             entries = await store.log(after, limit)
             prefixes = _prefixes(context.registry)
             items = [item for entry in entries if (item := _item(entry, prefixes)) is not None]
@@ -72,8 +74,9 @@ async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object]
     allowed: set[Resource] = set()
     items: list[Object] = []
     size = 0
+    step = _STEP
     while len(items) < limit and size < _PAGE_BYTES:
-        entries = await store.log(after, _STEP)
+        entries = await store.log(after, step)
         for entry in entries:
             resource = _resource(entry, prefixes)
             item = _item(entry, prefixes)
@@ -85,9 +88,11 @@ async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object]
             size += len(entry.value or b"")
             value: Any = None if entry.value is None else msgspec.Raw(entry.value)
             items.append({**item, "key": entry.key, "created": str(entry.created), "value": value})
-        if len(entries) < _STEP:
+        if len(entries) < step:
             return items, 0
         after = entries[-1].revision
+        # Values are worked out from those before them: the more at once, the less for each.
+        step = min(4 * step, limit) if size < _PAGE_BYTES // 8 else _STEP
     return items, after
 
 

@@ -23,7 +23,9 @@ REVISIONS = "/apis/setpoint.dev/v1/revisions"
 # The kinds that have output, by the names of their resources.
 LOGGED = {"executables": "Executable", "containers": "Container", "containerexecs": "ContainerExec"}
 SOURCES = ("stdout", "stderr", "startup_stdout", "startup_stderr", "system")
-_PAGE = 128
+# How much of a store is read at once, at first and at most, and how many bytes are enough.
+_PAGE, _LARGEST_PAGE = 128, 4096
+_PAGE_BYTES = 8 << 20
 
 
 class Owner(NamedTuple):
@@ -61,10 +63,13 @@ class StoreSource:
         return await self._store.oldest(), await self._store.revision()
 
     async def entries(self) -> AsyncIterator[Sequence[Entry]]:
-        after = 0
-        while entries := await self._store.log(after, _PAGE):
+        after, number = 0, _PAGE
+        while entries := await self._store.log(after, number):
             yield entries
             after = entries[-1].revision
+            # Values are worked out from those before them: the more at once, the less for each.
+            size = sum(len(entry.value or b"") for entry in entries)
+            number = min(2 * number, _LARGEST_PAGE) if size < _PAGE_BYTES else max(number // 2, 1)
 
     async def logs(self, owners: Sequence[Owner]) -> Sequence[LogOf]:
         known = {owner.uid: owner for owner in owners}
@@ -125,7 +130,7 @@ class ServerSource:
                 return
             after = int(page.metadata.continue_)
 
-    async def _page(self, after: int, limit: int = 500) -> _Page:
+    async def _page(self, after: int, limit: int = _LARGEST_PAGE) -> _Page:
         query = [("objects", "true"), ("after", str(after)), ("limit", str(limit))]
         answer = await self._client.raw("GET", REVISIONS, query=query)
         page = msgspec.json.decode(answer.body, type=_Page)
