@@ -10,7 +10,8 @@ from typing import NamedTuple
 from setpoint.cli.printing.terminal import Meaning, Terminal, shortened, width_of
 
 _GAP = "  "
-_NARROWEST = 12
+# As much as every column gets, and as what a part is gets in any case.
+_NARROWEST, _NARROW = 12, 20
 _WIDEST = 1000
 
 
@@ -35,7 +36,7 @@ class Node(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """The parts of an app, and who comes after whom; there are no circles."""
+    """The parts of an app, and who comes after whom."""
 
     nodes: Sequence[Node]
     edges: Sequence[Edge]
@@ -43,14 +44,15 @@ class Graph(NamedTuple):
 
 def tree_lines(graph: Graph, place: Terminal) -> list[str]:
     """The tree, no wider than the terminal."""
-    rows = list(_rows(graph))
+    tree = _Tree(graph)
+    rows = list(tree.rows())
     head = max((width_of(each) for each, _ in rows), default=0)
     state = max((width_of(node.state) for node in graph.nodes), default=0)
     room = place.width - head - state - 3 * len(_GAP) if place.width is not None else _WIDEST
-    # What is said behind gets as much of the room as it takes, and at most half of it.
-    told = {node.name: _also(graph, node.name) for node in graph.nodes}
+    # What is said behind gets as much of the room as it takes, but for some.
+    told = {node.name: tree.also(node.name) for node in graph.nodes}
     longest = max(map(width_of, told.values()), default=0)
-    most = max(room - min(longest, room // 2), _NARROWEST)
+    most = max(room - longest, _NARROW)
     what = min(max((width_of(node.what) for node in graph.nodes), default=0), most)
     lines = []
     for each, node in rows:
@@ -68,66 +70,70 @@ def _filled(text: str, width: int) -> str:
     return text + " " * (width - width_of(text))
 
 
-def _rows(graph: Graph) -> Iterator[tuple[str, Node]]:
-    """Each part once, below what it comes after; what waits in a circle begins somewhere in it."""
-    depths = _depths(graph)
-    below: dict[str, list[Node]] = {}
-    for node in graph.nodes:
-        below.setdefault(_parent(graph, node.name, depths), []).append(node)
-    drawn: set[str] = set()
+class _Tree:
+    """A graph as a tree: each part below the last of what comes before it."""
 
-    def walk(nodes: Sequence[Node], indent: str) -> Iterator[tuple[str, Node]]:
-        left = [node for node in nodes if node.name not in drawn]
-        for node in left:
-            drawn.add(node.name)
-            is_last = node is left[-1]
-            yield f"{indent}{'└─ ' if is_last else '├─ '}{node.name}", node
-            yield from walk(below.get(node.name, ()), indent + ("   " if is_last else "│  "))
-
-    for root in (*below.get("", ()), *graph.nodes):
-        if root.name not in drawn:
-            drawn.add(root.name)
-            yield root.name, root
-            yield from walk(below.get(root.name, ()), "")
-
-
-def _depths(graph: Graph) -> Mapping[str, int]:
-    """How many must come before each, one after the other."""
-    found = {node.name: 0 for node in graph.nodes}
-    for _ in graph.nodes:
+    def __init__(self, graph: Graph) -> None:
+        self._nodes = graph.nodes
+        self._before: dict[str, list[Edge]] = {node.name: [] for node in graph.nodes}
         for edge in graph.edges:
-            found[edge.after] = max(found[edge.after], found[edge.before] + 1)
-    return found
+            self._before[edge.after].append(edge)
+        depths = self._depths()
+        self._parents = {name: self._parent(name, depths) for name in self._before}
 
+    def _depths(self) -> Mapping[str, int]:
+        """How many must come before each, one after the other; in a circle, as many as there are."""
+        found = dict.fromkeys(self._before, 0)
+        for _ in self._nodes:
+            grown = {
+                name: max((found[edge.before] + 1 for edge in edges), default=0) for name, edges in self._before.items()
+            }
+            if grown == found:
+                break
+            found = grown
+        return found
 
-def _parent(graph: Graph, name: str, depths: Mapping[str, int]) -> str:
-    """The last of what comes before a part; of what it waits for rather than of what it uses."""
-    before = [edge for edge in graph.edges if edge.after == name]
-    waited = [edge for edge in before if not edge.uses] or before
-    return max((edge.before for edge in waited), key=lambda each: depths[each], default="")
+    def _parent(self, name: str, depths: Mapping[str, int]) -> Edge | None:
+        """The last of what comes before a part; of what it waits for rather than of what it uses."""
+        edges = self._before[name]
+        waited = [edge for edge in edges if not edge.uses] or edges
+        return max(waited, key=lambda edge: depths[edge.before], default=None)
 
+    def rows(self) -> Iterator[tuple[str, Node]]:
+        """Each part once, below what it comes after; what waits in a circle begins somewhere in it."""
+        below: dict[str, list[Node]] = {}
+        for node in self._nodes:
+            edge = self._parents[node.name]
+            below.setdefault(edge.before if edge is not None else "", []).append(node)
+        drawn: set[str] = set()
 
-def _also(graph: Graph, name: str) -> str:
-    """What it waits for beside those that it stands below, and how far that must be."""
-    depths = _depths(graph)
-    parent = _parent(graph, name, depths)
-    # Who waits until its parent is there waits for all that this waited for in the same way.
-    above, below, here = {name}, name, parent
-    while here and here not in above:
-        above.add(here)
-        if any(edge.uses or edge.how for edge in graph.edges if (edge.before, edge.after) == (here, below)):
-            break
-        below, here = here, _parent(graph, here, depths)
-    edges = [edge for edge in graph.edges if edge.after == name]
-    waits = [f"{edge.before}{_how(edge)}" for edge in edges if not edge.uses and edge.before not in above]
-    uses = [edge.before for edge in edges if edge.uses and edge.before not in above]
-    how = next((edge.how for edge in edges if edge.before == parent and edge.how), "")
-    parts = [
-        f"once {parent} has {how}" if how else "",
-        f"also after {', '.join(waits)}" if waits else "",
-        f"uses {', '.join(uses)}" if uses else "",
-    ]
-    return "; ".join(filter(None, parts))
+        def walk(nodes: Sequence[Node], indent: str) -> Iterator[tuple[str, Node]]:
+            left = [node for node in nodes if node.name not in drawn]
+            drawn.update(node.name for node in left)
+            for node in left:
+                is_last = node is left[-1]
+                yield f"{indent}{'└─ ' if is_last else '├─ '}{node.name}", node
+                yield from walk(below.get(node.name, ()), indent + ("   " if is_last else "│  "))
+
+        for root in (*below.get("", ()), *self._nodes):
+            if root.name not in drawn:
+                drawn.add(root.name)
+                yield root.name, root
+                yield from walk(below.get(root.name, ()), "")
+
+    def also(self, name: str) -> str:
+        """What a part waits for beside those that it stands below, and how far that must be."""
+        above, edge = {name}, self._parents[name]
+        how = f"once {edge.before} {edge.how}" if edge is not None and edge.how else ""
+        # Who waits until another is there waits for all that this one waited for in the same way.
+        while edge is not None and edge.before not in above:
+            above.add(edge.before)
+            edge = None if edge.uses or edge.how else self._parents[edge.before]
+        others = [each for each in self._before[name] if each.before not in above]
+        waits = [f"{each.before}{_how(each)}" for each in others if not each.uses]
+        uses = [each.before for each in others if each.uses]
+        parts = [how, f"also after {', '.join(waits)}" if waits else "", f"uses {', '.join(uses)}" if uses else ""]
+        return "; ".join(filter(None, parts))
 
 
 def _how(edge: Edge) -> str:

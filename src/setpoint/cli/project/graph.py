@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FORMS = ("text", "dot", "mermaid", "json")
 # What a dependency waits for unless something else is said.
 _USUAL = {"Task": "Succeeded"}
-_HOW = {"Started": "started", "Ready": "become ready", "Finished": "finished", "Succeeded": "succeeded"}
+_HOW = {"Started": "started", "Ready": "ready", "Finished": "finished", "Succeeded": "succeeded"}
 
 
 @click.command()
