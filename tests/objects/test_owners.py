@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from setpoint.objects import conditions, owners
 from setpoint.objects.clock import ManualClock
@@ -124,3 +126,21 @@ def test_conditions_are_found_and_removed_by_type() -> None:
     assert [conditions.remove(found, "Ready"), conditions.remove(found, "Ready")] == [True, False]
     assert conditions.find(found, "Ready") is None
     assert [condition["type"] for condition in found] == ["Stalled"]
+
+
+_TYPES = st.sampled_from("ABCD")
+_LISTS = st.dictionaries(_TYPES, st.sampled_from(["True", "False"])).map(
+    lambda found: [{"type": kind, "status": status} for kind, status in found.items()]
+)
+
+
+@given(_LISTS, _LISTS, _LISTS)
+def test_a_change_of_conditions_can_be_done_to_what_others_made_of_them(
+    theirs: list[Any], before: list[Any], after: list[Any]
+) -> None:
+    was, now, others, found = (
+        {each["type"]: each for each in listed}
+        for listed in (before, after, theirs, conditions.rebase(theirs, before, after))
+    )
+    for kind in "ABCD":
+        assert found.get(kind) == (others.get(kind) if was.get(kind) == now.get(kind) else now.get(kind))

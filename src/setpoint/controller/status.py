@@ -5,7 +5,7 @@
 
 `observedGeneration` is set by itself, where the kind has it. The write is conditional on the version that was read, so
 that it is known to be nothing but our own report and does not bring the request back; when somebody else was faster,
-what changed is put on top of what they wrote.
+what changed is put on top of what they wrote, condition by condition.
 """
 
 from collections.abc import Collection, Iterator, MutableMapping
@@ -132,6 +132,11 @@ class Status(MutableMapping[str, Json]):
                 if live["metadata"].get("uid") != self._object.get("metadata", {}).get("uid"):
                     raise  # another object has its name now
                 version = live["metadata"]["resourceVersion"]
+                if "conditions" in change:
+                    theirs = (live.get("status") or {}).get("conditions") or []
+                    change["conditions"] = conditions.rebase(
+                        theirs, self._before.get("conditions") or [], self._tree.get("conditions") or []
+                    )
                 continue
             break
         return not self._observed or "observedGeneration" in (found.get("status") or {})

@@ -4,6 +4,8 @@
 that reports the same again does not make a new revision.
 """
 
+from collections.abc import Sequence
+
 from setpoint.objects.clock import Clock
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
@@ -52,6 +54,17 @@ def set_condition(
     current.clear()
     current.update(wanted)
     return True
+
+
+def rebase(theirs: Sequence[Object], before: Sequence[Object], after: Sequence[Object]) -> list[Object]:
+    """What led from `before` to `after`, done to a list that others have changed meanwhile: conditions that were not
+    touched on the way stay as theirs."""
+    was, now = ({each.get("type"): each for each in listed} for listed in (before, after))
+    ours = {kind for kind in {*was, *now} if was.get(kind) != now.get(kind)}
+    found = [now.get(each.get("type")) if each.get("type") in ours else each for each in theirs]
+    known = {each.get("type") for each in theirs}
+    found += [each for each in after if each.get("type") in ours - known]
+    return [each for each in found if each is not None]
 
 
 def remove(conditions: list[Object], type_: str) -> bool:

@@ -281,6 +281,27 @@ def test_a_status_is_put_on_top_of_what_somebody_else_wrote_meanwhile() -> None:
     in_world(test)
 
 
+def test_the_conditions_of_two_controllers_do_not_undo_each_other() -> None:
+    async def test(world: World) -> None:
+        await with_widgets(world)
+        theirs = {"type": "Theirs", "status": "True", "reason": "Fine", "message": ""}
+
+        async def reconcile(ctx: Context, request: Request) -> None:
+            ctx.status.condition("Ours", True, "Fine")
+            if not ctx.status.is_true("Theirs"):
+                change = merge({"status": {"conditions": [{**theirs, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+                await world.client.patch(WIDGET, change, "w", "default", subresource="status")
+
+        controller = await world.run(Controller("widget", reconcile, kind=Widget))
+        await world.client.create(widget())
+        await until(lambda: len(controller.runs) >= 1)
+        assert controller.runs[0].error is None
+        conditions = (await world.client.get(WIDGET, "w", "default"))["status"]["conditions"]
+        assert {each["type"] for each in conditions} == {"Ours", "Theirs"}
+
+    in_world(test)
+
+
 @pytest.mark.feature("E73")
 def test_the_status_of_a_failure_is_written_too_but_nothing_counts_as_observed() -> None:
     async def test(world: World) -> None:
