@@ -103,6 +103,8 @@ def _write(found: "list[Trace]", times: "Times", me: "Collection[str]", *, wide:
     from setpoint.past.trace_lines import heading, lines
 
     place = terminal()
+    if not found:
+        place.echo("No reconcile of it is known.", err=True)
     for each in found:
         place.echo(place.paint(harmless(heading(each, times.shown)), "heading"))
         for line in lines(each, me):
