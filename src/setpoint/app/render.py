@@ -18,7 +18,7 @@ from setpoint.app.surroundings import Surroundings
 from setpoint.app.values import User, Values
 from setpoint.objects.tree import Object, copy
 from setpoint.workload.dependencies import deadlocks
-from setpoint.workload.kinds.parts import GROUP, OWN_GROUP, VERSION
+from setpoint.workload.kinds.names import GROUP, OWN_GROUP, VERSION
 
 APP_LABEL = "setpoint.dev/app"
 SESSION_LABEL = "setpoint.dev/session"

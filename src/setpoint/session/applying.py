@@ -23,7 +23,7 @@ from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object, copy
 from setpoint.server.http import files
 from setpoint.session.places import Places
-from setpoint.workload.kinds.parts import RESTART_REQUESTED
+from setpoint.workload.kinds.names import RESTART_REQUESTED
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client

@@ -17,7 +17,7 @@ from setpoint.objects.clock import timeout
 from setpoint.objects.ids import SystemIds
 from setpoint.session.leftovers import Leftovers
 from setpoint.session.registry import Session, Sessions
-from setpoint.workload.kinds.parts import GROUP, VERSION
+from setpoint.workload.kinds.names import GROUP, VERSION
 from setpoint.workload.process.gone import wait_gone
 from setpoint.workload.process.identity import Identity, is_alive, parse
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from setpoint.controller.recorder import Recorder
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.kinds.names import GROUP
 from setpoint.workload.logs.store import LogStore
 
 RECORDER = "setpoint-workloads"

@@ -41,7 +41,7 @@ from setpoint.workload.ide.offer import is_offered
 from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
-from setpoint.workload.kinds.parts import SERVICE_PRODUCER
+from setpoint.workload.kinds.names import SERVICE_PRODUCER
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.workload.app import GROUP, App, app
 
 from setpoint.client.transport import Call
-from setpoint.workload.kinds.parts import RESTART_REQUESTED
+from setpoint.workload.kinds.names import RESTART_REQUESTED
 
 # A line of a mebibyte, then every byte there is, no end of line, and no time to say good-bye.
 ODD = """

@@ -22,7 +22,7 @@ from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, Line, L
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import LOGGED, Owner, Source, lines
 from setpoint.store.contract import Entry
-from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.kinds.names import GROUP
 
 _OBJECT = b'{"apiVersion":'
 _encode = msgspec.json.Encoder().encode

@@ -6,7 +6,7 @@ from setpoint.server.admission.operation import CREATE, Operation, Plugin, shown
 from setpoint.server.context import Context
 from setpoint.server.resource import Resource
 from setpoint.workload.kinds.all import KINDS
-from setpoint.workload.kinds.parts import GROUP, OWN_GROUP
+from setpoint.workload.kinds.names import GROUP, OWN_GROUP
 from setpoint.workload.shutdown import Shutdown
 
 _KINDS = frozenset(kind.__name__ for kind in KINDS)

@@ -26,7 +26,8 @@ from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.kinds.container import Container, ContainerSpec
-from setpoint.workload.kinds.parts import GROUP, ends_with_object
+from setpoint.workload.kinds.names import GROUP
+from setpoint.workload.kinds.parts import ends_with_object
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/container-reconciler"

@@ -23,7 +23,7 @@ from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
-from setpoint.workload.kinds.parts import RESTART_REQUESTED
+from setpoint.workload.kinds.names import RESTART_REQUESTED
 from setpoint.workload.process.monitored import end_of
 from setpoint.workload.process.ties import Tie
 from setpoint.workload.world import World

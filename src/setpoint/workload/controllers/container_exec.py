@@ -31,7 +31,7 @@ from setpoint.workload.environment import EnvironmentProblem, arguments, environ
 from setpoint.workload.kinds.container import DONE, ContainerState
 from setpoint.workload.kinds.container_exec import ContainerExec, ContainerExecSpec, ContainerExecStatus
 from setpoint.workload.kinds.executable import FINAL, ExecutableState
-from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.kinds.names import GROUP
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
 from setpoint.workload.templates import NotYet
 from setpoint.workload.world import World

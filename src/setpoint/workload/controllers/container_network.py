@@ -26,7 +26,8 @@ from setpoint.workload.kinds.container_network import (
     ContainerNetworkStatus,
 )
 from setpoint.workload.kinds.container_network_connection import ContainerNetworkConnection
-from setpoint.workload.kinds.parts import GROUP, VERSION, creates_if_missing, ends_with_object, reuses_existing
+from setpoint.workload.kinds.names import GROUP, VERSION
+from setpoint.workload.kinds.parts import creates_if_missing, ends_with_object, reuses_existing
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/network-reconciler"

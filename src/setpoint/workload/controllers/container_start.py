@@ -40,7 +40,8 @@ from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.engine.results import Image
 from setpoint.workload.engine.run_args import BadArgument
 from setpoint.workload.kinds.container import ContainerState
-from setpoint.workload.kinds.parts import GROUP, VERSION, Mode, TerminalSpec, creates_if_missing
+from setpoint.workload.kinds.names import GROUP, VERSION
+from setpoint.workload.kinds.parts import Mode, TerminalSpec, creates_if_missing
 from setpoint.workload.lifecycle_key import LifecycleKey, container_key, difference
 from setpoint.workload.logs.capture import Capture
 from setpoint.workload.process.command import StartError

@@ -14,7 +14,7 @@ from setpoint.workload.engine.errors import EngineError, EngineLost, InUse, Name
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.engine.results import Volume
 from setpoint.workload.kinds.container_volume import ContainerVolume, ContainerVolumeState, ContainerVolumeStatus
-from setpoint.workload.kinds.parts import GROUP, VERSION
+from setpoint.workload.kinds.names import GROUP, VERSION
 from setpoint.workload.world import World
 
 FINALIZER = f"{GROUP}/volume-reconciler"

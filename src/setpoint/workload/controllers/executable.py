@@ -28,7 +28,8 @@ from setpoint.workload.controllers.running import Run
 from setpoint.workload.dependencies import Waiting, waiting_for
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec, ExecutableState
-from setpoint.workload.kinds.parts import GROUP, RESTART_REQUESTED, ends_with_object
+from setpoint.workload.kinds.names import GROUP, RESTART_REQUESTED
+from setpoint.workload.kinds.parts import ends_with_object
 from setpoint.workload.probes.prober import Probing
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.monitored import end_of
@@ -169,9 +170,7 @@ class Executables:
             self._stop(obj.spec, execution, SUSPENDING, "suspend was set")
         elif execution.monitored is not None and execution.monitored.done():
             self._stop(obj.spec, execution, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
-        elif self._asked_to_restart(obj, execution):
-            self._stop(obj.spec, execution, "Restarting", execution.restarting)
-        elif execution.restarting:
+        elif self._asked_to_restart(obj, execution) or execution.restarting:
             self._stop(obj.spec, execution, "Restarting", execution.restarting)
         elif execution.probing is not None and (dead := execution.probing.dead) is not None:
             execution.restarting = f"the liveness probe {dead.probe.name} failed: {dead.reason}"

@@ -27,8 +27,8 @@ from setpoint.workload.controllers.children import OWNER_LABEL, children, delete
 from setpoint.workload.controllers.replica_conduct import is_good
 from setpoint.workload.kinds.executable import FINAL, Executable
 from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet, ExecutableReplicaSetStatus
-from setpoint.workload.kinds.names import DISPLAY_NAME
-from setpoint.workload.kinds.parts import GROUP, HealthStatus, RestartBackoff
+from setpoint.workload.kinds.names import DISPLAY_NAME, GROUP
+from setpoint.workload.kinds.parts import HealthStatus, RestartBackoff
 from setpoint.workload.progress import Progress, progress
 from setpoint.workload.world import World
 

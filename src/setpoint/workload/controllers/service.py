@@ -21,7 +21,7 @@ from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.endpoint import Endpoint
 from setpoint.workload.kinds.executable import Executable
-from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.kinds.names import GROUP
 from setpoint.workload.kinds.service import EffectiveAddress, Service, ServiceSpec, ServiceStatus
 from setpoint.workload.proxy.addresses import AddressMode, NoAddressError, place_of
 from setpoint.workload.proxy.balance import Backend, Balancing

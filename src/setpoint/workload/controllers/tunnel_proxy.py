@@ -34,7 +34,7 @@ from setpoint.workload.kinds.container_network_tunnel_proxy import (
     TunnelState,
     TunnelStatus,
 )
-from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.kinds.names import GROUP
 from setpoint.workload.kinds.service import Service
 from setpoint.workload.proxy.balance import Backend
 from setpoint.workload.proxy.ports import UDP

@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from setpoint.schema.types import Column, Model, NoDefault, Resource
-from setpoint.workload.kinds.parts import AGE, OWN_GROUP, VERSION, Text
+from setpoint.workload.kinds.names import OWN_GROUP, VERSION
+from setpoint.workload.kinds.parts import AGE, Text
 
 Names = Annotated[list[str], NoDefault()]
 

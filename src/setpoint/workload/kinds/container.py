@@ -24,13 +24,11 @@ from setpoint.schema.types import (
 from setpoint.workload.kinds.files import ContainerPemCertificates, CreateFileSystem, ImageLayer
 from setpoint.workload.kinds.health import HealthProbeResults, HealthProbes
 from setpoint.workload.kinds.image import ContainerBuild
+from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import (
     AGE,
-    CATEGORY,
     EFFECTIVE_MODE,
-    GROUP,
     LIFETIME_RULES,
-    VERSION,
     Conditions,
     Count,
     Dependencies,

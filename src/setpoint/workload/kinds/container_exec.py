@@ -4,19 +4,8 @@ from typing import Annotated
 
 from setpoint.schema.types import Column, Int32, Int64, MinLength, Model, NoDefault, Resource
 from setpoint.workload.kinds.executable import ExecutableState
-from setpoint.workload.kinds.parts import (
-    AGE,
-    CATEGORY,
-    GROUP,
-    VERSION,
-    Conditions,
-    EnvVar,
-    EnvVars,
-    Moment,
-    Name,
-    Text,
-    immutable,
-)
+from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.parts import AGE, Conditions, EnvVar, EnvVars, Moment, Name, Text, immutable
 
 
 class ContainerExecSpec(Model):

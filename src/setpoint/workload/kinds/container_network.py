@@ -3,13 +3,11 @@
 from typing import Annotated, Literal, TypeAlias
 
 from setpoint.schema.types import Column, Format, Int64, Model, NoDefault, Pattern, Resource, rule
+from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import (
     AGE,
-    CATEGORY,
     EFFECTIVE_MODE,
-    GROUP,
     MODE_IS_IMMUTABLE,
-    VERSION,
     Conditions,
     ContainerMode,
     Flag,

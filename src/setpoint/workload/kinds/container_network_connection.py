@@ -3,7 +3,8 @@
 import msgspec
 
 from setpoint.schema.types import Column, Model, Resource
-from setpoint.workload.kinds.parts import AGE, CATEGORY, GROUP, VERSION, Name
+from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.parts import AGE, Name
 
 
 class ContainerNetworkConnectionSpec(Model):

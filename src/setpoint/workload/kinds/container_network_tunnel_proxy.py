@@ -3,7 +3,8 @@
 from typing import Annotated, Literal, TypeAlias
 
 from setpoint.schema.types import Column, Int32, Int64, ListMap, MaxItems, MicroTime, Model, NoDefault, Resource, Rule
-from setpoint.workload.kinds.parts import AGE, CATEGORY, GROUP, VERSION, Conditions, Moment, Name, Text, immutable
+from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.parts import AGE, Conditions, Moment, Name, Text, immutable
 
 TunnelProxyState: TypeAlias = Literal["", "Pending", "BuildingImage", "Starting", "Running", "Failed"]
 TunnelState: TypeAlias = Literal["", "NotReady", "Ready", "Failed"]

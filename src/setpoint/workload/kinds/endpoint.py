@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from setpoint.schema.types import Column, MinLength, Model, Resource
-from setpoint.workload.kinds.parts import AGE, CATEGORY, GROUP, VERSION, Name, PortNumber, Text
+from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.parts import AGE, Name, PortNumber, Text
 
 
 class EndpointSpec(Model):

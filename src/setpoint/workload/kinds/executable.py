@@ -7,12 +7,10 @@ import msgspec
 
 from setpoint.schema.types import Column, Int32, Int64, Model, NoDefault, Resource, Rule
 from setpoint.workload.kinds.health import HealthProbeResults, HealthProbes
+from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import (
     AGE,
-    CATEGORY,
-    GROUP,
     LIFETIME_RULES,
-    VERSION,
     Conditions,
     Count,
     Dependencies,

@@ -1,4 +1,4 @@
-"""What several workload kinds have in common: their group, environment variables, modes, conditions, dependencies.
+"""What several workload kinds have in common: environment variables, modes, conditions, dependencies.
 
 The words are DCP's where DCP has the thing, so that its clients read and write these objects unchanged; what is ours
 stands beside them in the same style. A field that is only documented to have a default in DCP gets it from the server.
@@ -26,13 +26,6 @@ from setpoint.schema.types import (
     Rule,
 )
 from setpoint.schema.types import rule as class_rule
-from setpoint.workload.kinds.names import CATEGORY as CATEGORY
-from setpoint.workload.kinds.names import GROUP as GROUP
-from setpoint.workload.kinds.names import OWN_GROUP as OWN_GROUP
-from setpoint.workload.kinds.names import RESTART_REQUESTED as RESTART_REQUESTED
-from setpoint.workload.kinds.names import RUN_ARGUMENTS as RUN_ARGUMENTS
-from setpoint.workload.kinds.names import SERVICE_PRODUCER as SERVICE_PRODUCER
-from setpoint.workload.kinds.names import VERSION as VERSION
 
 # Optional fields that mean the same when they are absent: the server adds nothing to the object.
 Flag: TypeAlias = Annotated[bool, NoDefault()]

@@ -3,18 +3,8 @@
 from typing import Annotated, Literal, TypeAlias
 
 from setpoint.schema.types import Column, Duration, Int32, Int64, Model, NoDefault, Resource
-from setpoint.workload.kinds.parts import (
-    AGE,
-    CATEGORY,
-    GROUP,
-    VERSION,
-    Conditions,
-    PortNumber,
-    PortOrAny,
-    Protocol,
-    Span,
-    Text,
-)
+from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.parts import AGE, Conditions, PortNumber, PortOrAny, Protocol, Span, Text
 
 AddressAllocationMode: TypeAlias = Literal[
     "Localhost",

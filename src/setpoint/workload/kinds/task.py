@@ -17,18 +17,8 @@ from setpoint.schema.types import (
 )
 from setpoint.workload.kinds.container import ContainerSpec
 from setpoint.workload.kinds.executable import ExecutableSpec
-from setpoint.workload.kinds.parts import (
-    AGE,
-    CATEGORY,
-    OWN_GROUP,
-    VERSION,
-    Conditions,
-    Dependencies,
-    Flag,
-    Moment,
-    Span,
-    Text,
-)
+from setpoint.workload.kinds.names import CATEGORY, OWN_GROUP, VERSION
+from setpoint.workload.kinds.parts import AGE, Conditions, Dependencies, Flag, Moment, Span, Text
 
 TaskState: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from setpoint.server.extension import Extension
-from setpoint.workload.kinds.parts import GROUP
+from setpoint.workload.kinds.names import GROUP
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.subresources import attach, container_exec, log
 from setpoint.workload.workloads import Workloads
