@@ -1,27 +1,34 @@
 """`setpoint doctor`, `version`, `completion` and `explain`."""
 
+import base64
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+from click.testing import CliRunner
 from tests.cli.conftest import Command, Served
 
 from setpoint import __version__
 from setpoint.cli.house.finding import Finding
 from setpoint.cli.house.machine import check
+from setpoint.cli.main import main
 from setpoint.objects.clock import SystemClock
+from setpoint.server.certificates import Authority
 from setpoint.session.registry import Session, Sessions
 
 # Doctor
 
 
-def findings(now: datetime | None = None, **environ: str) -> dict[str, Finding]:
-    return {each.name: each for each in check(environ, now or SystemClock().now())}
+def findings(**environ: str) -> dict[str, Finding]:
+    return {each.name: each for each in check(environ, SystemClock().now())}
 
 
 def test_the_doctor_checks_the_machine_and_the_server(setpoint: Command) -> None:
@@ -66,6 +73,121 @@ def test_a_server_that_is_gone_fails_the_doctor(setpoint: Command, tmp_path: Pat
     assert ran.code == 1
     assert "something has to be done about:" in ran.stderr
     assert "server" in ran.stderr
+
+
+def test_a_clock_that_is_behind_is_found(tmp_path: Path) -> None:
+    found = next(
+        each for each in check({"HOME": str(tmp_path)}, datetime(2001, 1, 1, tzinfo=UTC)) if each.name == "clock"
+    )
+    assert found.verdict == "problem"
+    assert found.says.startswith("it says 2001-01-01 00:00")
+
+
+def test_a_proxy_that_is_not_used_for_the_network_of_this_machine_is_fine(tmp_path: Path) -> None:
+    proxied = {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "127.0.0.0/8,localhost"}
+    assert findings(HOME=str(tmp_path), **proxied)["proxy"].verdict == "ok"
+
+
+class Examined(NamedTuple):
+    """What the doctor said in a place of its own."""
+
+    code: int
+    found: dict[str, Any]
+    stderr: str
+
+
+@pytest.fixture
+def examine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Examined]:
+    """Has the doctor look at a home with nothing in it."""
+    monkeypatch.chdir(tmp_path)
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path), "KUBECONFIG": "", "DOCKER_HOST": ""}
+
+    def run(*arguments: str, **more: str) -> Examined:
+        result = CliRunner().invoke(main, ["doctor", "-o", "json", *arguments], env={**environ, **more})
+        return Examined(result.exit_code, {each["name"]: each for each in json.loads(result.stdout)}, result.stderr)
+
+    return run
+
+
+APP = """
+app: shop
+services:
+  web: {run: web, ports: {http: %d}}
+"""
+
+
+def test_who_holds_a_port_of_the_app_is_named(examine: Callable[..., Examined], tmp_path: Path) -> None:
+    with socket.socket() as holding:
+        holding.bind(("127.0.0.1", 0))
+        holding.listen()
+        (tmp_path / "web").touch(mode=0o755)
+        (tmp_path / "setpoint.yaml").write_text(APP.replace("run: web", "run: ./web") % holding.getsockname()[1])
+        port = holding.getsockname()[1]
+        found = examine()
+    assert found.code == 1
+    says = found.found["app"]["says"]
+    assert says.startswith(f"port {port} of setpoint.yaml is held by ")
+    assert says.endswith(f"(pid {os.getpid()})")
+    assert examine().found["app"]["verdict"] == "ok"
+
+
+def test_an_app_file_with_mistakes_and_containers_without_an_engine_are_problems(
+    examine: Callable[..., Examined], tmp_path: Path
+) -> None:
+    (tmp_path / "setpoint.yaml").write_text("app: shop\nservices: {db: {imagee: x}}\n")
+    assert "cannot be run: " in examine().found["app"]["says"]
+    (tmp_path / "setpoint.yaml").write_text("app: shop\nservices: {db: {image: 'postgres:16'}}\n")
+    found = examine(DOCKER_HOST=f"unix://{tmp_path}/none.sock").found["engine"]
+    assert found["verdict"] == "problem"
+    assert found["says"].startswith("the app here has containers, and there is no socket ")
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"), [("v1.37.2", "ok"), ("v1.20.0", "warning"), ("nonsense", "warning"), (None, "ok")]
+)
+def test_kubectl_is_there_and_goes_with_the_server(
+    examine: Callable[..., Examined], tmp_path: Path, version: str | None, verdict: str
+) -> None:
+    if version is not None:
+        told = json.dumps({"clientVersion": {"gitVersion": version}})
+        (tmp_path / "kubectl").write_text(f"#!/bin/sh\necho '{told}'\n")
+        (tmp_path / "kubectl").chmod(0o755)
+    assert examine(PATH=str(tmp_path)).found["kubectl"]["verdict"] == verdict
+
+
+def test_a_stale_kubeconfig_is_found_and_fixed(examine: Callable[..., Examined], tmp_path: Path) -> None:
+    path = tmp_path / "state" / "setpoint" / "kubeconfig"
+    path.parent.mkdir(parents=True)
+    cluster = {"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}
+    path.write_text(json.dumps({"clusters": [cluster], "users": [], "contexts": []}))
+    assert examine().found["kubeconfig"]["verdict"] == "warning"
+    fixed = examine("--fix")
+    assert f"removed {path}" in fixed.stderr
+    assert fixed.found["kubeconfig"]["verdict"] == "ok"
+
+
+def test_a_certificate_that_is_no_longer_good_is_a_problem(examine: Callable[..., Examined], tmp_path: Path) -> None:
+    expired = datetime(2020, 1, 1, tzinfo=UTC)
+    authority = Authority.create(expired)
+    pair = authority.issue_client("ada", (), expired, timedelta(days=1))
+    data = base64.b64encode(pair.certificate).decode()
+    user = {"name": "ada", "user": {"client-certificate-data": data}}
+    cluster = {"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps({"clusters": [cluster], "users": [user], "contexts": []}))
+    found = examine("--kubeconfig", str(path)).found["certificates"]
+    assert found["verdict"] == "problem"
+    assert found["says"].startswith(f"that of ada in {path} was good until 2020-01-")
+
+
+def test_what_was_killed_is_found_and_fixed(examine: Callable[..., Examined], tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    Sessions.of(environ).add(Session("shop", "/nowhere", "1:1:another-boot", "kc", "url"))
+    assert examine().found["sessions"]["verdict"] == "warning"
+    assert Sessions.of(environ).dead(), "looking changes nothing"
+    fixed = examine("--fix")
+    assert "ended unexpectedly" in fixed.stderr
+    assert fixed.found["sessions"]["verdict"] == "ok"
 
 
 # Version

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from setpoint.cli.connecting import Found, Server, connect, find
 from setpoint.cli.failing import Failure
 from setpoint.cli.house.finding import Finding
+from setpoint.objects.errors import APIError
 
 if TYPE_CHECKING:
     from setpoint.objects.tree import Object
@@ -96,14 +97,14 @@ def is_stale(kubeconfig: Path) -> bool:
             return False
     except FileNotFoundError:
         return False
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, APIError):
         return True
 
 
 def _tree(kubeconfig: Path) -> Any:
     from setpoint.objects import yamltext
 
-    return yamltext.load(kubeconfig.read_text("utf-8"))
+    return yamltext.load(kubeconfig.read_text("utf-8")).tree
 
 
 def _certificates(found: Found, now: datetime) -> Finding:
@@ -114,7 +115,7 @@ def _certificates(found: Found, now: datetime) -> Finding:
 
     ends: list[tuple[datetime, str]] = []
     for path in found.paths:
-        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, LookupError, TypeError, APIError):  # the server's check tells of it
             tree = _tree(path)
             parts = [(each["name"], each["cluster"], "certificate-authority-data") for each in tree["clusters"]]
             parts += [(each["name"], each["user"], "client-certificate-data") for each in tree["users"]]
