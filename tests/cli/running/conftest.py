@@ -27,6 +27,8 @@ tasks:
   fails: { run: "false" }
   later: { run: echo later, after: fails }
   twice: { run: "sh -c 'echo try; exit 2'", retries: 1 }
+  ask: { run: "sh -c 'echo name?; read name; echo hello $name; exit 5'", terminal: true }
+  seen: { run: "sh -c 'test -t 1 && echo a terminal; sleep 0.5'", terminal: true }
   long: { run: "sh -c 'echo begun; exec sleep 600'" }
   yearly: { run: "sh -c 'exec sleep 600'", schedule: "@yearly" }
 """

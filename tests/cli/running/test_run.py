@@ -1,8 +1,11 @@
 """`setpoint run`: tasks with their output and their exit code, in the session of their app and in one of their own."""
 
 import json
+import os
+import pty
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -36,6 +39,26 @@ def test_all_attempts_are_shown(shop: Shop) -> None:
     ran = shop.run("run", "twice")
     assert (ran.code, ran.stdout) == (2, "try\ntry\n")
     assert "twice failed: it ended with exit code 2; its last words: try (attempt 2, the last one)" in ran.stderr
+
+
+def test_a_task_with_a_terminal_gets_ours(shop: Shop) -> None:
+    command = [sys.executable, "-m", "setpoint", "run", "ask"]
+    master, slave = pty.openpty()
+    process = subprocess.Popen(command, cwd=shop.directory, env=shop.environ, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    try:
+        while b"name?" not in shown:
+            shown += os.read(master, 1024)
+        os.write(master, b"ada\r")
+        assert process.wait(30) == 5
+        while b"hello ada" not in shown:
+            shown += os.read(master, 1024)
+    finally:
+        process.kill()
+        os.close(master)
+    # Where we have none, what it says is shown all the same.
+    assert shop.run("run", "seen").stdout == "a terminal\n"
 
 
 def test_what_nobody_wrote_cannot_be_run(setpoint: Command) -> None:

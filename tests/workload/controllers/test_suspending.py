@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.workload.app import GROUP, PYTHON, WAITS, App, app, condition_of, gone
-from tests.workload.controllers.ship import RESTART, only, running, scripted, ship
+from tests.workload.controllers.ship import RESTART, made, only, running, scripted, ship
 
 from setpoint.client.patches import merge
 from setpoint.objects.tree import Object
@@ -202,6 +202,22 @@ async def test_a_container_that_is_suspended_is_stopped_and_started_again(tmp_pa
         await world.patch("Container", "web", spec={"suspend": False})
         found = await world.ready("Container", "web")
         assert found["status"]["containerId"] == before["containerId"]
+
+
+async def test_a_container_that_has_no_engine_can_be_suspended_and_starts_when_it_may_and_can(tmp_path: Path) -> None:
+    engine = scripted()
+    engine.is_up = False
+    async with ship(tmp_path, engine) as world:
+        await made(world)
+        await world.ready("Container", "web", "False", "EngineNotRunning")
+        await world.patch("Container", "web", spec={"suspend": True})
+        await suspended(world, "Container", "web")
+        engine.start()
+        await world.python("later", dependsOn=[{"kind": "Container", "name": "web"}])
+        await world.ready("Executable", "later", "False", "WaitingForDependencies")
+        assert not engine.containers
+        await world.patch("Container", "web", spec={"suspend": False})
+        await world.ready("Executable", "later")
 
 
 async def test_a_run_that_was_asked_for_says_which_request_it_is_for_and_gets_its_arguments(tmp_path: Path) -> None:

@@ -263,7 +263,11 @@ def _ended(name: str, run: "Object") -> int:
 
 
 async def copy_output(client: "Client", attempt: "Object") -> None:
-    """Copies what a process or container prints, to its end: its output to ours, its errors to ours."""
+    """Copies what a process or container prints, to its end: its output to ours, its errors to ours. One that has a
+    terminal gets ours."""
+    if attempt["spec"].get("terminal") is not None:
+        await _share_terminal(client, attempt)
+        return
     out, err = sys.stdout.buffer, sys.stderr.buffer
     await asyncio.gather(_copy(client, attempt, "stdout", out), _copy(client, attempt, "stderr", err))
 
@@ -284,6 +288,23 @@ async def _copy(client: "Client", attempt: "Object", source: str, to: "IO[bytes]
                 to.flush()
     except NotFound:
         return  # it is deleted already
+
+
+async def _share_terminal(client: "Client", attempt: "Object") -> None:
+    from setpoint.cli.workloads.talking import talk
+    from setpoint.client.kinds import ref_of
+
+    kind, name = ref_of(attempt), attempt["metadata"]["name"]
+    found = await client.wait_for(kind, name, until=_has_begun)
+    if found is not None and found["status"]["state"] == "Running":
+        path = (await client.resource(kind)).path(name=name, subresource="attach")
+        is_ours = sys.stdin.isatty() and sys.stdout.isatty()
+        await talk(client, path, [], stdin=is_ours, tty=is_ours)
+
+
+def _has_begun(tree: "Object | None") -> bool:
+    state = ((tree or {}).get("status") or {}).get("state", "")
+    return tree is None or state not in ("", "Pending", "Starting", "Building")
 
 
 async def _interrupted(client: "Client", name: str, request: str) -> None:

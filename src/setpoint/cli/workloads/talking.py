@@ -69,12 +69,17 @@ async def _talk(
         raise Failure("-t needs a terminal, and this is none: leave it out", USAGE)
     async with connect(server) as client:
         path = await _path(client, name, below)
-        wanted = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
-        query += [(key, "true") for key, value in wanted.items() if value]
         query += [("container", container)] if container else []
-        async with _opened(client, path, query) as process:
-            with _raw_terminal(tty):
-                return await _join(process, stdin=stdin, tty=tty)
+        return await talk(client, path, query, stdin=stdin, tty=tty)
+
+
+async def talk(client: "Client", path: str, query: list[tuple[str, str]], *, stdin: bool, tty: bool) -> int:
+    """Talks with the process at a path until it ends, or the person leaves. Its exit code."""
+    wanted = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
+    query = [*query, *((key, "true") for key, value in wanted.items() if value)]
+    async with _opened(client, path, query) as process:
+        with _raw_terminal(tty):
+            return await _join(process, stdin=stdin, tty=tty)
 
 
 async def _path(client: "Client", name: str, below: str) -> str:

@@ -57,6 +57,9 @@ class ContainerConduct:
         if not spec.start and not life.id:
             self.tell(life, "Pending", "NotStarted", "start is false: set it to true to start it")
             return None
+        if spec.suspend and not spec.stop and not life.id:
+            self._rest(life)
+            return None
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
             self.without_engine(life, told_trouble(engine) if engine else None)
@@ -170,9 +173,7 @@ class ContainerConduct:
             self.stop(engine, life, SUSPENDING, "suspend was set")
         elif life.monitored is not None and life.monitored.done():
             self.stop(engine, life, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
-        elif self._asked_to_restart(obj, life):
-            self.stop(engine, life, "Restarting", life.restarting)
-        elif life.restarting:
+        elif self._asked_to_restart(obj, life) or life.restarting:
             self.stop(engine, life, "Restarting", life.restarting)
         elif life.probing is not None and (dead := life.probing.dead) is not None:
             life.restarting = f"the liveness probe {dead.probe.name} failed: {dead.reason}"
