@@ -6,6 +6,7 @@ import select
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.store.conftest import pytest_pyfunc_call as pytest_pyfunc_call
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 Show = Callable[..., AbstractContextManager[Watched]]
+Told = Callable[..., tuple[int, str]]
 
 
 class Shop:
@@ -77,6 +79,7 @@ class Stage:
         return int(self._process.stdout.readline())
 
     def poll(self) -> int | None:
+        assert self._process.stdout is not None
         if self._code is None and select.select([self._process.stdout], [], [], 0)[0]:
             self._code = self._answer()
         return self._code
@@ -109,3 +112,18 @@ def show(shop: Shop, stage: Stage) -> Show:
             view.close()
 
     return shown
+
+
+@pytest.fixture
+def told(shop: Shop, stage: Stage) -> Told:
+    """What the view says where there is no terminal, and its exit code."""
+
+    def run(*asked: str) -> tuple[int, str]:
+        file = shop.directory / "told.txt"
+        file.write_text("")
+        stage.start(shop, asked, {}, str(file))
+        while (code := stage.poll()) is None:
+            time.sleep(0.02)
+        return code, file.read_text()
+
+    return run

@@ -9,20 +9,21 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 from tests.cli.view import driver
 
 
-def play(order: dict[str, object]) -> int:
-    """What the fork does: takes the terminal for its own, and shows the app on it."""
+def play(order: dict[str, Any]) -> int:
+    """What the fork does: takes the terminal, or a file, for its own, and shows the app on it."""
     os.setsid()
-    terminal = os.open(str(order["terminal"]), os.O_RDWR)
+    terminal = os.open(order["terminal"], os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(terminal, descriptor)
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
     os.environ.clear()
-    os.environ.update(order["environ"])  # type: ignore[call-overload]
-    directory, *asked = order["arguments"]  # type: ignore[misc]
+    os.environ.update(order["environ"])
+    directory, *asked = order["arguments"]
     os.chdir(directory)
     try:
         asyncio.run(driver.main(Path(directory), set(asked)))

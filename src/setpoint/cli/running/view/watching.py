@@ -336,9 +336,11 @@ class _View:
             self._outcome = Outcome("late", verdict.waiting)
 
     def _show_logs(self, *, since_now: bool = False) -> None:
-        began = self._settings.began
-        since = self._clock.now() if since_now else began
-        tail = None if since_now or began is not None else _JOINED_TAIL
+        since, tail = self._settings.began, None
+        if since_now:
+            since = self._clock.now()
+        elif self._settings.joined:
+            since, tail = None, _JOINED_TAIL
         self._lines = Lines(self._client, self._news.set, since=since, tail=tail, skips=self._screen is not None)
         known = self._objects.known()
         self._printed.make_room(called(tree) for tree in known if tree["kind"] in LOGGED)
