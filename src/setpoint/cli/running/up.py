@@ -82,7 +82,7 @@ async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: H
             joined=started.joined,
             until_ready=how.detached,
             logs=how.logs,
-            began=None if started.joined else began,
+            began=began,
         )
         outcome = await watch_app(client, settings, place=terminal(), seconds=how.seconds if how.detached else None)
         return await _concluded(client, started, outcome)
