@@ -21,8 +21,8 @@ _PATIENCE_SECONDS = 30
 class Hosted:
     """A session that runs, and what a test does to it."""
 
-    def __init__(self, process: "subprocess.Popen[str]", session: Session) -> None:
-        self.process, self.session = process, session
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     def cookies(self) -> dict[str, set[int]]:
         """Who carries a cookie of this session."""
@@ -40,8 +40,8 @@ class Hosted:
         if guardian:
             for pid in guardians:
                 os.kill(pid, signal.SIGSTOP)
-        self.process.kill()
-        self.process.wait(_PATIENCE_SECONDS)
+        os.kill(self.session.pid, signal.SIGKILL)
+        eventually(lambda: not self.session.is_alive)
         if guardian:
             for pid in guardians:
                 os.kill(pid, signal.SIGKILL)
@@ -78,7 +78,7 @@ def hosted(directory: Path, environ: Mapping[str, str], app: str = "shop", *, wo
         url = line.split()[1]
         session = Session(app, str(project), identity.text(), str(data / "kubeconfig"), url, "", started, str(data))
         Sessions.of(environ).add(session)
-        found = Hosted(process, session)
+        found = Hosted(session)
         if workers:
             _run(session, environ, workers)
             eventually(lambda: len(found.workers()) >= workers)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from tests.session.killed import eventually, hosted
+from tests.session.apps import WAITS, app
+from tests.session.killed import Hosted, eventually, hosted
 
 from setpoint.cli.main import main
 from setpoint.objects.clock import SystemClock
@@ -74,8 +76,7 @@ def test_what_a_guardian_still_stops_is_left_to_it(tmp_path: Path, environ: dict
     with hosted(tmp_path, environ) as lost:
         guardian = next(pid for cookie, pids in lost.cookies().items() if cookie.endswith("/guardian") for pid in pids)
         os.kill(guardian, signal.SIGSTOP)
-        lost.process.kill()
-        lost.process.wait()
+        lost.kill(guardian=False)
         result = setpoint(environ, "ps")
         assert "what it ran is being stopped" in result.stderr
         assert Sessions.of(environ).dead() == [lost.session], "it is looked at again"
@@ -208,3 +209,44 @@ def test_the_last_words_of_a_host_are_the_last_line_of_its_log(dead: Session) ->
     assert last_words(dead) == ""
     Path(dead.data, "host.log").write_text("began\nMemoryError: no more\n\n")
     assert last_words(dead) == "MemoryError: no more"
+
+
+async def test_an_app_that_was_killed_is_told_of_and_its_past_outlives_the_next_start(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_STATE_HOME", "HOME"):
+        monkeypatch.setenv(name, environ[name])
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    place = tmp_path / "shop"
+    text = f"app: shop\nservices:\n  api: {{ run: {WAITS}, env: {{ SAYS: first life }} }}\n"
+
+    async def command(*arguments: str) -> Result:
+        return await asyncio.to_thread(setpoint, environ, *arguments)
+
+    async with app(place, text) as shop:
+        monkeypatch.chdir(place)
+        pid = await shop.running("api")
+        host = Hosted(shop.started.session)
+        await asyncio.to_thread(eventually, lambda: "first life" in setpoint(environ, "logs", "api").stdout)
+        await asyncio.to_thread(host.kill, guardian=True)
+        assert pid in host.workers()
+        told = await command("ps")
+        assert "stopped 1 process it left behind" in told.stderr
+        assert host.workers() == set()
+    async with app(place, text.replace("first", "second")) as shop:
+        await shop.running("api")
+        await asyncio.to_thread(eventually, lambda: "second life" in setpoint(environ, "logs", "api").stdout)
+        wrote = await command("export", "crashed.setpoint", "--crashed")
+        assert wrote.exit_code == 0, wrote.output
+        assert "first life" in output(place / "crashed.setpoint")
+    ended = await command("export", "ended.setpoint")
+    assert ended.exit_code == 0, ended.output
+    assert "second life" in output(place / "ended.setpoint"), "it outlives the end of what printed it"
+    with zipfile.ZipFile(place / "ended.setpoint") as archive:
+        assert "second life" in archive.read("app/setpoint.yaml").decode()
+
+
+def output(archive: Path) -> str:
+    """All that was printed, by an archive."""
+    with zipfile.ZipFile(archive) as found:
+        return "".join(found.read(name).decode() for name in found.namelist() if name.endswith("stdout.log"))
