@@ -48,6 +48,12 @@ class Instance:
             text = answer.read()
         return json.loads(text) if text else None
 
+    def text(self, path: str) -> str:
+        """What is said below the group, to its end."""
+        with self.open("GET", f"{GROUP}/{path}") as answer:
+            said: str = answer.read().decode()
+        return said
+
     def make(self, kind: str, name: str, spec: Any, **metadata: Any) -> Any:
         tree = {
             "apiVersion": "usvc-dev.developer.microsoft.com/v1",

@@ -239,12 +239,19 @@ def test_it_serves_with_the_certificate_of_its_client(tmp_path: Path) -> None:
 
 
 def test_the_controllers_may_be_a_process_of_their_own(tmp_path: Path) -> None:
-    with instance(tmp_path, "--server-only") as serving:
+    folder = {"DCP_SESSION_FOLDER": str(tmp_path / "session")}
+    with instance(tmp_path, "--server-only", **folder) as serving:
         command = dcp("run-controllers", "--kubeconfig", str(serving.kubeconfig), "--monitor", str(serving.process.pid))
-        with subprocess.Popen(command, env=environment(tmp_path), stderr=subprocess.PIPE, text=True) as controllers:
+        environ = environment(tmp_path, **folder)
+        with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as controllers:
             try:
                 serving.make("Executable", "web", WAITS)
                 pid = serving.state("Executable", "web", "Running")["pid"]
+                said = "import time; print('one', flush=True); time.sleep(0.5); print('two')"
+                serving.make("Executable", "talks", {"executablePath": sys.executable, "args": ["-c", said]})
+                assert serving.text("executables/talks/log?follow=true") == "one\ntwo\n"
+                assert serving.text("executables/talks/log?tail=1&line_numbers=true") == "2 two\n"
+                assert serving.text("executables/web/log") == "up\n"
                 serving.process.terminate()
                 assert controllers.wait(30) == 0, controllers.communicate()[1]
                 assert not is_alive(pid)
@@ -252,6 +259,15 @@ def test_the_controllers_may_be_a_process_of_their_own(tmp_path: Path) -> None:
                 controllers.kill()
     done = run(tmp_path, "run-controllers", "--kubeconfig", str(tmp_path / "none"))
     assert "there is no kubeconfig" in done.stderr
+
+
+def test_a_server_without_controllers_says_where_their_logs_should_be(tmp_path: Path) -> None:
+    with instance(tmp_path, "--server-only") as serving:
+        serving.make("Executable", "web", WAITS)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            serving.text("executables/web/log")
+        with refused.value as answer:
+            assert "in DCP_SESSION_FOLDER" in answer.read().decode()
 
 
 def test_what_it_logs_goes_to_the_socket_of_its_client(tmp_path: Path) -> None:

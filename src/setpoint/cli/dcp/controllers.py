@@ -1,7 +1,7 @@
 """`run-controllers`: the controllers alone, for a server that somebody else runs (`start-apiserver --server-only`).
 
-`start-apiserver` runs them itself. Logs of objects are where their controllers are, so that a server without them
-cannot show any.
+`start-apiserver` runs them itself. Logs of objects are where their controllers are: a server without them shows those
+that lie in the folder that both know, `DCP_SESSION_FOLDER`.
 """
 
 import asyncio

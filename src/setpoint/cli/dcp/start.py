@@ -29,6 +29,7 @@ from setpoint.workload.process.gone import wait_gone
 
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
+    from setpoint.server.extension import Extension
     from setpoint.workload.process.identity import Identity
 
 _LOOK_SECONDS = 0.02
@@ -78,7 +79,8 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
         session = stack.enter_context(variables.session(os.environ))
         settings = False if flags["server_only"] else variables.workload_settings(session.folder, root, flags)
         try:
-            async with ControlPlane("memory", token=token, workloads=settings) as plane:
+            logs = _logs(session) if flags["server_only"] else ()
+            async with ControlPlane("memory", token=token, workloads=settings, extensions=logs) as plane:
                 address = given.host if given is not None else host
                 url = await _listen(plane, address, flags["port"], given.files if given is not None else True)
                 if flags["server_only"]:
@@ -95,6 +97,13 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
             raise click.ClickException(str(error)) from error
         except OSError as error:
             raise click.ClickException(f"{error.filename or kubeconfig}: {error.strerror or error}") from error
+
+
+def _logs(session: variables.Session) -> "Sequence[Extension]":
+    """Shows the logs of controllers that are a process of their own."""
+    from setpoint.workload.subresources.log_elsewhere import LogElsewhere
+
+    return LogElsewhere(None if session.own else session.folder / "logs", SystemClock()).extensions
 
 
 async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:

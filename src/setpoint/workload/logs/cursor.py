@@ -26,7 +26,7 @@ class Cursor:
     def __init__(self, track: Track) -> None:
         self._track = track
         self._end: Place | None = None
-        self._segment, self._offset = self._open_from(0), 0
+        self._segment, self._offset = self._open_from(track.numbers()[0]), 0
         self.line = self._segment.lines_before + 1
         # The entry of the index that the next byte belongs to; looked up when first needed.
         self._entry: int | None = None

@@ -120,6 +120,15 @@ class Segment(Sequence[Entry]):
             offset += len(data)
 
 
+class Nothing(Segment):
+    """What stands before the first file, while there is none."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self._known_size = number, None
+        self.descriptor, self._index = (os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC) for _ in range(2))
+        self.lines_before, self.mid_line = 0, False
+
+
 def after_newlines(data: bytes, wanted: int) -> int:
     """The place behind so many ends of lines, which must be there."""
     place = 0

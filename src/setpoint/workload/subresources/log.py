@@ -38,11 +38,12 @@ class LogEndpoint:
             raise ServiceUnavailable("workloads are not run by this control plane: start it with --workloads")
         options = parse({name: values[-1] for name, values in context.query.items()})
         tree = resource.item(await read(context, resource))
-        _check(resource.kind, tree, options)
+        check(resource.kind, tree, options)
         return Response(200, "text/plain; charset=utf-8", LogStream(store.read(meta.uid(tree), options)))
 
 
-def _check(kind: str, tree: Object, options: LogOptions) -> None:
+def check(kind: str, tree: Object, options: LogOptions) -> None:
+    """Raises BadRequest where an object has no such log."""
     name = f"{kind} {meta.name(tree)}"
     if options.source not in SOURCES[kind]:
         raise BadRequest(f"source: {name} has no log {options.source!r}; there are: {', '.join(SOURCES[kind])}")
