@@ -1,23 +1,19 @@
 """`setpoint graph`: who comes after whom, readable on 80 columns, for Graphviz and for Mermaid."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.project.conftest import SHOP, Command
-from tests.cli.pseudo_terminal import shown
+from tests.cli.project.looks import check_looks
 
 from setpoint.cli.printing.terminal import Terminal, width_of
 from setpoint.cli.project.drawing import Edge, Graph, Node, dot, mermaid, tree_lines
-
-SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 
 @pytest.fixture(autouse=True)
@@ -27,13 +23,7 @@ def _file(directory: Path) -> None:
 
 @pytest.mark.parametrize(("columns", "look"), [(80, "plain"), (80, "colour"), (140, "plain")])
 def test_the_tree_looks_as_it_did_when_it_was_looked_at(columns: int, look: str) -> None:
-    environ = {**os.environ, "TERM": "xterm-256color", **({"NO_COLOR": "1"} if look == "plain" else {})}
-    text = shown([sys.executable, "-m", "setpoint", "graph"], columns, environ)
-    text = re.sub(r"\x1b\[([\d;]+)m", r"‹\1›", text.replace("\x1b[0m", "‹›"))
-    file = SNAPSHOTS / f"graph-{columns}-{look}.txt"
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        file.write_text(text)
-    assert text == file.read_text()
+    check_looks("graph", ["graph"], columns, look)
 
 
 def test_what_is_used_is_told_apart_from_what_is_waited_for(setpoint: Command) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.cli.project.conftest import Command
+from tests.cli.project.looks import check_looks
 
 from setpoint.app.schema import app_schema
 
@@ -28,6 +29,17 @@ def test_what_was_found_and_guessed_is_told_line_by_line_with_the_next_command(
     [missing] = [line for line in lines if line.startswith("  setpoint.yaml:")]
     assert "services.worker.run: there is no program no-such-program in PATH" in missing
     assert lines[-1] == "next: setpoint up"
+
+
+@pytest.mark.parametrize(("columns", "look"), [(80, "plain"), (80, "colour"), (140, "plain")])
+def test_it_looks_as_it_did_when_it_was_looked_at(directory: Path, columns: int, look: str) -> None:
+    (directory / "Procfile").write_text(
+        "web: python3 web.py --with-a-flag=that-is-long --and-another=one-of-them-too\n"
+    )
+    (directory / "web.py").touch()
+    (directory / ".env").write_text("TOKEN=1\n")
+    (directory / "compose.yaml").write_text("services: {db: {image: postgres, cpu_shares: 3}}")
+    check_looks("init", ["init"], columns, look)
 
 
 def test_the_file_names_its_schema_which_stands_beside_it(setpoint: Command, directory: Path) -> None:

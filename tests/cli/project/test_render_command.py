@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.cli.project.conftest import SHOP, Command
+from tests.cli.project.looks import check_looks
 from tests.cli.running.conftest import Shop
 from tests.cli.running.machine import own_environ
 
@@ -47,6 +48,11 @@ def test_where_nothing_runs_everything_would_be_new(setpoint: Command) -> None:
     assert "shop does not run" in ran.stderr
     assert {line.split()[2] for line in ran.stdout.splitlines()[1:]} == {"added"}
     assert setpoint("render", "--diff", "-o", "yaml").code == 2
+
+
+@pytest.mark.parametrize(("columns", "look"), [(80, "colour"), (140, "plain")])
+def test_what_would_change_looks_as_it_did_when_it_was_looked_at(columns: int, look: str) -> None:
+    check_looks("diff", ["render", "--diff"], columns, look)
 
 
 def test_what_a_changed_file_would_do_to_the_app_that_runs_is_told_before_it_is_done(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,8 +96,10 @@ def _tell(proposal: "Proposal", place: Terminal, *, err: bool = False) -> None:
         kind = "task   " if part.is_task else "service"
         line = f"{_INDENT}{part.name:<{width}}  {kind}  {part.runs}"
         place.echo(shortened(line, most), err=err)
+        margin = _INDENT + " " * (width + 11)
         for comment in part.comments:
-            place.echo(place.paint(_INDENT + " " * (width + 11) + comment, "quiet"), err=err)
+            for told in textwrap.wrap(comment, most - len(margin)):
+                place.echo(place.paint(margin + told, "quiet"), err=err)
     for note in proposal.notes:
         place.echo(f"note: {note}", err=err)
 

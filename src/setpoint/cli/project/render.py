@@ -81,11 +81,12 @@ def _tell(changes: "list[Change]") -> None:
     from setpoint.cli.printing.table import Cell, render_with_texts
 
     place = terminal()
-    rows: list[list[str | Cell]] = [
-        [each.name, each.kind, Cell(each.what, _MEANINGS[each.what]), _follows(each)] for each in changes
-    ]
-    fields = {"FIELDS": [", ".join(each.fields) or each.why for each in changes]}
-    place.echo("\n".join(render_with_texts(("NAME", "KIND", "CHANGE", "THEN"), rows, fields, place)))
+    rows: list[list[str | Cell]] = [[each.name, each.kind, Cell(each.what, _MEANINGS[each.what])] for each in changes]
+    texts = {
+        "THEN": [_follows(each) for each in changes],
+        "FIELDS": [", ".join(each.fields) or each.why for each in changes],
+    }
+    place.echo("\n".join(render_with_texts(("NAME", "KIND", "CHANGE"), rows, texts, place)))
 
 
 def _follows(change: "Change") -> str:
