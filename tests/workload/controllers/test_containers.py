@@ -310,7 +310,7 @@ async def test_a_line_makes_a_container_ready_that_it_has_printed_in_this_life_a
 async def test_so_it_is_with_one_that_was_there_before_us(tmp_path: Path) -> None:
     engine = scripted()
     probe = {"name": "up", "type": "Log", "logProbe": {"pattern": "listening"}, **MEANWHILE}
-    spec = {"persistent": True, "containerName": "shop-web", "healthProbes": [probe]}
+    spec: Object = {"persistent": True, "containerName": "shop-web", "healthProbes": [probe]}
     async with ship(tmp_path, engine) as world:
         await made(world, **spec)
         await world.state("Container", "web", "Running")

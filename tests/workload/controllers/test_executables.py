@@ -312,7 +312,7 @@ async def test_what_is_tied_to_a_process_ends_with_it_when_no_control_plane_live
         identity = identity_of(other.pid)
         assert identity is not None
         # As DCP reckons on Linux: from the boot.
-        spec = {"persistent": True, "monitorPid": other.pid, "monitorTimestamp": identity_time(identity)}
+        spec: Object = {"persistent": True, "monitorPid": other.pid, "monitorTimestamp": identity_time(identity)}
         async with app(tmp_path) as world:
             await world.python("db", **spec)
             pid = (await world.state("Executable", "db", "Running"))["status"]["pid"]

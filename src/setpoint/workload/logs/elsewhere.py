@@ -23,17 +23,14 @@ IsOver = Callable[[], Awaitable[bool]]
 
 
 class CapturedElsewhere:
-    """The track of one stream, as far as its files tell. It is `closed` once `done` is set."""
+    """The track of one stream, as far as its files tell. It is `closed` when somebody says so."""
 
-    def __init__(self, directory: Path, name: str, done: asyncio.Event) -> None:
-        self._directory, self._name, self._done = directory, name, done
+    def __init__(self, directory: Path, name: str) -> None:
+        self._directory, self._name = directory, name
+        self.closed = False
         self._pattern = re.compile(re.escape(name) + r"\.(\d+)\.log")
         self.readers: set[asyncio.Event] = set()
         self._seen = (0, 0)
-
-    @property
-    def closed(self) -> bool:
-        return self._done.is_set()
 
     def numbers(self) -> range:
         names = [each.name for each in self._directory.iterdir()] if self._directory.is_dir() else []
@@ -77,7 +74,7 @@ class LogsElsewhere:
         """The lines that are asked for. Who follows comes to the end when the object `is_over`."""
         done = asyncio.Event()
         names = ("stdout", "stderr") if options.source == "all" else (options.source,)
-        tracks = {name: CapturedElsewhere(self._directory / uid, name, done) for name in names}
+        tracks = {name: CapturedElsewhere(self._directory / uid, name) for name in names}
         looking = asyncio.ensure_future(self._look(list(tracks.values()), done, is_over))
         try:
             async for piece in read(tracks, options, done, self._clock):
@@ -90,6 +87,7 @@ class LogsElsewhere:
             await self._clock.sleep(LOOK_SECONDS)
             over = await is_over()
             for track in tracks:
+                track.closed = over
                 track.look()
             if over:
                 done.set()
