@@ -63,7 +63,7 @@ def blocks(page: Path) -> list[Block]:
 def steps(block: Block) -> list[Step]:
     """The commands of a block, in order."""
     if block.kind == "sh":
-        return [Step(block.body.rstrip("\n"), None)]
+        return [Step(line, None) for line in block.body.replace("\\\n", "").splitlines()]
     made: list[Step] = []
     for line in block.body.splitlines():
         if line.startswith("$ "):

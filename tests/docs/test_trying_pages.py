@@ -1,26 +1,18 @@
 """What the pages tell to type does what they show: every command of them is run, in order, in a fresh directory."""
 
 import asyncio
-import functools
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import debian
-from tests.docs.pages import DOCS, Block, Step, blocks, is_shown, is_shown_so_far, steps
+from tests.docs.pages import DOCS, Step, blocks, is_shown, steps
 from tests.docs.shell import Shell
+from tests.docs.trying import try_blocks
 from tests.workload.podman import IMAGE, Service, connected, shared
 
-# How long something that is looked for may take to be there, on a busy machine.
-PATIENCE = 20.0
-# The examples of each command are run on the page's own server, in tests/cli.
-_ELSEWHERE = {"commands"}
-PAGES = {
-    page.relative_to(DOCS).with_suffix("").as_posix(): blocks(page)
-    for page in sorted(DOCS.rglob("*.md"))
-    if page.stem not in _ELSEWHERE
-}
+PAGES = {page.relative_to(DOCS).with_suffix("").as_posix(): blocks(page) for page in sorted(DOCS.rglob("*.md"))}
+# Examples of single commands are about whatever their reader has: test_command_examples looks at those.
+PAGES["commands"] = [block for block in PAGES["commands"] if block.kind != "sh"]
 TRIED = [name for name, found in PAGES.items() if any(block.kind in ("console", "sh") for block in found)]
 CONTAINERS = {"from-compose"}
 # Nobody marks a block lightly: each is here once more, with its reason.
@@ -30,15 +22,6 @@ NOT_RUN = {
         "needs Go, a Go operator and a published package; tests/clients runs controller-runtime's own suites so",
     ],
 }
-# Those only look. Who tries a page looks again when something is not there yet, and so do we.
-_LOOKING = (
-    *(
-        f"setpoint {word}"
-        for word in ("at", "controllers", "get", "history", "logs", "ps", "timeline", "trace", "url", "why")
-    ),
-    "kubectl get",
-    "curl",
-)
 
 
 @pytest.fixture(scope="session")
@@ -65,48 +48,7 @@ def shell(tmp_path: Path, page: str, request: pytest.FixtureRequest) -> Iterator
 
 @pytest.mark.parametrize("page", TRIED)
 def test_a_page_can_be_tried_from_its_beginning_to_its_end(page: str, shell: Shell) -> None:
-    _have_what_it_needs(PAGES[page])
-    for block in PAGES[page]:
-        if block.file:
-            place = Path(shell.type("pwd").printed.strip()) / block.file
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(block.body)
-        elif block.kind == "key":
-            shown, code = shell.press(block.body)
-            assert code == 0, f"{page}.md, line {block.line}: it ends with {code}:\n{shown}"
-        elif block.kind == "text" and block.is_apart:
-            shell.look_apart(functools.partial(is_shown_so_far, shown=block.body))
-        elif block.kind in ("console", "sh") and not block.not_run:
-            for step in steps(block):
-                _try(shell, step, block, page)
-
-
-def _try(shell: Shell, step: Step, block: Block, page: str) -> None:
-    if block.is_apart:
-        shell.type_apart(step.command, functools.partial(is_shown_so_far, shown=step.shown or ""))
-        return
-    deadline = time.monotonic() + PATIENCE
-    printed, code = shell.type(step.command)
-    while step.command.startswith(_LOOKING) and not is_shown(printed, step.shown or "") and time.monotonic() < deadline:
-        time.sleep(0.1)
-        printed, code = shell.type(step.command)
-    where = f"{page}.md, line {block.line}: {step.command}"
-    if step.shown is not None:
-        assert is_shown(printed, step.shown), f"{where}\n--- printed\n{printed}\n--- shown\n{step.shown}"
-    assert code == 0 or _is_asked_for(block, step), f"{where}\nends with {code}:\n{printed}"
-
-
-def _is_asked_for(block: Block, step: Step) -> bool:
-    """Whether the page shows how the command ended: then the exit code is compared like any other output."""
-    following = steps(block)
-    return "echo $?" in [each.command for each in following[following.index(step) + 1 :][:1]]
-
-
-def _have_what_it_needs(found: list[Block]) -> None:
-    typed = {word for block in found if block.kind in ("console", "sh") for word in block.body.split()}
-    for program, package in (("kubectl", "kubernetes-client"), ("curl", "curl")):
-        if program in typed:
-            debian.require(program, package)
+    try_blocks(f"{page}.md", PAGES[page], shell)
 
 
 def test_what_is_not_run_is_little_and_says_why() -> None:
