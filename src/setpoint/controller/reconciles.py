@@ -14,12 +14,12 @@ def remembered(controllers: Iterable[Controller], wanted: Wanted) -> list[Reconc
     """Those that are wanted and known, the newest first."""
     found = [(run, kind) for each in controllers for run, kind in _of(each) if _is_wanted(run, kind, wanted)]
     found.sort(key=lambda pair: pair[0].began, reverse=True)
-    return [_told(run, kind) for run, kind in found[: wanted.limit]]
+    return [told(run, kind) for run, kind in found[: wanted.limit]]
 
 
 def _of(controller: Controller) -> Iterator[tuple[Run, str]]:
     """What a controller remembers, each once, with the kind that it is for."""
-    kind = name_of(controller.primary.gvk) if controller.primary is not None else ""
+    kind = primary_kind(controller)
     runs = {run.id: run for run in (*controller.last_runs.values(), *controller.runs)}
     return ((run, kind) for run in runs.values())
 
@@ -34,12 +34,18 @@ def _is_wanted(run: Run, kind: str, wanted: Wanted) -> bool:
     return any(write.object == wanted.object and name_of(write.kind) == wanted.kind for write in run.writes)
 
 
+def primary_kind(controller: Controller) -> str:
+    """The kind that a controller is for; empty where it is for none."""
+    return name_of(controller.primary.gvk) if controller.primary is not None else ""
+
+
 def name_of(kind: GroupVersionKind) -> str:
     """`Kind.group`, as reasons have it."""
     return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
 
 
-def _told(run: Run, kind: str) -> Reconciled:
+def told(run: Run, kind: str) -> Reconciled:
+    """What is told of a reconcile of an object of a kind."""
     return Reconciled(
         id=run.id,
         controller=run.controller,

@@ -57,13 +57,15 @@ async def read_traces(
 async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noqa: A002 - what it is
     """One reconcile, by its id or the beginning of it. Raises NotThere, ValueError where it may be several, NoPast."""
     told = (await read_reconciles(client, Wanted(ids=(id,)))).items
-    log = await _whole_log(client)
-    ids = {each.id for each in told} | {known for line in log if (known := _reconcile_id(line)).startswith(id)}
+    # The log may be long: it is read where no controller knows of it.
+    log = [] if told else [line for line in await _whole_log(client) if _reconcile_id(line).startswith(id)]
+    ids = {each.id for each in told} | {_reconcile_id(line) for line in log}
     if len(ids) > 1:
         raise ValueError(f"several reconciles begin with {id}: {', '.join(sorted(ids))}")
     if not ids:
         raise NotThere(f"no reconcile {id} is known: it wrote nothing, or too long ago")
-    places = _places(related, (line["object"] for line in log if _reconcile_id(line) in ids))
+    wrote = (related.place(each.kind, each.object) for one in told for each in one.writes)
+    places = [*_places(related, (line["object"] for line in log)), *(each for each in wrote if each is not None)]
     found = [each for each in await timeline(client, places) if each.cause is not None and each.cause.id in ids]
     [trace] = [each for each in await _completed(client, related, found, told, ()) if each.cause.id in ids]
     return trace

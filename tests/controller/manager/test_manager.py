@@ -411,9 +411,9 @@ def test_metrics_and_reconciles_are_told_under_the_names_that_dashboards_know() 
             assert any(name.startswith('rest_client_requests_total{code="200",method="GET"') for name in values)
             shown = msgspec.json.decode((await fetch(url, "/debug/reconciles")).body)
             latest = shown["controllers"]["maps"]["runs"][0]
-            assert latest["request"] == "default/bad"
+            assert (latest["kind"], latest["object"]) == ("ConfigMap", "default/bad")
             assert latest["error"] == "ValueError: no good"
-            assert latest["why"]
+            assert latest["because"]
 
     on_a_plane(test)
 
