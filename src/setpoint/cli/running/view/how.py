@@ -59,6 +59,8 @@ class How(NamedTuple):
     # How it ended, and when it is tried again.
     end: str = ""
     due: datetime | None = None
+    # How many are ready: of replicas some may be.
+    ready: int = 0
     restarts: int = 0
     # The run of a task that this is of.
     run: str = ""
@@ -83,7 +85,8 @@ def how_is(workload: Workload, find: Find) -> How:
     if found.phase in ("ready", "done", "failed") and not is_seen(tree):
         found = How("restarting", "changing")
     runs = workload.status.get("runs") or ()
-    return found._replace(restarts=workload.restarts, run=runs[-1]["name"] if runs else "")
+    ready = sum(each.judgement.ready for each in workload.children or (workload,))
+    return found._replace(ready=ready, restarts=workload.restarts, run=runs[-1]["name"] if runs else "")
 
 
 def is_seen(tree: Object) -> bool:

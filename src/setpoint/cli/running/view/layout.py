@@ -121,7 +121,7 @@ def starting_line(rows: Sequence[Row], seconds: float | None, keys: str, place: 
 
 def ready_line(seconds: float | None, path: Sequence[str], keys: str, place: Terminal) -> list[str]:
     """What stands below the table once all is ready."""
-    text = "ready" if seconds is None else f"ready in {seconds:.1f}s"
+    text = "all ready" if seconds is None else f"ready in {seconds:.1f}s"
     if len(path) > 1:
         steps = [*path[:2], "…", *path[2 - _MOST_OF_PATH :]] if len(path) > _MOST_OF_PATH else path
         text += f" · critical path {' → '.join(steps)}"
@@ -199,6 +199,8 @@ def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:
 
     lines = []
     for each in changes:
+        if each.kind == "App":
+            continue  # it says what the others show
         name = each.name if each.kind in ("Executable", "ExecutableReplicaSet", "Container", "Task") else (
             f"{each.kind} {each.name}")  # fmt: skip
         fields = ", ".join(dict.fromkeys(map(_field, each.fields))) or each.why

@@ -105,9 +105,10 @@ class Model:
         for name, track in list(self._tracks.items()):
             if name in self._changed or track.how.phase in ("waiting", "absent"):
                 found += self._look(track, now)
-            if self._is_settled:
-                found += news.lasting(track, now)
         self._changed.clear()
+        # When all of it is gone there is nothing to be told of any part.
+        if self._is_settled and any(track.workload is not None for track in self._tracks.values()):
+            found += [each for track in self._tracks.values() for each in news.lasting(track, now)]
         return found
 
     def _look(self, track: Track, now: datetime) -> Iterator[News]:
@@ -118,8 +119,12 @@ class Model:
             how = ABSENT if had is None and before == ABSENT else How("absent", "removed")
         else:
             how = how_is(track.workload, lambda kind, name: self._by_name.get((kind, name)))
-        if how.phase == "starting" and track.was_ready and before.is_of_same_life(how):
+        if how.phase == "starting" and track.was_ready and how.ready < before.ready and before.is_of_same_life(how):
             how = how._replace(phase="unready", text="not ready")
+        if how.phase == "stopped":
+            track.since_well = "stopped"
+        elif track.since_well != "stopped" and (how.phase == "restarting" or not how.is_of_same_life(before)):
+            track.since_well = "restarted"
         if before.phase != how.phase:
             track.since, track.is_long_told = now, False
         track.since = track.since or now
@@ -155,7 +160,7 @@ class Model:
         """The beginning is over: what is so by now was shown, and what happens from now on is told in sentences."""
         self._is_settled = True
         for track in self._tracks.values():
-            track.is_long_told, track.left_at = True, None
+            track.is_long_told, track.left_at, track.since_well = True, None, ""
             track.is_bad_told = track.how.phase in ("failing", "failed", "unready")
             track.told_failures = {(track.how.who, track.how.due)} if track.is_bad_told else set()
 
@@ -167,7 +172,7 @@ class Model:
     def has_pending(self) -> bool:
         """Whether something goes on that time alone makes news of, or shows differently."""
         return any(
-            track.good is not None or track.how.phase not in SETTLED | {"failed", "absent"}
+            track.held is not None or track.how.phase not in SETTLED | {"failed", "absent"}
             for track in self._tracks.values()
         )
 

@@ -12,7 +12,8 @@ from setpoint.cli.running.view.track import News, Track, first_line, whole
 
 # What takes longer than this is told while it goes on; before, only how it ended.
 _LONG = timedelta(seconds=2)
-# What has no probe is told to be ready when it has been for so long: what has a mistake in it is for a moment only.
+# What has no probe is told to be ready when it has been for so long: what has a mistake in it is for a moment only. So
+# is what is removed: when all of the app goes nobody needs to be told of each.
 _LASTING = timedelta(seconds=1)
 
 
@@ -39,9 +40,9 @@ def later(track: Track, before: How, ready_at: datetime, now: datetime) -> Itera
     how, name = track.how, track.part.name
     if how.phase in ("ready", "done"):
         if before.phase not in ("ready", "done") or not how.is_of_same_life(before):
-            track.good, track.good_at = News(_good(track, before, ready_at), "good"), now
+            track.held, track.held_at = News(_good(track, before, ready_at), "good"), now
         return
-    track.good = None
+    track.held = None
     if how.phase in ("failing", "failed"):
         if (how.who, how.due) not in track.told_failures:
             track.told_failures.add((how.who, how.due))
@@ -54,7 +55,7 @@ def later(track: Track, before: How, ready_at: datetime, now: datetime) -> Itera
         elif how.phase == "stopped":
             yield News(f"{name} stopped")
         elif how.phase == "absent":
-            yield News(f"{name} removed")
+            track.held, track.held_at = News(f"{name} removed"), now
 
 
 def _good(track: Track, before: How, ready_at: datetime) -> str:
@@ -62,19 +63,17 @@ def _good(track: Track, before: How, ready_at: datetime) -> str:
     took = f" ({(ready_at - left).total_seconds():.1f}s)" if left is not None else ""
     if track.is_bad_told:
         return f"{name} {how.text} again{'' if how.is_of_same_life(before) else _because(track)}"
-    if before.phase in ("absent", "stopped"):
-        return f"{name} {how.text}"
     if how.phase == "done":
         return f"{name} {how.text}{took}"
-    return f"{name} restarted{_because(track)}{took}"
+    return f"{name} restarted{_because(track)}{took}" if track.since_well == "restarted" else f"{name} {how.text}"
 
 
 def lasting(track: Track, now: datetime) -> Iterator[News]:
     """What is told because it has lasted: good news, and what goes on for long."""
     how = track.how
-    if track.good is not None and track.good_at is not None and (_is_sure(track) or now - track.good_at >= _LASTING):
-        yield track.good
-        track.good, track.left_at, track.is_bad_told = None, None, False
+    if track.held is not None and track.held_at is not None and (_is_sure(track) or now - track.held_at >= _LASTING):
+        yield track.held
+        track.held, track.left_at, track.since_well, track.is_bad_told = None, None, "", False
         track.told_failures.clear()
     if how.phase in ("starting", "restarting", "waiting") and not track.is_long_told and is_long(track, now):
         track.is_long_told = True

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from setpoint.cli.printing.terminal import Meaning
 from setpoint.cli.running.view.how import How, time_of
@@ -37,13 +37,15 @@ class Track:
     # When it ceased to be ready, and whether it was so in this life.
     left_at: datetime | None = None
     was_ready: bool = False
+    # What has become of it since it was last told to be well.
+    since_well: Literal["", "restarted", "stopped"] = ""
     # Whether it was told that something is wrong, and that something goes on; and of which failures it was.
     is_bad_told: bool = False
     is_long_told: bool = False
     told_failures: set[tuple[str, datetime | None]] = field(default_factory=set)
-    # Good news that are not told yet, and since when there are.
-    good: News | None = None
-    good_at: datetime | None = None
+    # News that are told when they have lasted, and since when there are.
+    held: News | None = None
+    held_at: datetime | None = None
 
     @property
     def is_there(self) -> bool:

@@ -116,13 +116,15 @@ class _View:
         self._said += layout.change_lines(settings.changes, place)
         deadline = None if seconds is None else self._clock.monotonic() + seconds
         await self._objects.read()
-        tasks = [asyncio.ensure_future(self._objects.follow())]
+        following = asyncio.ensure_future(self._objects.follow())
+        following.add_done_callback(lambda _: self._news.set())
+        tasks = [following]
         if keys is not None:
             tasks.append(asyncio.ensure_future(self._listen(keys)))
         try:
             while self._outcome is None:
                 self._news.clear()
-                self._advance(tasks[0])
+                self._advance(following)
                 if deadline is not None and self._clock.monotonic() >= deadline:
                     self._is_late()
                 self._paint()
