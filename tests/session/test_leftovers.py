@@ -205,6 +205,19 @@ def test_an_engine_that_does_not_let_go_of_something_is_told_of(
     asyncio.run(clear())
 
 
+def test_who_starts_an_app_is_told_of_one_that_was_killed_before(
+    environ: dict[str, str], dead: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "setpoint.yaml").write_text(f"app: shop\nservices:\n  api: {{ run: {WAITS} }}\n")
+    try:
+        ran = setpoint(environ, "up", "-d")
+        assert ran.exit_code == 0, ran.output
+        assert f"session {dead.id} ended unexpectedly" in ran.stderr
+    finally:
+        setpoint(environ, "down")
+
+
 def test_the_last_words_of_a_host_are_the_last_line_of_its_log(dead: Session) -> None:
     assert last_words(dead) == ""
     Path(dead.data, "host.log").write_text("began\nMemoryError: no more\n\n")

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from setpoint.session.leftovers import Cleared
     from setpoint.session.registry import Session, Sessions
 
-# How long a command waits for a guardian that is still at it.
+# How long a command waits for a guardian that is still at it; and one that needs what is being stopped to be gone.
 _PATIENCE_SECONDS = 1.0
+UNTIL_GONE = 15.0
 # Set by the shell that completes a command line: nobody reads what is said then.
 _COMPLETING = "_SETPOINT_COMPLETE"
 

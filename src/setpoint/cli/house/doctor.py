@@ -14,8 +14,6 @@ from setpoint.cli.printing.terminal import Meaning, Terminal, terminal
 
 _MEANINGS: dict[Verdict, Meaning] = {"ok": "good", "warning": "pending", "problem": "bad"}
 _WORD = max(map(len, _MEANINGS))
-# How long what a session left may take to go.
-_PATIENCE_SECONDS = 15.0
 
 
 @click.command()
@@ -51,11 +49,11 @@ async def examine(environ: Mapping[str, str], server: Server) -> list[Finding]:
 
 
 def _fix() -> None:
-    from setpoint.cli.clearing import clear_dead
+    from setpoint.cli.clearing import UNTIL_GONE, clear_dead
     from setpoint.cli.house.around import is_stale
     from setpoint.session.registry import state_directory
 
-    clear_dead(patience=_PATIENCE_SECONDS)
+    clear_dead(patience=UNTIL_GONE)
     path = state_directory(os.environ) / "kubeconfig"
     if is_stale(path):
         path.unlink(missing_ok=True)

@@ -6,20 +6,25 @@ leave the session to itself, or end it; should it be killed, the session ends by
 
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from setpoint.cli.clearing import UNTIL_GONE, clear_dead
 from setpoint.cli.connecting import Server, connect, run
 from setpoint.cli.failing import FAILED, TIMED_OUT, Failure
 from setpoint.cli.printing.terminal import terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from setpoint.app.changes import Change
     from setpoint.app.loading import LoadedApp
     from setpoint.cli.running.view.watching import Outcome
     from setpoint.client.client import Client
+    from setpoint.session.standby import Standby
     from setpoint.session.starting import Started
 
 
@@ -56,11 +61,26 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
     from setpoint.cli.running.app_file import find_file, read_file
 
     found = find_file(file)
-    loaded = read_file(found, os.environ, profiles)
-    sys.exit(run(_up(found, loaded, profiles, How(detached, logs, seconds))))
+    with _standby(found.parent) as standby:
+        loaded = read_file(found, os.environ, profiles)
+        clear_dead(patience=UNTIL_GONE)
+        sys.exit(run(_up(found, loaded, profiles, How(detached, logs, seconds), standby)))
 
 
-async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: How) -> int:
+@contextmanager
+def _standby(directory: Path) -> "Iterator[Standby | None]":
+    """A host that gets ready while the file is read; none where an app runs already, which is likely to be this one."""
+    from setpoint.session.registry import Sessions
+    from setpoint.session.standby import Standby
+
+    if any(Path(session.directory) == directory for session in Sessions.of(os.environ).alive()):
+        yield None
+        return
+    with Standby(os.environ) as standby:
+        yield standby
+
+
+async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: How, standby: "Standby | None") -> int:
     from setpoint.cli.running.view.settings import settings_of
     from setpoint.cli.running.view.watching import watch_app
     from setpoint.objects.clock import SystemClock
@@ -70,7 +90,7 @@ async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: H
     attendant = "" if how.detached else process_identity()
     began = SystemClock().now()
     try:
-        started = await start(loaded.app.app, file, os.environ, profiles=profiles, attendant=attendant)
+        started = await start(loaded.app.app, file, os.environ, profiles=profiles, attendant=attendant, standby=standby)
     except StartFailed as error:
         raise Failure(f"{loaded.app.app} cannot be started: {error}") from None
     async with connect(Server(session=started.session.id)) as client:

@@ -1,9 +1,12 @@
 """Opens an archive as a session of its own, to be looked at only."""
 
 import asyncio
+import fcntl
+import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +51,7 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
     if taken := [session for session in sessions.alive() if name in (session.app, session.id)]:
         raise BadArchive(f"a session {taken[0].id} runs already; choose another name with --name, or end that one")
     places = Places.of(environ, session_id(name, str(path)))
-    with opened(path) as archive:
+    with _alone(sessions.directory / f"{places.data.name}.opening", name), opened(path) as archive:
         manifest = read_manifest(archive)
         shutil.rmtree(places.data, ignore_errors=True)
         places.data.mkdir(mode=0o700, parents=True)
@@ -75,3 +78,20 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
             shutil.rmtree(places.data, ignore_errors=True)
             raise
     return Shown(found, manifest)
+
+
+@contextmanager
+def _alone(lock: Path, name: str) -> Iterator[None]:
+    """Nobody else opens the same archive under the same name meanwhile. Raises BadArchive."""
+    lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise BadArchive(f"it is being opened as {name} at this moment") from None
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)

@@ -81,7 +81,7 @@ class _Writing:
         oldest, _ = await self._source.bounds()
         written = await self._logs() if self._wanted.logs else []
         for name, text in self._wanted.texts.items():
-            self._archive.writestr(name, self._secrets.text(text))
+            self._archive.writestr(self._new(name), self._secrets.text(text))
         manifest = Manifest(
             FORMAT,
             __version__,
@@ -95,8 +95,15 @@ class _Writing:
             platform.python_version(),
             platform.platform(),
         )
-        self._archive.writestr(MANIFEST, msgspec.json.format(_encode(manifest)))
+        self._archive.writestr(self._new(MANIFEST), msgspec.json.format(_encode(manifest)))
         return manifest
+
+    def _new(self, name: str) -> zipfile.ZipInfo:
+        """A file of the archive, made now."""
+        made = zipfile.ZipInfo(name, self._clock.now().timetuple()[:6])
+        made.compress_type = zipfile.ZIP_DEFLATED
+        made.external_attr = 0o600 << 16
+        return made
 
     async def _entries(self, until: int) -> AsyncIterator[Entry]:
         """The entries that are of objects, up to a revision."""
@@ -130,7 +137,7 @@ class _Writing:
         """Writes the log; how many lines it has."""
         number = 0
         state: dict[str, Entry] = {}
-        with self._archive.open(REVISIONS, "w", force_zip64=True) as file:
+        with self._archive.open(self._new(REVISIONS), "w", force_zip64=True) as file:
             out = io.BufferedWriter(file, 1 << 16)
 
             def put(entry: Entry) -> None:
@@ -163,7 +170,7 @@ class _Writing:
             first = await anext(pieces, b"")
             if not first:
                 continue
-            with self._archive.open(log.path, "w", force_zip64=True) as file:
+            with self._archive.open(self._new(log.path), "w", force_zip64=True) as file:
                 file.write(self._secrets.output(first))
                 async for piece in pieces:
                     file.write(self._secrets.output(piece))
