@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.app.apps import written
 
 from setpoint.app.loading import load_app
-from setpoint.app.model import AppFile, Part, Probe, Restart, Service, Task, Watch
+from setpoint.app.model import AppFile, Service, Task
+from setpoint.app.parts import Part, Probe, Restart, Watch
 from setpoint.objects import yamltext
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Mistake, Mistakes

@@ -11,25 +11,8 @@ from tests.app.apps import cases, written
 import setpoint as sp
 from setpoint.app.builder import rendered
 from setpoint.app.loading import load_app
-from setpoint.app.model import (
-    AppFile,
-    Build,
-    Controller,
-    Logs,
-    Mount,
-    Network,
-    Port,
-    Probe,
-    Resources,
-    Restart,
-    Secret,
-    Service,
-    Stop,
-    Task,
-    Terminal,
-    Volume,
-    Watch,
-)
+from setpoint.app.model import AppFile, Controller, Network, Secret, Service, Task, Volume
+from setpoint.app.parts import Build, Logs, Mount, Port, Probe, Resources, Restart, Stop, Terminal, Watch
 from setpoint.app.printing import app_yaml
 from setpoint.app.reading import parse_app
 from setpoint.objects.typedyaml import Mistakes

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from setpoint.app import profiles
-from setpoint.app.model import AppFile, Controller, Network, Part, Secret, Service, Task, Volume
+from setpoint.app.model import AppFile, Controller, Network, Secret, Service, Task, Volume
+from setpoint.app.parts import Part
 from setpoint.app.printing import app_yaml
 from setpoint.objects import typedyaml
 from setpoint.objects.tree import Object

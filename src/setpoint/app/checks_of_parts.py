@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from setpoint.app import forms
 from setpoint.app.commands import command
 from setpoint.app.faults import Fault
-from setpoint.app.model import Probe, Service
+from setpoint.app.model import Service
+from setpoint.app.parts import Probe
 from setpoint.objects import duration
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.typedyaml import Path, choices

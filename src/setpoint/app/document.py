@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from setpoint.app import model
-from setpoint.app.model import Part
+from setpoint.app import model, parts
+from setpoint.app.parts import Part
 from setpoint.schema.types.docs import class_description, field_descriptions
 
 HEADING = "## All fields\n"
@@ -16,16 +16,16 @@ _KINDS: tuple[tuple[str, type[Part]], ...] = (
     ("Services and tasks", model.Workload),
     ("Services", model.Service),
     ("Tasks", model.Task),
-    ("`ports.NAME`", model.Port),
-    ("`ready`, `alive`, `started`", model.Probe),
-    ("`restart`", model.Restart),
-    ("`watch`", model.Watch),
-    ("`stop`", model.Stop),
-    ("`build`", model.Build),
-    ("`volumes[]` of a container", model.Mount),
-    ("`resources`", model.Resources),
-    ("`terminal`", model.Terminal),
-    ("`logs`", model.Logs),
+    ("`ports.NAME`", parts.Port),
+    ("`ready`, `alive`, `started`", parts.Probe),
+    ("`restart`", parts.Restart),
+    ("`watch`", parts.Watch),
+    ("`stop`", parts.Stop),
+    ("`build`", parts.Build),
+    ("`volumes[]` of a container", parts.Mount),
+    ("`resources`", parts.Resources),
+    ("`terminal`", parts.Terminal),
+    ("`logs`", parts.Logs),
     ("`controllers[]`", model.Controller),
     ("`secrets.NAME`", model.Secret),
     ("`volumes.NAME`", model.Volume),

@@ -4,20 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from setpoint.app.model import (
-    AppFile,
-    Build,
-    Controller,
-    Mount,
-    Port,
-    Probe,
-    Restart,
-    Service,
-    Task,
-    Terminal,
-    Watch,
-    Workload,
-)
+from setpoint.app.model import AppFile, Controller, Service, Task, Workload
+from setpoint.app.parts import Build, Mount, Port, Probe, Restart, Terminal, Watch
 
 Condition: TypeAlias = Literal["Started", "Ready", "Finished", "Succeeded"]
 CONDITIONS: dict[str, Condition] = {

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from setpoint.app import forms
-from setpoint.app.model import AppFile, Build, Mount, Service, Task, Watch
+from setpoint.app.model import AppFile, Service, Task
+from setpoint.app.parts import Build, Mount, Watch
 
 W = TypeVar("W", Service, Task)
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 
 from setpoint.app import forms
 from setpoint.app.commands import command
-from setpoint.app.model import Probe, Service
+from setpoint.app.model import Service
+from setpoint.app.parts import Probe
 from setpoint.app.ports import ServedPort
 from setpoint.app.values import User, Values
 from setpoint.controller.child_names import child_name

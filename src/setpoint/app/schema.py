@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from setpoint.app.model import AppFile, Part
+from setpoint.app.model import AppFile
+from setpoint.app.parts import Part
 from setpoint.objects.tree import Object
 from setpoint.schema.types.docs import class_description, field_descriptions
 

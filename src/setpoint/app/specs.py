@@ -9,7 +9,8 @@ from setpoint.app import forms
 from setpoint.app.checks_of_parts import source_faults
 from setpoint.app.commands import command, words
 from setpoint.app.faults import Fault
-from setpoint.app.model import AppFile, Mount, Service, Workload
+from setpoint.app.model import AppFile, Service, Workload
+from setpoint.app.parts import Mount
 from setpoint.app.ports import ServedPort
 from setpoint.app.probes import health_probes
 from setpoint.app.surroundings import Surroundings
