@@ -38,6 +38,8 @@ def _words(how: How) -> tuple[str, str, str]:
 def later(track: Track, before: How, ready_at: datetime, now: datetime) -> Iterator[News]:
     """What is told once the app runs. `ready_at` is since when it is ready, if it is."""
     how, name = track.how, track.part.name
+    if how == before:
+        return
     if how.phase in ("ready", "done"):
         if before.phase not in ("ready", "done") or not how.is_of_same_life(before):
             track.held, track.held_at = News(_good(track, before, ready_at), "good"), now
