@@ -198,6 +198,14 @@ def test_the_last_reconcile_is_told_for_programs_and_found_again_by_its_id(setpo
     assert one["writes"]
 
 
+def test_a_trace_fits_the_terminal_and_leaves_nothing_out(served: Served, crashing: str) -> None:
+    command = [sys.executable, "-m", "setpoint", "trace", crashing]
+    environ = {**served.environ, "TERM": "xterm", "NO_COLOR": "1"}
+    narrow, wide = (shown(command, width, environ) for width in (60, 400))
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "".join(narrow.split()) == "".join(wide.split())
+
+
 def test_of_a_controller_elsewhere_a_trace_says_that_little_is_known(
     setpoint: Command, served: Served, namespace: str
 ) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from setpoint.past.trace import Trace
 
 _ONE = "reconcile"
+# Where a line goes on that is longer than the terminal is wide.
+_BELOW = " " * 13
 _FORGOTTEN = (
     "Of some only what they wrote is known: their controllers run elsewhere, or have forgotten what they read and how "
     "long it took."
@@ -99,16 +101,23 @@ async def _of_object(client: "Client", what: tuple[str, ...], times: "Times", si
 
 
 def _write(found: "list[Trace]", times: "Times", me: "Collection[str]", *, wide: bool) -> None:
-    from setpoint.cli.printing.terminal import harmless, shortened, terminal
+    from setpoint.cli.printing.terminal import harmless, terminal
     from setpoint.past.trace_lines import heading, lines
 
     place = terminal()
-    if not found:
-        place.echo("No reconcile of it is known.", err=True)
+    width = None if wide else place.width
     for each in found:
-        place.echo(place.paint(harmless(heading(each, times.shown)), "heading"))
-        for line in lines(each, me):
-            fits = wide or place.width is None
-            place.echo(harmless(line) if fits else shortened(harmless(line), place.width or 80))
+        first, *rest = (_wrapped(harmless(line), width) for line in (heading(each, times.shown), *lines(each, me)))
+        place.echo(place.paint(first, "heading"))
+        for text in rest:
+            place.echo(text)
     if any(each.told is None for each in found):
         place.echo(place.paint(_FORGOTTEN, "quiet"), err=True)
+
+
+def _wrapped(line: str, width: int | None) -> str:
+    if width is None:
+        return line
+    import textwrap
+
+    return textwrap.fill(line, width, subsequent_indent=_BELOW, break_on_hyphens=False)
