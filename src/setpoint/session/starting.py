@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from setpoint.objects.clock import SystemClock
 from setpoint.session.host import READY, TAKEN
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, session_id
+from setpoint.session.standby import Standby
 
 # So much of the log tells why a host ended at once.
 _LAST_BYTES = 4000
@@ -44,6 +46,7 @@ async def start(
     *,
     profiles: Collection[str] = (),
     attendant: str = "",
+    standby: Standby | None = None,
 ) -> Started:
     """Starts the session of an app, unless it runs. It ends with the process `attendant`. Raises StartFailed."""
     if (found := running(app, file.parent, environ)) is not None:
@@ -54,7 +57,7 @@ async def start(
     places = Places.of(environ, session_id(app, str(file.parent)))
     try:
         places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        said = await launch("setpoint.session.host", [app, str(file), *flags], environ, places)
+        said = await _host([app, str(file), *flags], environ, places, standby)
     except OSError as error:
         raise StartFailed(f"{error.filename or places.data}: {error.strerror or error}") from error
     if said not in (READY, TAKEN):
@@ -68,6 +71,14 @@ async def start(
     if found is None:
         raise StartFailed(f"it ended as soon as it had begun: {_last_words(places.log)}")
     return Started(found, joined=said == TAKEN)
+
+
+async def _host(arguments: Sequence[str], environ: Mapping[str, str], places: Places, standby: Standby | None) -> str:
+    """Starts the host, or has one that stands by host the app; what it says. Raises OSError."""
+    if standby is not None:
+        with suppress(OSError):
+            return (await asyncio.to_thread(standby.host, arguments, places.log)).decode(errors="replace").strip()
+    return await launch("setpoint.session.host", arguments, environ, places)
 
 
 async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, str], places: Places) -> str:

@@ -1,0 +1,64 @@
+"""A host that stands by: it becomes the host of the app, and is gone when nobody wants it or was never there."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.session.apps import WAITS
+
+from setpoint.cli.connecting import Server, connect
+from setpoint.session.ending import end
+from setpoint.session.standby import Standby
+from setpoint.session.starting import start
+
+PATIENCE_SECONDS = 30.0
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = tmp_path / "setpoint.yaml"
+    path.write_text(f"app: shop\nservices: {{api: {{run: {WAITS}}}}}\n")
+    return path
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, or never was ours."""
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
+def await_end(pid: int) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_gone(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+async def test_it_becomes_the_host(file: Path) -> None:
+    with Standby(os.environ) as standby:
+        started = await start("shop", file, os.environ, standby=standby)
+    assert started.session.pid == standby.pid
+    async with connect(Server(session=started.session.id)) as client:
+        assert not (await end(started.session, client, lambda _: None)).left
+    assert is_gone(standby.pid)
+
+
+def test_one_that_nobody_wants_is_gone() -> None:
+    with Standby(os.environ) as standby:
+        pass
+    await_end(standby.pid)
+
+
+async def test_one_that_was_killed_is_done_without(file: Path) -> None:
+    with Standby(os.environ) as standby:
+        os.kill(standby.pid, signal.SIGKILL)
+        await_end(standby.pid)
+        started = await start("shop", file, os.environ, standby=standby)
+    assert started.session.pid != standby.pid
+    async with connect(Server(session=started.session.id)) as client:
+        assert not (await end(started.session, client, lambda _: None)).left
