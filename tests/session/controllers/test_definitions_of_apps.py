@@ -27,8 +27,8 @@ async def test_a_schema_that_stored_objects_do_not_fit_is_refused(tmp_path: Path
         row = await app.note("greeting", "greetings.example.com")
         assert row["note"].startswith(
             "the version before still runs: greetings.example.com stays as it is, for objects that are stored do not "
-            'fit the new schema: default/four: spec.to: Invalid value: "string": spec.to in body must be of type integer: '
-            '"string"; default/one: '
+            'fit the new schema: default/four: spec.to: Invalid value: "string": spec.to in body must be of type '
+            'integer: "string"; default/one: '
         )
         assert row["note"].endswith(", and 1 more. Change or delete them, or allow what they have")
         assert await fields(app) == {"to": "string"}
