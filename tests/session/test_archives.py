@@ -411,7 +411,9 @@ def test_questions_have_the_same_answers_before_and_after(
         assert setpoint("apply", "-f", "app.yaml", "--session", "shop").exit_code == 0
         eventually(lambda: "Finished" in setpoint("ps", "--session", "shop").stdout)
         eventually(lambda: "hello" in setpoint("logs", "talker", "--session", "shop").stdout)
+        first = json.loads(setpoint("history", "exe/talker", "-o", "json", "--session", "shop").stdout)["items"][-1]
         questions = [
+            ("at", str(first["revision"]), "get", "exe", "-o", "name"),
             ("history", "exe/talker", "-o", "json"),
             ("history", "exe/failer"),
             ("timeline",),

@@ -32,6 +32,10 @@ def at(ctx: click.Context, when: str, command: tuple[str, ...], server: Server) 
         raise Failure(f"{command[0]} cannot be asked of the past; these can: {', '.join(_COMMANDS)}", USAGE)
     chosen = group.get_command(ctx, name)
     assert chosen is not None
+    # Which server is meant may be said behind the command, as it is without `at`.
+    with chosen.make_context(name, list(arguments), parent=ctx) as inner:
+        given = {field: inner.params.get(field) or "" for field in ("kubeconfig", "context", "namespace", "session")}
+    server = Server(**given).over(server)
     revision = run(_revision(when, server))
     if name in _WITH_MOMENT:
         arguments += ["--at", str(revision)]
