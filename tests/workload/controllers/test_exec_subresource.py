@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.workload.app import GROUP, App, app
-from tests.workload.controllers.ship import made, running, scripted, ship
+from tests.workload.controllers.ship import logged, made, running, scripted, ship
 from tests.workload.podman import IMAGE, Service, connected
 
 import setpoint as sp
@@ -22,6 +22,13 @@ async def ran(client: sp.Client, name: str, *command: str, stdin: bytes = b"", t
     query += [("stdin", "true")] if stdin else []
     query += [("tty", "true")] if tty else []
     async with client.socket(Call("GET", f"/apis/{GROUP}/containers/{name}/exec", query), (V5,)) as socket:
+        return await asyncio.wait_for(Process(socket).run(stdin or None), 20)
+
+
+async def attached(client: sp.Client, name: str, stdin: bytes = b"") -> Executed:
+    """What came of talking with a command."""
+    query = [("stdin", "true")] if stdin else []
+    async with client.socket(Call("GET", f"/apis/{GROUP}/containerexecs/{name}/attach", query), (V5,)) as socket:
         return await asyncio.wait_for(Process(socket).run(stdin or None), 20)
 
 
@@ -43,6 +50,25 @@ async def test_a_command_in_a_real_container_is_talked_with(tmp_path: Path, podm
             assert (done.stdout, done.stderr, done.exit_code) == (b"hello\n", b"bad\n", 3)
             done = await ran(client, "host", "sh", "-c", "test -t 1 && echo terminal", tty=True)
             assert (done.stdout, done.exit_code) == (b"terminal\r\n", 0)
+
+
+async def test_a_command_that_is_an_object_is_talked_with_too(tmp_path: Path, podman: Service) -> None:
+    async with connected(podman), app(tmp_path, container_runtime=podman.address) as world:
+        await world.make("Container", "host", {"image": IMAGE, "args": ["sleep", "600"], "stopTimeout": "0s"})
+        script = {"containerName": "host", "command": "sh", "args": ["-c", "echo ready; cat; echo bad >&2; exit 3"]}
+        await world.make("ContainerExec", "asks", {**script, "stdin": True})
+        await world.state("ContainerExec", "asks", "Running")
+        await logged(world, "asks", "ready\n", "containerexecs")
+        async with await over_a_connection(world, tmp_path) as client:
+            done = await attached(client, "asks", b"hello\n")
+            assert (done.stdout, done.stderr, done.exit_code) == (b"hello\n", b"bad\n", 3)
+            await logged(world, "asks", "ready\nhello\n", "containerexecs")
+            with pytest.raises(BadRequest, match="ContainerExec asks does not run: Finished"):
+                await attached(client, "asks")
+            await world.make("ContainerExec", "deaf", {**script, "args": ["-c", "cat; sleep 600"]})
+            await world.state("ContainerExec", "deaf", "Running")
+            with pytest.raises(BadRequest, match="make one with spec"):
+                await attached(client, "deaf", b"hello")
 
 
 async def test_a_command_needs_words_and_a_container_that_runs(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import asyncio
 import os
 import signal
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
@@ -49,8 +50,9 @@ class _Run(Life):
 
     state: ExecutableState = ""
     container: str = ""
-    # The task that runs it, and its process on this machine.
+    # The task that runs it, what it is spoken with, and its process on this machine.
     work: "asyncio.Task[int | None] | None" = None
+    started: "asyncio.Future[Exec]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     identity: Identity | None = None
     ending: "asyncio.Task[None] | None" = None
 
@@ -65,6 +67,13 @@ class _Run(Life):
             effective_env=self.effective_env(),
             effective_args=self.args,
         )
+
+
+class Command(NamedTuple):
+    """A command that runs: its input, and the task that knows its exit code when it has ended."""
+
+    started: Exec
+    work: "asyncio.Task[int | None]"
 
 
 class ContainerExecs:
@@ -86,6 +95,14 @@ class ContainerExecs:
             condition_events=(),  # told where they happen, with more to say
         )
         world.engines.subscribe(self._hear)
+
+    async def find(self, uid: str) -> Command | None:
+        """The command of an object, if it runs; one that is about to is waited for."""
+        run = next((each for each in self._known.values() if each.uid == uid), None)
+        if run is None or run.work is None:
+            return None
+        await asyncio.wait((run.started, run.work), return_when=asyncio.FIRST_COMPLETED)
+        return None if run.work.done() else Command(run.started.result(), run.work)
 
     async def close(self) -> None:
         """Ends what runs."""
@@ -186,11 +203,15 @@ class ContainerExecs:
         sinks = {source: self._world.logs.capture(run.uid, source) for source in ("stdout", "stderr")}
         values = run.environment.values if run.environment is not None else {}
         env = [f"{name}={value}" for name, value in values.items()]
-        command = [spec.command, *args]
-        async with engine.containers.exec(run.container, command, env=env, directory=spec.working_directory) as started:
+        command, where = [spec.command, *args], spec.working_directory
+        runs = engine.containers.exec(run.container, command, env=env, directory=where, stdin=spec.stdin)
+        async with runs as started:
+            run.started.set_result(started)
             await self._identify(engine, run, started)
             async for source, data in started:
                 sinks[source].write(data)
+            for sink in sinks.values():
+                sink.close()
             return await started.exit_code()
 
     async def _identify(self, engine: Engine, run: _Run, started: Exec) -> None:

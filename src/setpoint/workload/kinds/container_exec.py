@@ -5,7 +5,7 @@ from typing import Annotated
 from setpoint.schema.types import Column, Int32, Int64, MinLength, Model, NoDefault, Resource
 from setpoint.workload.kinds.executable import ExecutableState
 from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
-from setpoint.workload.kinds.parts import AGE, Conditions, EnvVar, EnvVars, Moment, Name, Text, immutable
+from setpoint.workload.kinds.parts import AGE, Conditions, EnvVar, EnvVars, Flag, Moment, Name, Text, immutable
 
 
 class ContainerExecSpec(Model):
@@ -28,6 +28,9 @@ class ContainerExecSpec(Model):
 
     env_files: list[str] = []
     """Files of environment variables (dotenv); later files win, `env` wins over all."""
+
+    stdin: Flag = False
+    """Whether it has a standard input, for `attach`; without, it reads to the end at once."""
 
 
 class ContainerExecStatus(Model):
@@ -89,6 +92,7 @@ class ContainerExec(
         immutable("workingDirectory", absent="''"),
         immutable("env", absent="[]"),
         immutable("envFiles", absent="[]"),
+        immutable("stdin", absent="false"),
     ]
     """What runs, and where."""
 

@@ -1,4 +1,5 @@
-"""`…/executables/name/attach`: a process that runs, to talk with, by the channels of Kubernetes over a WebSocket.
+"""`…/executables/name/attach`: a process that runs, to talk with, by the channels of Kubernetes over a WebSocket; and
+`…/containerexecs/name/attach`: a command in a container.
 
 Input goes to its standard input, where the spec has it open; what it says from now on comes back. A terminal shows also
 what it said last, and takes input and sizes from whoever looks at it. When the process ends, its exit code is told as
@@ -6,20 +7,31 @@ Kubernetes tells it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest, ServiceUnavailable
+from setpoint.objects.tree import Object
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.http.websocket import PROTOCOL
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.get import read
+from setpoint.workload.controllers.container_exec import Command
 from setpoint.workload.controllers.running import Run
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.store import LogStore
-from setpoint.workload.subresources.channels import SOURCES, STDOUT, Conversation, Listener, asks_for, chosen_protocol
+from setpoint.workload.subresources.channels import (
+    SOURCES,
+    STDOUT,
+    Conversation,
+    Listener,
+    Said,
+    asks_for,
+    chosen_protocol,
+)
+from setpoint.workload.subresources.container_exec import told
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
 from setpoint.workload.workloads import Workloads
@@ -30,7 +42,7 @@ _MOST_UNSEEN = 4 << 20
 
 
 class AttachEndpoint:
-    """Answers for the processes of Executables."""
+    """Answers for the processes of Executables, and for commands in containers."""
 
     def __init__(self, workloads: Callable[[], Workloads | None]) -> None:
         self._workloads = workloads
@@ -43,22 +55,50 @@ class AttachEndpoint:
         tree = resource.item(await read(context, resource))
         name = f"{resource.kind} {meta.name(tree)}"
         chosen = chosen_protocol(context, "attaching")
+        if resource.kind == "ContainerExec":
+            spoken = await self._command(workloads, context, tree)
+            return Response(200, "text/plain", spoken, [(PROTOCOL, chosen)])
         execution = workloads.executables.find(meta.uid(tree))
         if execution is None or execution.run is None:
-            raise BadRequest(f"{name} does not run: {(tree.get('status') or {}).get('state') or 'it has not begun'}")
+            raise _not_running(name, tree)
         run = execution.run
         if (screen := run.screen) is not None:
-            listener = Listener(screen.write, resize=partial(_resize, screen))
-            shown = Conversation([partial(_shown, screen)], listener, partial(_exit_code, run))
+            typed = Listener(screen.write, resize=partial(_resize, screen))
+            shown = Conversation([partial(_shown, screen)], typed, partial(_exit_code, run))
             return Response(200, "text/plain", shown, [(PROTOCOL, chosen)])
         stdin = run.running.stdin if run.running is not None else None
         if asks_for(context, "stdin") and stdin is None:
             raise BadRequest(f"{name} does not listen to its standard input: set spec.stdin to true, and restart it")
-        logs = workloads.world.logs
-        said = [partial(_said, logs, execution.uid, source) for source in SOURCES]
-        told = Listener(stdin.write, stdin.close) if stdin is not None else None
-        attached = Conversation(said, told, partial(_exit_code, run))
+        listener = Listener(stdin.write, stdin.close) if stdin is not None else None
+        attached = Conversation(_all_said(workloads, tree), listener, partial(_exit_code, run))
         return Response(200, "text/plain", attached, [(PROTOCOL, chosen)])
+
+    async def _command(self, workloads: Workloads, context: Context, tree: Object) -> Conversation:
+        """Joins a client with a command in a container. Raises BadRequest."""
+        name = f"ContainerExec {meta.name(tree)}"
+        command = await workloads.execs.find(meta.uid(tree))
+        if command is None:
+            raise _not_running(name, tree)
+        listens = bool(tree["spec"].get("stdin"))
+        if asks_for(context, "stdin") and not listens:
+            raise BadRequest(f"{name} does not listen to its standard input: make one with spec.stdin true")
+        listener = told(command.started, tty=False) if listens else None
+        return Conversation(_all_said(workloads, tree), listener, partial(_command_code, command))
+
+
+def _not_running(name: str, tree: Object) -> BadRequest:
+    return BadRequest(f"{name} does not run: {(tree.get('status') or {}).get('state') or 'it has not begun'}")
+
+
+def _all_said(workloads: Workloads, tree: Object) -> Sequence[Said]:
+    return [partial(_said, workloads.world.logs, meta.uid(tree), source) for source in SOURCES]
+
+
+async def _command_code(command: Command) -> int | None:
+    """How a command ended; None while it runs, or where nobody knows."""
+    work = command.work
+    is_known = work.done() and not work.cancelled() and work.exception() is None
+    return work.result() if is_known else None
 
 
 async def _exit_code(run: Run) -> int | None:

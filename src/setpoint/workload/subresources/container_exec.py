@@ -78,7 +78,7 @@ class _Executed:
         heard = Heard(sink)
         try:
             async with self._engine.containers.exec(container, command, stdin=stdin, tty=tty) as run:
-                listener = _listener(run, tty=tty) if stdin or tty else None
+                listener = told(run, tty=tty) if stdin or tty else None
                 await Conversation([lambda: _said(run)], listener, run.exit_code).go_on(sink, heard)
         except EngineError as error:
             failed = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
@@ -87,7 +87,9 @@ class _Executed:
             await sink.drain()
 
 
-def _listener(run: Exec, *, tty: bool) -> Listener:
+def told(run: Exec, *, tty: bool) -> Listener:
+    """Who is told what a client says."""
+
     async def write(data: bytes) -> None:
         try:
             await run.write(data)

@@ -25,7 +25,10 @@ class WorkloadEndpoints:
         executed = container_exec.ExecEndpoint(lambda: self.workloads)
         return (
             *(Extension(GROUP, _PLURALS[kind], log.NAME, {"get": logs.get}) for kind in log.SOURCES),
-            Extension(GROUP, "executables", attach.NAME, {"get": attached.connect, "create": attached.connect}),
+            *(
+                Extension(GROUP, _PLURALS[kind], attach.NAME, {"get": attached.connect, "create": attached.connect})
+                for kind in ("Executable", "ContainerExec")
+            ),
             Extension(GROUP, "containers", container_exec.NAME, {"get": executed.connect, "create": executed.connect}),
         )
 
