@@ -9,6 +9,7 @@ from setpoint.cli.running.view import layout
 from setpoint.cli.running.view.layout import Widths
 from setpoint.cli.running.view.model import Row
 from setpoint.cli.running.view.parts import After, Part, in_order
+from setpoint.cli.running.view.question import Question
 from setpoint.cli.running.view.screen import Screen
 
 COLUMNS, ROWS = 20, 12
@@ -69,7 +70,7 @@ def test_no_line_of_a_table_is_as_wide_as_the_terminal(rows: list[Row], columns:
     lines = layout.table(rows, Widths().grown(rows), place)
     lines += layout.starting_line(rows, 12.0, layout.KEYS, place)
     lines += layout.ready_line(1.5, [row.name for row in rows], layout.KEYS, place)
-    lines += layout.question([row.name for row in rows], "", place)
+    lines += layout.question(Question([row.name for row in rows], ()), place)
     lines.append(layout.header("shop", "shop-3f2a", "http://localhost:41873", place))
     assert max(map(width_of, lines), default=0) < columns
 
@@ -89,6 +90,16 @@ def test_more_rows_than_the_screen_has_are_counted_and_those_that_need_one_are_s
     assert [row.name for row in shown] == ["part-0", "part-1", "part-2", "late"]
     assert more == "  … 16 more: 16 ready"
     assert layout.folded(rows, 20) == (rows, "")
+
+
+def test_a_question_is_answered_with_as_few_keys_as_it_takes() -> None:
+    few, many = [Question([f"part-{number}" for number in range(1, count)], ["all"]) for count in (4, 13)]
+    assert few.press("3") == ("part-3",)
+    assert Question(few.names, ["all", "others"]).press("a") == ("all", "others")
+    assert Question(few.names, ()).press("\x1b") == ()
+    assert Question(few.names, ()).press("9") == ()
+    assert (many.press("1"), many.press("2"), many.press("\n")) == (None, None, ("part-12",))
+    assert Question(many.names, ()).press("\n") == ()
 
 
 def test_parts_stand_in_the_order_in_which_they_start() -> None:

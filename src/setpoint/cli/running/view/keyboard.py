@@ -9,7 +9,8 @@ import contextlib
 import os
 import re
 import signal
-from collections.abc import AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -83,9 +84,9 @@ class Keyboard:
 
 
 @contextmanager
-def keyboard(stream: TextIO) -> Iterator[Keyboard | None]:
+def keyboard(stream: TextIO | None) -> Iterator[Keyboard | None]:
     """The keys of a terminal; None where the stream is none, or another process has it."""
-    if not stream.isatty() or not _is_ours(stream.fileno()):
+    if stream is None or not stream.isatty() or not _is_ours(stream.fileno()):
         yield None
         return
     loop, found = asyncio.get_running_loop(), Keyboard(stream.fileno())
@@ -98,6 +99,20 @@ def keyboard(stream: TextIO) -> Iterator[Keyboard | None]:
         loop.remove_signal_handler(signal.SIGTSTP)
         loop.remove_reader(stream.fileno())
         found.give_back()
+
+
+@contextmanager
+def on_signals(calls: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    """Has signals call something, where this is the thread that hears them."""
+    loop = asyncio.get_running_loop()
+    heard = calls if threading.current_thread() is threading.main_thread() else {}
+    for number, call in heard.items():
+        loop.add_signal_handler(number, call)
+    try:
+        yield
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
 
 
 def _is_ours(descriptor: int) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.cli.printing.terminal import Meaning, Terminal, harmless, shortened, width_of
 from setpoint.cli.running.view.model import Row, Verdict
+from setpoint.cli.running.view.question import Question
 
 if TYPE_CHECKING:
     from setpoint.app.changes import Change
@@ -159,10 +160,9 @@ def _cut(text: str, place: Terminal) -> str:
     return text if place.width is None else shortened(text, place.width - 1)
 
 
-def question(names: Sequence[str], typed: str, place: Terminal) -> list[str]:
+def question(asked: Question, place: Terminal) -> list[str]:
     """Which part to restart: each by its number."""
-    words = [f"{number} {name}" for number, name in enumerate(names, 1)]
-    words += ["a all", "Esc none" if len(names) < 10 else "Enter · Esc none"]
+    words = [f"{number} {name}" for number, name in enumerate(asked.names, 1)] + ["a all", "Esc none"]
     lines, line = [], "restart which?"
     room = (place.width or 1 << 16) - 1
     for word in words:
@@ -170,7 +170,7 @@ def question(names: Sequence[str], typed: str, place: Terminal) -> list[str]:
             lines.append(line)
             line = " " * len("restart which?")
         line += f"  {word}"
-    return [place.paint(each, "heading") for each in (*lines, f"{line}  {typed}".rstrip())]
+    return [place.paint(each, "heading") for each in (*lines, f"{line}  {asked.typed}".rstrip())]
 
 
 def help_lines(joined: bool, place: Terminal) -> list[str]:

@@ -9,20 +9,22 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
 
+from setpoint.cli.failing import Failure
 from setpoint.cli.printing.terminal import Terminal, harmless, terminal
 from setpoint.cli.running.view import layout
 from setpoint.cli.running.view.explaining import reasons
 from setpoint.cli.running.view.following import Objects, ServerGone
-from setpoint.cli.running.view.keyboard import REPAINT, keyboard
+from setpoint.cli.running.view.keyboard import REPAINT, keyboard, on_signals
 from setpoint.cli.running.view.lines import LOGGED, Lines
 from setpoint.cli.running.view.model import Model, Row
 from setpoint.cli.running.view.output import Output
 from setpoint.cli.running.view.printed import Printed
+from setpoint.cli.running.view.question import Question
 from setpoint.cli.running.view.screen import Screen
 from setpoint.cli.running.view.settings import ViewSettings
 from setpoint.cli.running.view.track import News
@@ -71,11 +73,11 @@ async def watch_app(
     output = Output(stdout or sys.stdout, news.set)
     view = _View(client, settings, place, output, news)
     try:
-        # In the end what was printed is on the terminal before anybody else writes there.
-        with keyboard(stdin or sys.stdin) as keys, view.signals():
-            view.has_keys = keys is not None
+        # Where the output goes elsewhere, the keys are for whoever shows it.
+        with keyboard(stdin or sys.stdin if place.width is not None else None) as keys, on_signals(view.signals()):
             return await view.run(keys.keys() if keys is not None else None, seconds)
     finally:
+        # What was printed is on the terminal before anybody else writes there.
         await output.close(client.clock)
 
 
@@ -103,11 +105,10 @@ class _View:
         self._noted: list[tuple[datetime, str]] = []
         self._is_starting, self._is_ready_told = True, False
         self._anew = False
-        # While it is asked which part to restart: what of its number is typed.
-        self._typed: str | None = None
+        self._question: Question | None = None
         self._outcome: Outcome | None = None
         self._under_way: set[asyncio.Task[None]] = set()
-        self.has_keys = False
+        self._has_keys = False
 
     async def run(self, keys: AsyncIterator[str] | None, seconds: float | None) -> Outcome:
         """Shows the app to the end. Raises APIError and TransportError."""
@@ -120,13 +121,14 @@ class _View:
         following.add_done_callback(lambda _: self._news.set())
         tasks = [following]
         if keys is not None:
+            self._has_keys = True
             tasks.append(asyncio.ensure_future(self._listen(keys)))
         try:
             while self._outcome is None:
                 self._news.clear()
                 self._advance(following)
                 if deadline is not None and self._clock.monotonic() >= deadline:
-                    self._is_late()
+                    self._give_up()
                 self._paint()
                 if self._outcome is None:
                     await self._next()
@@ -145,15 +147,16 @@ class _View:
                 await self._news.wait()
 
     async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
-        for task in tasks:
+        if self._outcome is not None and self._outcome.how == "failed":
+            with contextlib.suppress(TimeoutError):
+                async with timeout(self._clock, _EXPLAIN_SECONDS):
+                    await asyncio.gather(*self._under_way, return_exceptions=True)
+        ending = (*tasks, *self._under_way)
+        for task in ending:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        with contextlib.suppress(TimeoutError):
-            async with timeout(self._clock, _EXPLAIN_SECONDS):
-                await asyncio.gather(*self._under_way, return_exceptions=True)
+        await asyncio.gather(*ending, return_exceptions=True)
         if self._lines is not None:
             await self._lines.close()
-        self._typed = None
         self._paint(last=True)
 
     # What is heard
@@ -170,23 +173,10 @@ class _View:
             self._lines.forget(tree)
         self._news.set()
 
-    @contextlib.contextmanager
-    def signals(self) -> Iterator[None]:
-        """Has signals end the view in good order, and a change of size seen."""
-        loop = asyncio.get_running_loop()
-        calls = {number: lambda: self._press(_INTERRUPT) for number in _ENDS}
-        if self._screen is not None:
-            calls[signal.SIGWINCH] = self._resized
-        try:
-            for number, call in calls.items():
-                loop.add_signal_handler(number, call)
-        except (ValueError, RuntimeError):
-            calls = {}  # only the main thread hears signals
-        try:
-            yield
-        finally:
-            for number in calls:
-                loop.remove_signal_handler(number)
+    def signals(self) -> Mapping[signal.Signals, Callable[[], None]]:
+        """What is done about signals: they end the view in good order, and a change of size is seen."""
+        found: dict[signal.Signals, Callable[[], None]] = dict.fromkeys(_ENDS, lambda: self._press(_INTERRUPT))
+        return found if self._screen is None else {**found, signal.SIGWINCH: self._resized}
 
     def _resized(self) -> None:
         if self._screen is not None and self._place.width is not None:
@@ -203,16 +193,16 @@ class _View:
 
     def _press(self, key: str) -> None:
         joined = self._settings.joined
-        if key == _INTERRUPT or (key == "q" and self._typed is None):
+        if key == _INTERRUPT or (key == "q" and self._question is None):
             self._outcome = Outcome("left" if joined else "quit")
-        elif self._typed is not None:
-            self._answer(self._typed, key)
+        elif self._question is not None:
+            self._answer(self._question.press(key))
         elif key == "d":
             self._outcome = Outcome("left" if joined else "detached")
         elif key == "l":
             self._switch_logs()
         elif key == "r":
-            self._typed = ""
+            self._ask()
         elif key == "?":
             self._said += layout.help_lines(joined, self._place)
         elif key == REPAINT:
@@ -232,31 +222,30 @@ class _View:
             self._lines = None
             self._note(News("output is hidden · l shows it again"))
 
-    def _answer(self, typed: str, key: str) -> None:
-        """Another key of the answer to the question which part to restart."""
+    def _ask(self) -> None:
+        """Asks which part to restart."""
         workloads = self._model.workloads()
-        names = list(workloads)
-        if key.isdigit():
-            typed += key
-            if len(names) > 9:
-                self._typed = typed
-                return
-        self._typed = None
-        if key == "a":
-            services = [each for each in workloads.values() if each.kind != "Task"]
-            self._do(self._restart("all services", services))
-        elif (key.isdigit() or key in "\r\n") and typed and 1 <= int(typed) <= len(names):
-            name = names[int(typed) - 1]
-            self._do(self._restart(name, [workloads[name]]))
+        services = [name for name, workload in workloads.items() if workload.kind != "Task"]
+        self._question = Question(list(workloads), services)
+        if self._screen is None:
+            self._said += layout.question(self._question, self._place)
 
-    async def _restart(self, name: str, workloads: "Sequence[Workload]") -> None:
+    def _answer(self, names: Sequence[str] | None) -> None:
+        if names is None:
+            return
+        self._question = None
+        workloads = self._model.workloads()
+        for name in names:
+            if name in workloads:
+                self._do(self._restart(workloads[name]))
+
+    async def _restart(self, workload: Workload) -> None:
         from setpoint.cli.running.restart import RESTART
 
         try:
-            for each in workloads:
-                await RESTART.act(self._client, each)
-        except (APIError, TransportError) as error:
-            self._note(News(f"{name} cannot be restarted: {error}", "bad"))
+            await RESTART.act(self._client, workload)
+        except (APIError, TransportError, Failure) as error:
+            self._note(News(f"{workload.name} cannot be restarted: {error}", "bad"))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         """Has something done beside the painting."""
@@ -300,7 +289,7 @@ class _View:
         else:
             self._do(self._explain(news, workload))
 
-    async def _explain(self, news: News, workload: "Workload") -> None:
+    async def _explain(self, news: News, workload: Workload) -> None:
         found = await reasons(self._client, workload)
         self._note(news)
         time = self._noted[-1][0]
@@ -329,7 +318,7 @@ class _View:
         if self._settings.logs and not self._settings.until_ready:
             self._show_logs()
 
-    def _is_late(self) -> None:
+    def _give_up(self) -> None:
         """It took too long."""
         if self._outcome is None:
             verdict = self._model.verdict()
@@ -353,7 +342,7 @@ class _View:
 
     @property
     def _keys(self) -> str:
-        if not self.has_keys or self._settings.until_ready:
+        if not self._has_keys or self._settings.until_ready:
             return ""
         return layout.JOINED_KEYS if self._settings.joined else layout.KEYS
 
@@ -383,8 +372,8 @@ class _View:
 
     def _bottom(self) -> list[str]:
         """What stands at the bottom and is painted over."""
-        if self._typed is not None:
-            return layout.question(list(self._model.workloads()), self._typed, self._place)
+        if self._question is not None:
+            return layout.question(self._question, self._place)
         if not self._is_starting:
             return []
         rows = self._table()
