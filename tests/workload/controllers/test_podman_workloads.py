@@ -281,8 +281,11 @@ from tests.workload.app import app
 async def main():
     async with app(Path(sys.argv[1]), container_runtime=sys.argv[2]) as world:
         await world.make("ContainerNetwork", "net", {"networkName": "setpoint-test-killed"})
+        await world.make("ContainerVolume", "vol", {"name": "setpoint-test-killed", "persistent": False})
+        await world.make("ContainerVolume", "kept", {"name": "setpoint-test-kept", "persistent": True})
         spec = {"image": sys.argv[3], "args": ["sleep", "600"], "stopTimeout": "0s", "networks": [{"name": "net"}]}
-        await world.make("Container", "c", {**spec, "containerName": "setpoint-test-killed"})
+        mounts = [{"type": "volume", "source": f"setpoint-test-{name}", "target": f"/{name}"} for name in ("killed", "kept")]
+        await world.make("Container", "c", {**spec, "containerName": "setpoint-test-killed", "volumeMounts": mounts})
         await world.ready("Container", "c")
         print("up", flush=True)
         await asyncio.sleep(600)
@@ -291,7 +294,9 @@ asyncio.run(main())
 """
 
 
-async def test_a_killed_control_plane_leaves_no_container_and_no_network(tmp_path: Path, podman: Service) -> None:
+async def test_a_killed_control_plane_leaves_no_container_no_network_and_no_volume_but_what_is_kept(
+    tmp_path: Path, podman: Service
+) -> None:
     async with connected(podman) as engine:
         words = [sys.executable, "-c", KILLED, str(tmp_path), podman.address, IMAGE]
         process = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE)
@@ -303,7 +308,8 @@ async def test_a_killed_control_plane_leaves_no_container_and_no_network(tmp_pat
             process.send_signal(signal.SIGKILL)
             await process.wait()
         async with asyncio.timeout(20):
-            while await engine.containers.find("setpoint-test-killed") or await engine.networks.find(
-                "setpoint-test-killed"
-            ):
-                await asyncio.sleep(0.05)
+            for things in (engine.containers, engine.networks, engine.volumes):
+                while await things.find("setpoint-test-killed") is not None:
+                    await asyncio.sleep(0.05)
+        assert await engine.volumes.find("setpoint-test-kept") is not None
+        await engine.volumes.remove("setpoint-test-kept")
