@@ -129,3 +129,11 @@ def test_a_command_that_lasts_looks_for_its_garbage(monkeypatch: pytest.MonkeyPa
         assert connecting.run(last())
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(("words", "collects"), [("ps", False), ("dcp version", True)])
+def test_garbage_is_left_alone_by_those_only_who_do_not_last(served: Served, words: str, collects: bool) -> None:
+    program = f"import atexit, gc, sys\natexit.register(lambda: print(gc.isenabled(), file=sys.stderr))\n{STARTING}"
+    command = [sys.executable, "-c", program, *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, env=served.environ)
+    assert done.stderr.split()[-1] == str(collects)

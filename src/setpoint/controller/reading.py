@@ -380,7 +380,9 @@ def _version_of(found: Any) -> str:
     """Which version of an object this is; of none there is none."""
     if found is None:
         return ""
-    version: str = found["metadata"]["resourceVersion"] if isinstance(found, dict) else found.metadata.resource_version
+    if not isinstance(found, dict):
+        return str(found.metadata.resource_version)
+    version: str = found.get("metadata", {}).get("resourceVersion", "")
     return version
 
 

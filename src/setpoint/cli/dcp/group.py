@@ -1,5 +1,7 @@
 """`setpoint-dcp` and `setpoint dcp`: the commands of DCP that its clients call. Each is imported when it is used."""
 
+import gc
+
 import click
 
 from setpoint.cli.dcp.diagnostics import VERBOSITY
@@ -24,6 +26,7 @@ _COMMANDS = {
 @click.pass_context
 def dcp(context: click.Context, verbosity: str) -> None:
     """What clients of Microsoft's Developer Control Plane call."""
+    gc.enable()  # they last, and `cli.start` is for those that do not
     context.meta[VERBOSITY] = verbosity
 
 
