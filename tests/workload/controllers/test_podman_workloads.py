@@ -284,7 +284,8 @@ async def main():
         await world.make("ContainerVolume", "vol", {"name": "setpoint-test-killed", "persistent": False})
         await world.make("ContainerVolume", "kept", {"name": "setpoint-test-kept", "persistent": True})
         spec = {"image": sys.argv[3], "args": ["sleep", "600"], "stopTimeout": "0s", "networks": [{"name": "net"}]}
-        mounts = [{"type": "volume", "source": f"setpoint-test-{name}", "target": f"/{name}"} for name in ("killed", "kept")]
+        names = ("setpoint-test-killed", "setpoint-test-kept")
+        mounts = [{"type": "volume", "source": name, "target": f"/{name}"} for name in names]
         await world.make("Container", "c", {**spec, "containerName": "setpoint-test-killed", "volumeMounts": mounts})
         await world.ready("Container", "c")
         print("up", flush=True)
