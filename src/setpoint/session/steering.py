@@ -39,8 +39,9 @@ async def stop(client: "Client", tree: Object) -> None:
 
 
 async def start(client: "Client", tree: Object) -> None:
-    """Starts a workload that was stopped."""
-    await _patch(client, tree, {"spec": {"suspend": None}, "metadata": {"annotations": {SUSPENDED_WITH_SET: None}}})
+    """Starts a workload that was stopped, or was not to be started yet."""
+    spec = {"suspend": None, **({"start": True} if tree["spec"].get("start") is False else {})}
+    await _patch(client, tree, {"spec": spec, "metadata": {"annotations": {SUSPENDED_WITH_SET: None}}})
 
 
 async def restart(client: "Client", tree: Object) -> str:

@@ -140,6 +140,26 @@ def test_a_task_is_stopped_started_and_restarted(setpoint: Command) -> None:
     assert told(setpoint("start", "yearly")) == ["yearly started (0s)"]
 
 
+def test_what_is_stopped_for_good_cannot_be_started_and_what_was_not_to_start_yet_can(
+    setpoint: Command, shop: Shop
+) -> None:
+    def made(name: str, **spec: Any) -> dict[str, Any]:
+        tree = {"apiVersion": "usvc-dev.developer.microsoft.com/v1", "kind": "Executable", "metadata": {"name": name}}
+        return {**tree, "spec": {"executablePath": "sleep", "args": ["600"], **spec}}
+
+    file = shop.directory / "others.json"
+    file.write_text("\n---\n".join(json.dumps(tree) for tree in (made("ended", stop=True), made("idle", start=False))))
+    assert setpoint("apply", "-f", str(file)).code == 0
+    try:
+        assert setpoint("wait", "exe/ended", "--for", "jsonpath={.status.state}=FailedToStart").code == 0
+        assert told(setpoint("stop", "ended")) == ["ended is stopped already"]
+        ran = setpoint("start", "ended")
+        assert (ran.code, "delete the object, and create it anew" in ran.stderr) == (2, True)
+        assert told(setpoint("start", "idle")) == ["idle started (0s)"]
+    finally:
+        assert setpoint("delete", "exe/ended", "exe/idle").code == 0
+
+
 def test_who_does_not_wait_is_told_so(setpoint: Command) -> None:
     assert told(setpoint("stop", "web", "--no-wait")) == ["web is stopping"]
     assert setpoint("wait", "exe/web", "--for", "jsonpath={.status.state}=Finished").code == 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from setpoint.cli.connecting import Server, run
-from setpoint.cli.running.steering import Deed, How, is_up, steer, steering_options
+from setpoint.cli.running.steering import Deed, How, is_up, refuse_stopped, steer, steering_options
 
 if TYPE_CHECKING:
     from setpoint.cli.workloads.reading import Workload
@@ -32,6 +32,7 @@ def restart(names: tuple[str, ...], how: How, server: Server) -> None:
 
 
 def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
+    refuse_stopped(workload)
     return ""
 
 
@@ -48,6 +49,8 @@ async def _act(client: "Client", workload: "Workload") -> str:
         await _end(client, workload)
     else:
         await start_replicas(client, workload)
+        if workload.tree["spec"].get("start") is False:
+            await steering.start(client, workload.tree)
     return await steering.restart(client, workload.tree)
 
 

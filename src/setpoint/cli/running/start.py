@@ -7,7 +7,16 @@ import click
 
 from setpoint.cli.connecting import Server, run
 from setpoint.cli.failing import USAGE, Failure
-from setpoint.cli.running.steering import Deed, How, is_over, is_up, steer, steering_options
+from setpoint.cli.running.steering import (
+    Deed,
+    How,
+    has_stopped_for_good,
+    is_over,
+    is_up,
+    refuse_stopped,
+    steer,
+    steering_options,
+)
 
 if TYPE_CHECKING:
     from setpoint.cli.workloads.reading import Workload
@@ -33,12 +42,13 @@ def start(names: tuple[str, ...], how: How, server: Server) -> None:
 def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
     from setpoint.workload.progress import is_suspended
 
+    refuse_stopped(workload)
     whole = next((each for each in workloads if workload in each.children), None)
     if whole is not None and is_suspended(whole.tree):
         raise Failure(f"{whole.name} is stopped as a whole: `setpoint start {whole.name}`", USAGE)
     if workload.kind == "Task":
         return "runs already" if workload.status.get("active") else ""
-    return "runs already" if workload.judgement.ready and not is_over(workload) else ""
+    return "runs already" if is_up(workload, "") == "there" and not is_over(workload) else ""
 
 
 def _is_one_of_all(workload: "Workload") -> bool:
@@ -57,13 +67,13 @@ async def _act(client: "Client", workload: "Workload") -> str:
             await steering.start(client, workload.tree)
             return ""
         return await steering.restart(client, workload.tree)
-    if is_suspended(workload.tree):
+    if is_suspended(workload.tree) or spec.get("start") is False:
         await steering.start(client, workload.tree)
     elif is_over(workload):
         await steering.restart(client, workload.tree)
     await start_replicas(client, workload)
     for each in workload.children:
-        if is_over(each) and not is_suspended(each.tree):
+        if is_over(each) and not is_suspended(each.tree) and not has_stopped_for_good(each):
             await steering.restart(client, each.tree)
     return ""
 

@@ -194,9 +194,22 @@ def has_failed(workload: "Workload") -> bool:
     """Whether a process or container is over and will not start again by itself, although it should run."""
     from setpoint.workload.progress import is_suspended
 
-    if is_suspended(workload.tree) or not is_current(workload) or condition(workload.tree) == "Suspended":
+    should_run = not is_suspended(workload.tree) and not has_stopped_for_good(workload)
+    if not should_run or not is_current(workload) or condition(workload.tree) == "Suspended":
         return False
     return is_over(workload) and not workload.judgement.ready
+
+
+def has_stopped_for_good(workload: "Workload") -> bool:
+    """Whether it was stopped in DCP's way, which cannot be taken back."""
+    return bool(workload.tree["spec"].get("stop"))
+
+
+def refuse_stopped(workload: "Workload") -> None:
+    """Raises Failure where it was stopped for good."""
+    if has_stopped_for_good(workload):
+        what = "was stopped for good (spec.stop): delete the object, and create it anew"
+        raise Failure(f"{workload.called} {what}", USAGE)
 
 
 def is_up(workload: "Workload", request: str) -> HowFar:
@@ -205,4 +218,9 @@ def is_up(workload: "Workload", request: str) -> HowFar:
         return "there" if not request or workload.status.get("observedRestart") == request else "under way"
     if any(map(has_failed, workload.children or (workload,))):
         return "failed"
-    return "there" if is_current(workload) and workload.judgement.ready else "under way"
+    return "there" if all(map(_is_well, (workload, *workload.children))) else "under way"
+
+
+def _is_well(workload: "Workload") -> bool:
+    """Whether it is as it should be. What a set says of its replicas may be of a moment ago."""
+    return has_stopped_for_good(workload) or (is_current(workload) and workload.judgement.ready)

@@ -7,7 +7,17 @@ import click
 
 from setpoint.cli.connecting import Server, connect, run
 from setpoint.cli.printing.terminal import terminal
-from setpoint.cli.running.steering import Deed, How, HowFar, condition, has_seen, steer, steering_options
+from setpoint.cli.running.steering import (
+    Deed,
+    How,
+    HowFar,
+    condition,
+    has_seen,
+    has_stopped_for_good,
+    is_over,
+    steer,
+    steering_options,
+)
 
 if TYPE_CHECKING:
     from setpoint.cli.workloads.reading import Workload
@@ -40,6 +50,8 @@ async def _stop(names: tuple[str, ...], how: How, server: Server) -> None:
 def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
     from setpoint.workload.progress import is_suspended
 
+    if has_stopped_for_good(workload) and is_over(workload):
+        return "is stopped already"
     if workload.kind == "Task":
         waits = workload.status.get("state") in (None, "Pending") or workload.tree["spec"].get("schedule")
         begins = waits and not workload.tree["spec"].get("suspend")
@@ -63,7 +75,6 @@ async def _act(client: "Client", workload: "Workload") -> str:
 
 async def end_runs(client: "Client", task: "Workload") -> None:
     """Ends the runs of a task that are under way."""
-    from setpoint.cli.running.steering import is_over
     from setpoint.session import steering
 
     for each in task.children:
@@ -74,9 +85,13 @@ async def end_runs(client: "Client", task: "Workload") -> None:
 def _reached(workload: "Workload", request: str) -> HowFar:
     if workload.kind == "Task":
         return "under way" if workload.status.get("active") else "there"
-    everything = (workload, *workload.children)
-    is_there = all(condition(each.tree) == "Suspended" and has_seen(each) for each in everything)
-    return "there" if is_there else "under way"
+    return "there" if all(map(_has_stopped, (workload, *workload.children))) else "under way"
+
+
+def _has_stopped(workload: "Workload") -> bool:
+    if has_stopped_for_good(workload):
+        return is_over(workload)
+    return condition(workload.tree) == "Suspended" and has_seen(workload)
 
 
 def _is_one_of_all(workload: "Workload") -> bool:
