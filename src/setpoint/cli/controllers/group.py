@@ -7,7 +7,7 @@ import click
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.table import Cell, render_with_texts
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import Terminal, terminal
 from setpoint.cli.timing import seconds_option
 from setpoint.objects.tree import Object
 
@@ -73,14 +73,15 @@ async def _show(server: Server, form: Form, *, with_own: bool) -> None:
     elif not rows:
         click.echo(_NOTHING, err=True)
     else:
-        _print(rows, wide=form.name == "wide")
+        place = terminal()
+        place.echo(table(rows, place, wide=form.name == "wide"))
 
 
-def _print(rows: list[Object], *, wide: bool) -> None:
-    place = terminal()
+def table(rows: list[Object], place: Terminal, *, wide: bool = False) -> str:
+    """The rows as people read them; with `wide`, which file each is from."""
     headers = (*_HEADERS, "FROM") if wide else _HEADERS
     cells = [[*_cells(row, wide=wide), *([row["module"] or "the control plane"] if wide else [])] for row in rows]
-    place.echo("\n".join(render_with_texts(headers, cells, {"NOTE": [row["note"] for row in rows]}, place)))
+    return "\n".join(render_with_texts(headers, cells, {"NOTE": [row["note"] for row in rows]}, place))
 
 
 def _cells(row: Object, *, wide: bool) -> list[str | Cell]:
