@@ -1,8 +1,9 @@
 """The pages as those who try them out read them: files to write, commands to type, and what is shown of their output.
 
 A block whose first line is `# some/file.ext` is that file. In a `console` block a line after `$ ` is a command, a line
-after `> ` goes on with it, and the others are what it prints: `…` stands for any text, alone on a line for any lines,
-and how many blanks there are does not count. A `sh` block is commands alone. What cannot be run says so in a comment
+after `> ` goes on with it, and the others are what it prints. Times, spans of time, revisions, and the ports, processes
+and sessions that were chosen may be others; `…` stands for any text, alone on a line for any lines; and how many blanks
+there are does not count. A `sh` block is commands alone. What cannot be run says so in a comment
 before it, `<!-- not run: why -->`; what goes on while others are typed, `<!-- in a terminal of its own -->`: a `text`
 block after `<!-- shown there -->` is what it shows then, and `<!-- there, a key ends it: q -->` is its end.
 """
@@ -19,6 +20,21 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _FILE = re.compile(r"# ((?:[\w-]+/)*(?:[\w-]*\.[\w.-]+|Procfile|Tiltfile|Containerfile|Dockerfile))")
+
+# What is another one at every start: how to find it on a page, and what it may be.
+_VARIES = {
+    "any": r".*",
+    "revision": r"\d+",
+    "time": r"\d\d:\d\d:\d\d(?:\.\d+)?",
+    "span": r"\d+(?:\.\d+)?(?:ms|µs|[smhd])(?:\d+[smhd])?",
+    "number": r"\d+",
+    "session": r"[\w-]+",
+}
+_VARYING = re.compile(
+    r"(?P<any>…)|(?P<revision>^\d+(?= \d\d:\d\d:\d\d)|(?<=\brv )\d+)|(?P<time>\b\d\d:\d\d:\d\d(?:\.\d+)?)"
+    r"|(?P<span>\b\d+(?:\.\d+)?(?:ms|µs|[smhd])\b)|(?P<number>(?<=:)\d{5}\b|(?<=\bpid )\d+|(?<=\bprocess )\d+)"
+    r"|(?P<session>(?<=\bsession )[\w-]+)"
+)
 
 
 class Block(NamedTuple):
@@ -92,7 +108,13 @@ def _plain(text: str) -> str:
 
 
 def _pattern(shown: str) -> str:
-    return "".join(
-        r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + "\n"
-        for line in _plain(shown).splitlines()
-    )
+    return "".join(r"(?:.*\n)*?" if line == "…" else _of_line(line) + "\n" for line in _plain(shown).splitlines())
+
+
+def _of_line(line: str) -> str:
+    """What a line may be, given one that was seen once."""
+    made, end = "", 0
+    for found in _VARYING.finditer(line):
+        made += re.escape(line[end : found.start()]) + _VARIES[str(found.lastgroup)]
+        end = found.end()
+    return made + re.escape(line[end:])

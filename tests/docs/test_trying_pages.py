@@ -70,6 +70,15 @@ def test_what_is_not_run_is_little_and_says_why() -> None:
         ("ab\n", "a b\n", False),
         ("a.c\n", "abc\n", False),
         ("abc\n", "a.c\n", False),
+        (
+            "218 09:00:01 web is up after 1m2s at http://localhost:41000\n",
+            "7 14:05:02 web is up after 3s at http://localhost:32768\n",
+            True,
+        ),
+        ("session shop-1f2e, rv 8, pid 31\n", "session shop-3f2a, rv 1234, pid 4\n", True),
+        ("1/2 ready\n", "2/2 ready\n", False),
+        ("exit code 3\n", "exit code 1\n", False),
+        ("http://localhost:80\n", "http://localhost:81\n", False),
     ],
 )
 def test_output_is_compared_line_by_line(printed: str, shown: str, fits: bool) -> None:
