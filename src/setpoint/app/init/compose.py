@@ -287,7 +287,8 @@ def _pairs(value: Any, separator: str) -> list[str]:
 def _volume(name: str, fields: Object) -> Object:
     taken = {word: fields[word] for word in ("driver", "driver_opts") if fields.get(word)}
     given = fields.get("name") or (name if fields.get("external") else "")
-    return {**({"name": given} if given else {}), **taken}
+    # Compose leaves volumes where they are when an app ends; what is in them is nothing that `init` may give up.
+    return {**({"name": given} if given else {}), "keep": True, **taken}
 
 
 def _network(name: str, fields: Object) -> Object:
