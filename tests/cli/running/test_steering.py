@@ -51,7 +51,9 @@ def test_what_is_stopped_says_so_and_comes_back(setpoint: Command) -> None:
     assert state(setpoint, "web") == "Stopped"
     assert "web" not in pids(setpoint)
     assert told(setpoint("stop", "web")) == ["web is stopped already"]
-    assert setpoint("why", "web").stdout.startswith("web does not run: it is stopped")
+    why = setpoint("why", "web").stdout
+    assert why.startswith("web does not run: it is stopped")
+    assert "you (setpoint stop)" in why
     assert told(setpoint("start", "web")) == ["web started (0s)"]
     assert state(setpoint, "web") == "Running"
     assert told(setpoint("start", "web")) == ["web runs already"]

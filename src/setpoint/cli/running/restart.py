@@ -66,4 +66,4 @@ async def _end(client: "Client", task: "Workload") -> None:
         now = await read_again(client, task)
 
 
-RESTART = Deed("restarting", "restarted", True, _is_one_of_all, _idle, _act, is_up)
+RESTART = Deed("restart", "restarting", "restarted", True, _is_one_of_all, _idle, _act, is_up)

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import click
 
 from setpoint.cli.completing import workload_names
-from setpoint.cli.connecting import Server, connect, find, server_options
+from setpoint.cli.connecting import FIELD_MANAGER, Server, connect, find, server_options
 from setpoint.cli.connecting import run as run_command
 from setpoint.cli.failing import CONFLICT, FAILED, NOT_FOUND, Failure
 
@@ -80,7 +80,7 @@ async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Se
         if file or _nothing_runs(server):
             return await _alone(wanted, file, profiles)
         async with connect(server) as client:
-            return await run_task(client, wanted.task, wanted.arguments)
+            return await run_task(_named(client), wanted.task, wanted.arguments)
     except asyncio.CancelledError:
         if came:
             return _SIGNALLED + came[0]
@@ -111,7 +111,7 @@ async def _alone(wanted: _Wanted, file: str, profiles: tuple[str, ...]) -> int:
     if wanted.task not in loaded.app.tasks:
         raise Failure(_no_task(wanted.task, list(loaded.app.tasks)), NOT_FOUND)
     async with _session(found, loaded, wanted.task, profiles) as client:
-        return await run_task(client, wanted.task, wanted.arguments)
+        return await run_task(_named(client), wanted.task, wanted.arguments)
 
 
 @asynccontextmanager
@@ -158,6 +158,11 @@ def needed_objects(loaded: "LoadedApp", task: str) -> "list[Object]":
 
 
 # One run
+
+
+def _named(client: "Client") -> "Client":
+    """A client whose writes say by what they were made."""
+    return client.with_options(field_manager=f"{FIELD_MANAGER} run")
 
 
 async def run_task(client: "Client", name: str, arguments: tuple[str, ...] = ()) -> int:

@@ -90,4 +90,4 @@ async def start_replicas(client: "Client", workload: "Workload") -> None:
             await steering.start(client, each.tree)
 
 
-START = Deed("starting", "started", True, _is_one_of_all, _idle, _act, is_up)
+START = Deed("start", "starting", "started", True, _is_one_of_all, _idle, _act, is_up)

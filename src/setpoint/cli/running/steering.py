@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import click
 
 from setpoint.cli.completing import workload_names
-from setpoint.cli.connecting import Server, connect, server_options
+from setpoint.cli.connecting import FIELD_MANAGER, Server, connect, server_options
 from setpoint.cli.failing import FAILED, TIMED_OUT, USAGE, Failure
 from setpoint.cli.printing.terminal import terminal
 from setpoint.cli.timing import seconds_option
@@ -36,7 +36,8 @@ class How(NamedTuple):
 class Deed(NamedTuple):
     """Something that is done to parts, each in its turn."""
 
-    # What is being done to a part, and what it is then.
+    # The command; what is being done to a part, and what it is then.
+    command: str
     doing: str
     done: str
     # Whether what others depend on comes first.
@@ -70,7 +71,9 @@ async def steer(server: Server, names: Sequence[str], how: How, deed: Deed) -> "
     """Does something to parts; those that it was done to. Raises Failure when some are not as wanted in the end."""
     from setpoint.cli.workloads.reading import find, read_workloads
 
-    async with connect(server) as client:
+    async with connect(server) as connected:
+        # So that `why` can say by what it was done.
+        client = connected.with_options(field_manager=f"{FIELD_MANAGER} {deed.command}")
         workloads = await read_workloads(client)
         every = filter(deed.is_one_of_all, workloads)
         found = list(every) if how.everything else [each for name in names for each in find(workloads, name)]

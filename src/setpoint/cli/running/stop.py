@@ -98,7 +98,7 @@ def _is_one_of_all(workload: "Workload") -> bool:
     return workload.kind != "Task" or not _idle(workload, ())
 
 
-STOP = Deed("stopping", "stopped", False, _is_one_of_all, _idle, _act, _reached)
+STOP = Deed("stop", "stopping", "stopped", False, _is_one_of_all, _idle, _act, _reached)
 
 
 async def _tell_who_needs(server: Server, stopped: "list[Workload]") -> None:

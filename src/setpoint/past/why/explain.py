@@ -198,7 +198,8 @@ def _all_details(facts: Facts) -> Iterator[tuple[str, str]]:
 def _suspension(tree: Object) -> Iterator[str]:
     spec = tree.get("spec") or {}
     annotations = (tree.get("metadata") or {}).get("annotations") or {}
-    if spec.get("suspend") is True or spec.get("paused") is True:
+    is_told = condition(tree, "Ready").get("reason") == "Suspended"
+    if not is_told and (spec.get("suspend") is True or spec.get("paused") is True):
         yield f"spec.{'suspend' if spec.get('suspend') else 'paused'} is true: nothing is done for it"
     for name, value in annotations.items():
         if name.rpartition("/")[2] in ("paused", "suspend", "suspended") and str(value).lower() not in ("", "false"):
