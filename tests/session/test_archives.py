@@ -27,7 +27,7 @@ from setpoint.session.archive.format import MANIFEST, REVISIONS, BadArchive, Lin
 from setpoint.session.archive.opening import opened, read_manifest, unpack
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.showing import name_for
-from setpoint.session.archive.sources import ServerSource, StoreSource
+from setpoint.session.archive.sources import ServerSource, StoreSource, lines
 from setpoint.session.archive.writing import Wanted, write_archive
 from setpoint.session.places import Places
 from setpoint.session.registry import Sessions
@@ -282,7 +282,7 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "absolute": (lambda path: pack(path, line(1), 1, {"/etc/evil": b""}), "would lead out of the archive"),
     "a log without times": (
         lambda path: pack(path, line(1), 1, {"logs/a-b/stdout.log": b"x\n"}),
-        "begin with its time",
+        "does not begin with a time",
     ),
     "bounds": (lambda path: pack(path, line(1), 1, oldest=10), "oldest revision after its last"),
 }
@@ -367,6 +367,35 @@ def test_a_known_secret_is_in_no_text_any_more(value: str, before: str, after: s
     found.learn("web", msgspec.json.encode(pod))
     found.settle()
     assert value not in found.text(f"{before}{value}{after}").replace("***1", "")
+
+
+def test_a_key_in_several_lines_is_hidden_line_by_line() -> None:
+    found = Secrets()
+    key = "-----BEGIN KEY-----\nabcdefghij\nklmnopqrst\n-----END KEY-----"
+    data = base64.b64encode(key.encode()).decode()
+    found.learn("tls", msgspec.json.encode({"kind": "Secret", "data": {"tls.key": data}}))
+    found.settle()
+    printed = found.output(b"12:00 -----BEGIN KEY-----\n12:00 abcdefghij\n12:00 klmnopqrst\n")
+    assert b"abcdefghij" not in printed
+    assert b"klmnopqrst" not in printed
+
+
+async def test_a_line_without_end_is_cut_and_comes_back(tmp_path: Path) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"2026-01-31T12:00:00.000Z "
+        for _ in range(9):
+            yield b"x" * (1 << 20)
+        yield b"\n2026-01-31T12:00:01.000Z end\n"
+
+    found = [piece async for piece in lines(pieces())]
+    assert max(map(len, found)) < 8 << 20
+    assert sum(piece.count(b"x") for piece in found) == 9 << 20
+    path = pack(tmp_path / "long", line(1), 1, {"logs/a/stdout.log": b"".join(found)})
+    open_up(path, tmp_path)
+    files = (tmp_path / "opened" / "workloads" / "logs" / "a").glob("stdout.*.log")
+    text = b"".join(file.read_bytes() for file in sorted(files))
+    assert text.count(b"x") == 9 << 20
+    assert text.endswith(b"\nend\n")
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ class Cleaning:
             tuple(self._sessions.dead()),
             await self._leftovers.look(),
             tuple(await asyncio.to_thread(self._directories, meant, here is None)),
-            tuple(await self._kept(None if here is None else {session.id for session in meant})) if kept else (),
+            tuple(await self._kept(meant, running, everything=here is None)) if kept else (),
             len(running),
         )
 
@@ -142,8 +142,9 @@ class Cleaning:
             ]
         return found
 
-    async def _kept(self, workloads: set[str] | None) -> list[KeptThing]:
-        """What is kept of some workloads, or of all."""
+    async def _kept(self, meant: list[Session], running: list[Session], *, everything: bool) -> list[KeptThing]:
+        """What is kept of some sessions, or of all that do not run. Whose it is that bears no name can only be known
+        when none runs."""
         path = records_path(self._environ)
         found: list[KeptThing] = []
         if path.exists():
@@ -151,7 +152,12 @@ class Cleaning:
             found += [KeptThing(each.kind, each.name, each.workload) for each in records.all_kept()]
             records.close()
         found += [KeptThing(_VOLUME, name, workload) for name, workload in await self._volumes()]
-        return [each for each in found if workloads is None or each.workload in workloads]
+        ids, living = {session.id for session in meant}, {session.id for session in running}
+        return [
+            each
+            for each in found
+            if (each.workload in ids or everything) and each.workload not in living and (each.workload or not living)
+        ]
 
     async def _volumes(self) -> list[tuple[str, str]]:
         """The volumes that are kept, and of which workload each is."""

@@ -103,8 +103,6 @@ class Leftovers:
                 return Cleared(session, ended, pending=True)
             left, problems = await self._remove(session)
             words = last_words(session)
-            if session.data:
-                Places.of_session(session).attended.unlink(missing_ok=True)
             self._sessions.remove(session, ended=format_time(ended) if ended else "", crashed=True)
             if session.imported:
                 shutil.rmtree(session.data, ignore_errors=True)  # a copy of the archive

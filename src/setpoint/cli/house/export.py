@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from setpoint.session.registry import Session
 
 
+# So much of a file is put in for people to read.
+_MOST_TEXT = 1 << 20
+
+
 class _From(NamedTuple):
     """Where an archive comes from: the directory of a session that has ended, or a server that runs."""
 
@@ -118,8 +122,10 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
             wanted = Wanted(source.name, identity, begin, logs, await _texts(source, server))
             with explained():
                 return await write_archive(path, found, wanted, clock)
-    except (OSError, StoreError) as error:
-        raise Failure(f"{path} could not be written: {error}") from None
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}") from None
+    except StoreError as error:
+        raise Failure(str(error)) from None
 
 
 @asynccontextmanager
@@ -150,17 +156,27 @@ async def _texts(source: _From, server: Server) -> dict[str, str]:
     from setpoint.cli.house.doctor import examine
     from setpoint.cli.printing.output import json_text
 
-    texts = {"doctor.json": json_text([each._asdict() for each in await examine(os.environ, server)])}
+    asked = server if source.ended is None else Server()
+    texts = {"doctor.json": json_text([each._asdict() for each in await examine(os.environ, asked)])}
     session = source.session
     if session is None:
         return texts
     for path in _app_files(session):
         name = os.path.relpath(path, session.directory).replace("..", "up")
-        texts[f"app/{name.lstrip('/')}"] = path.read_text("utf-8", "replace")
-    log = Path(session.data) / "host.log"
-    if session.data and log.is_file():
-        texts["host.log"] = log.read_text("utf-8", "replace")
-    return texts
+        texts[f"app/{name.lstrip('/')}"] = _end_of(path)
+    if session.data:
+        texts["host.log"] = _end_of(Path(session.data) / "host.log")
+    return {name: text for name, text in texts.items() if text}
+
+
+def _end_of(path: Path) -> str:
+    """The text of a file, or its end where it is long; nothing where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _MOST_TEXT))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _app_files(session: "Session") -> list[Path]:

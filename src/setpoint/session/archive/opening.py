@@ -137,23 +137,27 @@ def _unpack_log(lines: Iterator[bytes], log: LogOf, places: Places) -> None:
     held: list[bytes] = []
     before = b""
     for line in lines:
-        time, space, text = line[:_TIME_LENGTH], line[_TIME_LENGTH : _TIME_LENGTH + 1], line[_TIME_LENGTH + 1 :]
+        time = line[: _TIME_LENGTH + 1]
         if time != before:
+            moment = _moment(time)
+            if moment is None and not before:
+                raise BadArchive(f"{log.path} does not begin with a time")
+            if moment is None:
+                held.append(line)  # the rest of one that was too long
+                continue
             if held:
                 capture.write(b"".join(held))
-            held, before = [], time
-            clock.moment = _moment(time, space, log)
-        held.append(text)
+            held, before, clock.moment = [], time, moment
+        held.append(line[_TIME_LENGTH + 1 :])
     if held:
         capture.write(b"".join(held))
     capture.release()
 
 
-def _moment(time: bytes, space: bytes, log: LogOf) -> datetime:
+def _moment(text: bytes) -> datetime | None:
+    """The time before a line; None where there is none."""
     try:
-        found = datetime.fromisoformat(time.decode("ascii"))
+        found = datetime.fromisoformat(text[:-1].decode("ascii"))
     except ValueError:
-        found = None
-    if found is None or found.tzinfo is None or space != b" ":
-        raise BadArchive(f"a line of {log.path} does not begin with its time")
-    return found
+        return None
+    return found if found.tzinfo is not None and text.endswith(b" ") else None

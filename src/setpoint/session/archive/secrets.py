@@ -19,6 +19,8 @@ from setpoint.past.masking import MASK, masked, masked_text, may_hide
 _SHORTEST = 4
 _SHORTEST_NUMBER = 6
 _COPY = '{"'
+# What stands around keys and certificates, and is in all of them.
+_RULE = "-----"
 _decode = msgspec.json.Decoder(dict).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -48,7 +50,14 @@ class Secrets:
     def _mark(self, secret: str) -> str:
         if secret.startswith(MASK) or not secret:
             return secret
-        return self._marks.setdefault(secret, f"{MASK}{len(self._marks) + 1}")
+        if secret not in self._marks:
+            self._marks[secret] = f"{MASK}{len(self._marks) + 1}"
+            if "\n" in secret and not secret.startswith(_COPY):
+                # A key in several lines is printed line by line.
+                for line in secret.splitlines():
+                    if not line.startswith(_RULE):
+                        self._mark(line)
+        return self._marks[secret]
 
     def settle(self) -> None:
         """Everything is known now."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from setpoint.client.client import Client
-from setpoint.client.transport import Call, TransportError
+from setpoint.client.transport import Call
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 from setpoint.objects.times import format_time
@@ -26,6 +26,7 @@ SOURCES = ("stdout", "stderr", "startup_stdout", "startup_stderr", "system")
 # How much of a store is read at once, at first and at most, and how many bytes are enough.
 _PAGE, _LARGEST_PAGE = 128, 4096
 _PAGE_BYTES = 8 << 20
+_LONGEST_LINE = 4 << 20
 
 
 class Owner(NamedTuple):
@@ -164,8 +165,6 @@ class ServerSource:
                     yield piece
         except APIError:
             return  # it has no such output, or none at all
-        except TransportError as error:
-            yield f"the rest is missing: {error}\n".encode()
 
 
 def _entry(item: _Item) -> Entry:
@@ -187,15 +186,18 @@ def _entry(item: _Item) -> Entry:
 
 
 async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Output in pieces that end with a line."""
+    """Output in pieces that end with a line; one that is very long is cut."""
     rest = b""
     async with aclosing(pieces):  # type: ignore[type-var]  # every one is a generator
         async for piece in pieces:
             end = piece.rfind(b"\n") + 1
-            if not end:
+            if not end and len(rest) + len(piece) < _LONGEST_LINE:
                 rest += piece
-                continue
-            yield rest + piece[:end]
-            rest = piece[end:]
+            elif not end:
+                yield rest + piece + b"\n"
+                rest = b""
+            else:
+                yield rest + piece[:end]
+                rest = piece[end:]
     if rest:
         yield rest + b"\n"
