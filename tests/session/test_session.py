@@ -11,6 +11,7 @@ from tests.session.apps import WAITS, app
 
 from setpoint.objects.clock import SystemClock
 from setpoint.session.attendance import detach
+from setpoint.session.cleaning import Cleaning
 from setpoint.session.registry import Sessions
 from setpoint.session.starting import StartFailed, start
 from setpoint.workload.process.gone import wait_gone
@@ -43,6 +44,22 @@ async def test_an_app_runs_until_it_is_ended_and_nothing_is_left(tmp_path: Path)
     assert all(identity_of(pid) is None for pid in pids)
     assert Sessions.of(os.environ).all() == []
     assert shop.progress[-1].objects >= 2
+
+
+async def test_what_is_kept_on_purpose_is_named_at_the_end(tmp_path: Path) -> None:
+    async with app(tmp_path / "shop", services(api="", db=", keep: true")) as shop:
+        await shop.running("api")
+        pid = await shop.running("db")
+        ended = await shop.end()
+    assert str(ended) == "nothing else left running (1 process checked); kept on purpose: db"
+    assert identity_of(pid) is not None
+    async with app(tmp_path / "shop", services(db=", keep: true")) as shop:
+        assert await shop.running("db") == pid
+        await shop.end()
+    cleaning = Cleaning(os.environ, SystemClock())
+    cleaned = await cleaning.clean(await cleaning.plan(None, kept=True))
+    assert cleaned.removed["process"] == 1
+    assert identity_of(pid) is None
 
 
 async def test_who_starts_it_a_second_time_joins_it(tmp_path: Path) -> None:

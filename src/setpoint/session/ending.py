@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from setpoint.client.transport import Call, TransportError
+from setpoint.objects import meta
 from setpoint.objects.clock import timeout
 from setpoint.objects.ids import SystemIds
+from setpoint.objects.tree import Object
 from setpoint.session.leftovers import Leftovers
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.kinds.names import GROUP, VERSION
@@ -51,6 +53,8 @@ class Ended(NamedTuple):
     containers: int
     networks: int
     left: tuple[str, ...] = ()
+    # What goes on running on purpose.
+    kept: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         checked = [f"{self.processes} {'process' if self.processes == 1 else 'processes'}"]
@@ -58,7 +62,8 @@ class Ended(NamedTuple):
             checked += [f"{number} {word}{'' if number == 1 else 's'}"] if number else []
         if self.left:
             return f"left running: {', '.join(self.left)}"
-        return f"nothing left running ({', '.join(checked)} checked)"
+        kept = f"; kept on purpose: {', '.join(self.kept)}" if self.kept else ""
+        return f"nothing {'else ' if kept else ''}left running ({', '.join(checked)} checked){kept}"
 
 
 async def end(
@@ -100,11 +105,20 @@ def kill(host: Identity) -> None:
 
 async def _count(client: "Client") -> Ended:
     """What runs at this moment."""
-    numbers = {}
+    numbers, kept = [], []
     for kind in ("Executable", "Container", "ContainerNetwork"):
-        listed = await client.list(f"{GROUP}/{VERSION}/{kind}")
-        numbers[kind] = sum((tree.get("status") or {}).get("state") in _THERE for tree in listed.items)
-    return Ended(numbers["Executable"], numbers["Container"], numbers["ContainerNetwork"])
+        listed = (await client.list(f"{GROUP}/{VERSION}/{kind}")).items
+        there = [tree for tree in listed if (tree.get("status") or {}).get("state") in _THERE]
+        ending = [tree for tree in there if not _is_kept(tree["spec"])]
+        numbers.append(len(ending))
+        if kind != "ContainerNetwork":
+            kept += [meta.name(tree) for tree in there if tree not in ending]
+    processes, containers, networks = numbers
+    return Ended(processes, containers, networks, kept=tuple(kept))
+
+
+def _is_kept(spec: Object) -> bool:
+    return bool(spec.get("persistent")) or spec.get("mode", "session") in ("persistent", "existing")
 
 
 async def _follow(client: "Client", on_progress: Callable[[Progress], None]) -> None:
