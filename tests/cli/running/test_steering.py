@@ -110,9 +110,11 @@ def test_everything_is_taken_in_its_order(setpoint: Command) -> None:
 
 
 def test_bringing_the_app_up_again_starts_what_was_stopped(setpoint: Command, shop: Shop) -> None:
-    setpoint("stop", "web", "api.1")
+    setpoint("stop", "web", "api.1", "yearly")
     ran = shop.run("up", "-d")
     assert ran.code == 0, ran
+    [yearly] = [each for each in objects(setpoint, "task") if each["metadata"]["name"] == "yearly"]
+    assert "suspend" not in yearly["spec"]
     assert [state(setpoint, name) for name in ("web", "api")] == ["Running", "Running"]
     # What runs by hand is not run for it.
     assert state(setpoint, "long") == "Pending"

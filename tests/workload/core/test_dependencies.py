@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.objects.tree import Object
-from setpoint.workload.dependencies import deadlocks, requirements, shutdown_order, stop_order, waiting_for
+from setpoint.workload.dependencies import (
+    deadlocks,
+    needed_by,
+    needs,
+    requirements,
+    shutdown_order,
+    stop_order,
+    waiting_for,
+)
 
 
 def made(
@@ -176,6 +184,27 @@ def test_objects_in_a_circle_are_stopped_last_and_together() -> None:
     assert names(stop_order(objects)) == [["c"], ["a", "b"]]
 
 
+def test_all_that_an_object_needs_is_found_through_others_services_and_tunnels() -> None:
+    api = made("Service", "api")
+    inside = made("Service", "api-inside", addressAllocationMode="Proxyless")
+    tunnels = [{"name": "api", "serverServiceName": "api", "clientServiceName": "api-inside"}]
+    shop = [
+        exe("base"),
+        exe("server", "Executable/base", serves=[{"service": "api"}]),
+        exe("other", "Executable/base"),
+        api,
+        inside,
+        made("ContainerNetwork", "net"),
+        made("ContainerNetworkTunnelProxy", "proxy", containerNetworkName="net", tunnels=tunnels),
+        made("Task", "test", template={"container": {"env": [{"name": "A", "value": '{{ urlFor "api-inside" }}'}]}}),
+    ]
+    needed_names = {name for _, name in needs(shop, ("Task", "test"))}
+    assert needed_names == {"test", "api-inside", "proxy", "net", "api", "server", "base"}
+    assert needs(shop, ("Executable", "base")) == {("Executable", "base")}
+    assert needed_by(shop, ("Executable", "base")) == [("Executable", "server"), ("Executable", "other")]
+    assert needed_by(shop, ("Executable", "other")) == []
+
+
 def test_a_shutdown_goes_kind_by_kind_and_dependents_first() -> None:
     objects = [
         made("ContainerNetwork", "net"),
@@ -226,3 +255,17 @@ def test_the_stop_order_has_every_object_once_and_dependents_first(pairs: list[t
     position = {name: index for index, wave in enumerate(waves) for name in wave}
     assert sum(map(len, waves)) == len(position) == 8
     assert all(position[f"e{a}"] < position[f"e{b}"] for a, b in forward)
+
+
+@given(edges)
+def test_what_an_object_needs_is_all_that_it_leads_to_circles_or_not(pairs: list[tuple[int, int]]) -> None:
+    objects = [exe(f"e{one}", *(f"Executable/e{b}" for a, b in pairs if a == one)) for one in range(8)]
+    found, grows = {0}, True
+    while grows:
+        more = {b for a, b in pairs if a in found}
+        grows = not more <= found
+        found |= more
+    assert needs(objects, ("Executable", "e0")) == {("Executable", f"e{one}") for one in found}
+    for one in range(8):
+        expected = {f"e{a}" for a, b in pairs if b == one and a != one}
+        assert {name for _, name in needed_by(objects, ("Executable", f"e{one}"))} == expected
