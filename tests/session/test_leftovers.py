@@ -222,6 +222,8 @@ def test_the_last_words_of_a_host_are_the_last_line_of_its_log(dead: Session) ->
     assert last_words(dead) == ""
     Path(dead.data, "host.log").write_text("began\nMemoryError: no more\n\n")
     assert last_words(dead) == "MemoryError: no more"
+    Path(dead.data, "host.log").write_text("2026-01-31 12:00:00,000 INFO setpoint.session.host all is well\n")
+    assert last_words(dead) == "", "that it was well says nothing"
 
 
 async def test_an_app_that_was_killed_is_told_of_and_its_past_outlives_the_next_start(

@@ -8,6 +8,7 @@ never touched. Whoever comes first clears; who comes meanwhile goes on, and who 
 import asyncio
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -37,6 +38,7 @@ _LOOK_SECONDS = 0.05
 _LOCK = ".clearing"
 # As much of a host's log as may hold its last words.
 _LAST_BYTES = 4096
+_is_only_news = re.compile(r"\d{4}-\d\d-\d\d \S+ (DEBUG|INFO|WARNING) ").match
 
 Connect = Callable[[], Awaitable[Engine | Unavailable]]
 
@@ -169,14 +171,17 @@ def last_sign(session: Session) -> datetime | None:
 
 
 def last_words(session: Session) -> str:
-    """The last line that the host of a session logged: it may say why it ended."""
+    """The last line that the host of a session logged, if it says why it ended: what was only worth knowing does not."""
+    if not session.data:
+        return ""
     try:
         with Places.of_session(session).log.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
             lines = file.read().decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "") if session.data else ""
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return "" if _is_only_news(last) else last
 
 
 @contextmanager
