@@ -73,6 +73,16 @@ async def test_no_more_is_held_than_there_is_room_for_and_nothing_is_lost(tmp_pa
     assert most <= MOST_LINES
 
 
+async def test_who_prints_much_does_not_keep_others_from_being_heard(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await world.python("flood", "while True: print('x' * 80)")
+        await world.first_line("flood")
+        await world.python("calm", "print('here I am', flush=True); import signal; signal.pause()")
+        await collected(
+            world, Lines(world.client, lambda: None), lambda found: any(line.text == "here I am" for line in found)
+        )
+
+
 async def test_a_person_is_shown_what_is_new_and_told_how_much_was_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,8 +20,8 @@ from setpoint.objects import meta
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Object
 
-# So many lines are held, and no more than so much of each.
-MOST_LINES = 2_000
+# So many lines are held, though some of everybody's, and no more than so much of each.
+MOST_LINES, _FEWEST_LINES = 2_000, 20
 LONGEST_BYTES = 16 << 10
 # How far the lines may be behind for how long before some are left out, in seconds.
 _BEHIND_SECONDS, _PATIENCE_SECONDS = 2.0, 3.0
@@ -51,7 +51,11 @@ class _Followed:
         self.life, self.is_over = -1, False
         # The time of the last line as the server writes it, how many had it, and the number of the last one.
         self.last, self.count, self.number = "", 0, 0
+        # Since when the lines come late; and whether some are to be left out for it.
         self.behind_since: float | None = None
+        self.is_behind = False
+        # How many of its lines are held.
+        self.held = 0
 
     @property
     def restarts(self) -> int:
@@ -100,6 +104,8 @@ class Lines:
         """All lines that are held; there is room for others then."""
         found = list(self._held)
         self._held.clear()
+        for each in self._followed.values():
+            each.held = 0
         self._room.set()
         return found
 
@@ -128,9 +134,9 @@ class Lines:
         """Reads what there is and what comes; False where it has to be tried again."""
         try:
             async for line in self._lines(followed):
-                await self._hold(line)
+                await self._hold(followed, line)
                 if not line.skipped and self._is_late(followed, line.time):
-                    followed.last, followed.count = "", -1
+                    followed.last, followed.is_behind = "", True
                     return False
         except APIError:
             # It is gone, or has no log.
@@ -160,20 +166,19 @@ class Lines:
                     known -= 1
                     continue
                 known = 0
-                if followed.count == -1:
-                    skipped = int(number) - followed.number - 1
-                    followed.count = 0
-                    if skipped > 0:
-                        yield self._line(followed, moment, b"", skipped=skipped)
+                # Of the first after those that were left out only the end may have come, so that it is one of them.
+                skipped = int(number) - followed.number if followed.is_behind else 0
                 followed.count = followed.count + 1 if moment == followed.last else 1
-                followed.last, followed.number = moment, int(number)
-                yield self._line(followed, moment, text, is_error=source == b"stderr")
+                followed.last, followed.number, followed.is_behind = moment, int(number), False
+                yield self._line(
+                    followed, moment, b"" if skipped else text, is_error=source == b"stderr", skipped=skipped
+                )
 
     def _from(self, followed: _Followed) -> dict[str, str]:
         """From where on to read: behind what is known, or where the view begins."""
         if followed.last:
             return {"since_time": followed.last}
-        if followed.count == -1:
+        if followed.is_behind:
             return {"since_time": self._client.clock.now().isoformat()}
         if self._tail is not None:
             return {"tail": str(self._tail)}
@@ -187,14 +192,16 @@ class Lines:
         part = meta.labels(tree).get("setpoint.dev/part", "") or meta.name(tree)
         return Line(called(tree), part, time, cut + more, is_error, skipped)
 
-    async def _hold(self, line: Line) -> None:
-        while len(self._held) >= MOST_LINES:
+    async def _hold(self, followed: _Followed, line: Line) -> None:
+        # Each has a share of the room: who prints much must not keep the others from being heard.
+        while followed.held >= max(MOST_LINES // len(self._followed), _FEWEST_LINES):
             self._room.clear()
             self._news()
             await self._room.wait()
         if not self._held:
             self._news()
         self._held.append(line)
+        followed.held += 1
 
     def _is_late(self, followed: _Followed, time: datetime) -> bool:
         """Whether the lines come so much later than they were written, and have for so long, that some are left out."""

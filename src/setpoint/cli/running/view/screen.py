@@ -23,9 +23,7 @@ class Screen:
         """What to write so that `said` is printed for good and `lines` stand below. `anew`: none of what we know to be
         painted counts any more, as after a change of size."""
         if said or anew:
-            text = self._to(0) + _CLEAR_BELOW + _text(said) + _text(lines)
-            if not (said or lines or self._painted):
-                text = ""
+            text = (self._to(0) + _CLEAR_BELOW if self._painted else "") + _text(said) + _text(lines)
         else:
             text = self._changes(lines)
         self._painted = list(lines)
@@ -46,7 +44,7 @@ class Screen:
     def _to(self, number: int) -> str:
         """To the beginning of a line."""
         up = self._height(self._painted[number:])
-        return f"\x1b[{up}A\r" if up else "\r" if self._painted else ""
+        return f"\x1b[{up}A\r" if up else "\r"
 
     def _height(self, lines: Sequence[str]) -> int:
         """How many rows lines take. They were cut to the width that the terminal had; one that was made narrower has
