@@ -36,8 +36,6 @@ from setpoint.workload.process.table import Table
 ENGINE_SECONDS = 2.0
 _LOOK_SECONDS = 0.05
 _LOCK = ".clearing"
-# As much of a host's log as may hold its last words.
-_LAST_BYTES = 4096
 _is_only_news = re.compile(r"\d{4}-\d\d-\d\d \S+ (DEBUG|INFO|WARNING) ").match
 
 Connect = Callable[[], Awaitable[Engine | Unavailable]]
@@ -171,16 +169,8 @@ def last_sign(session: Session) -> datetime | None:
 
 
 def last_words(session: Session) -> str:
-    """The last line that the host of a session logged, if it says why it ended: what was only worth knowing does not."""
-    if not session.data:
-        return ""
-    try:
-        with Places.of_session(session).log.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
-            lines = file.read().decode("utf-8", "replace").split("\n")
-    except OSError:
-        return ""
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    """The last line that the host of a session logged, if it says why it ended: what is only worth knowing does not."""
+    last = Places.of_session(session).last_line() if session.data else ""
     return "" if _is_only_news(last) else last
 
 

@@ -6,6 +6,9 @@ from typing import NamedTuple, Self
 
 from setpoint.session.registry import Session, state_directory
 
+# As much of a log as its last line may take.
+_LAST_BYTES = 4096
+
 
 class Places(NamedTuple):
     """The files of one session."""
@@ -63,3 +66,13 @@ class Places(NamedTuple):
     def crashed(self) -> Path:
         """The past of a session that was not ended, moved aside by the next one."""
         return self.data / "crashed"
+
+    def last_line(self) -> str:
+        """The last line of the log; nothing where there is none."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(max(0, self.log.stat().st_size - _LAST_BYTES))
+                lines = file.read().decode("utf-8", "replace").split("\n")
+        except OSError:
+            return ""
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")

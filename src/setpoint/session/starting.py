@@ -15,8 +15,6 @@ from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, session_id
 from setpoint.session.standby import Standby
 
-# So much of the log tells why a host ended at once.
-_LAST_BYTES = 4000
 # How long another one that starts the same session may take.
 _OTHER_SECONDS = 30.0
 _LOOK_SECONDS = 0.05
@@ -61,7 +59,7 @@ async def start(
     except OSError as error:
         raise StartFailed(f"{error.filename or places.data}: {error.strerror or error}") from error
     if said not in (READY, TAKEN):
-        raise StartFailed(said or _last_words(places.log))
+        raise StartFailed(said or _last_words(places))
     found = running(app, file.parent, environ)
     # Another one was quicker, and may not serve yet.
     deadline = clock.monotonic() + _OTHER_SECONDS
@@ -69,7 +67,7 @@ async def start(
         await clock.sleep(_LOOK_SECONDS)
         found = running(app, file.parent, environ)
     if found is None:
-        raise StartFailed(f"it ended as soon as it had begun: {_last_words(places.log)}")
+        raise StartFailed(f"it ended as soon as it had begun: {_last_words(places)}")
     return Started(found, joined=said == TAKEN)
 
 
@@ -108,12 +106,6 @@ async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, st
     return said.decode(errors="replace").strip()
 
 
-def _last_words(log: Path) -> str:
-    """How a log ends."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _LAST_BYTES))
-            lines = file.read().decode(errors="replace").strip().splitlines()
-    except OSError:
-        lines = []
-    return lines[-1] if lines else f"it said nothing; its log is {log}"
+def _last_words(places: Places) -> str:
+    """How the log of a host ends."""
+    return places.last_line() or f"it said nothing; its log is {places.log}"
