@@ -33,6 +33,7 @@ NAVIGATION = {
         "Coming from": ["from-compose", "from-procfile", "from-tilt", "from-aspire"],
         "Controllers": [
             "controllers",
+            "controllers-in-apps",
             "cookbook",
             "state-machines",
             "generating-handlers",
