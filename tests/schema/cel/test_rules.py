@@ -7,6 +7,7 @@ import pytest
 
 from setpoint.objects.field import FieldError
 from setpoint.schema.cel import compile_rules, validate_rules
+from setpoint.schema.cel.rules import FEW
 from setpoint.schema.cel.values import ABSENT
 from setpoint.schema.openapi import Schema
 
@@ -33,8 +34,10 @@ def test_a_schema_is_accepted_or_refused(case: Any) -> None:
     assert found == case.get("refused", [])
 
 
+@pytest.mark.parametrize("few", [0, FEW], ids=["many", "few"])
 @pytest.mark.parametrize("case", [case for case in _CASES if "objects" in case], ids=lambda case: case["name"])
-def test_objects_are_held_to_the_rules(case: Any) -> None:
+def test_objects_are_held_to_the_rules(case: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setpoint.schema.cel.rules.FEW", few)
     rules = compile_rules(_schema(case["spec"]))
     assert rules is not None
     for given in case["objects"]:
