@@ -167,6 +167,21 @@ async def test_a_restart_keeps_the_container_and_its_log_goes_on(tmp_path: Path,
         await logged(world, "again", "up\nup\n")
 
 
+async def test_what_is_suspended_stays_down_whatever_its_policy_and_goes_on_in_its_container(
+    tmp_path: Path, podman: Service
+) -> None:
+    async with ship(tmp_path, podman) as (world, engine):
+        await shell(world, "paused", "echo up; sleep 600", restartPolicy="always")
+        first = (await world.ready("Container", "paused"))["status"]["containerId"]
+        await world.patch("Container", "paused", spec={"suspend": True})
+        await world.ready("Container", "paused", "False", "Suspended")
+        await asyncio.sleep(0.5)
+        assert (await engine.containers.inspect(first)).status == "exited"
+        await world.patch("Container", "paused", spec={"suspend": False})
+        assert (await world.ready("Container", "paused"))["status"]["containerId"] == first
+        await logged(world, "paused", "up\nup\n")
+
+
 async def test_a_persistent_container_is_taken_over_unless_it_has_changed(tmp_path: Path, podman: Service) -> None:
     spec: Object = {"containerName": "setpoint-test-kept", "persistent": True}
     ids = []
