@@ -77,3 +77,12 @@ def workload_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
         return sorted({each.name for each in await read_workloads(client)})
 
     return _asked(ctx, names, incomplete)
+
+
+def task_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Names of tasks."""
+
+    async def names(client: "Client") -> list[str]:
+        return await _names(client, "tasks.setpoint.dev")
+
+    return _asked(ctx, names, incomplete)

@@ -134,6 +134,8 @@ services:
 tasks:
   test: { run: "sh -c 'ls; exit $0'", after: base }
   long: { run: "sh -c 'echo begun; exec sleep 600'", after: base }
+  first: { run: echo first, auto: true }
+  once: { run: echo once, auto: true, after: first }
 """
     )
     return Shop(directory, own_environ(tmp_path / "state"))
@@ -144,6 +146,11 @@ def test_without_a_session_a_task_gets_one_with_what_it_needs_and_nothing_is_lef
     assert (ran.code, ran.stdout.split()) == (5, ["base", "setpoint.yaml"])
     assert Sessions.of(alone.environ).all() == []
     assert list((state_directory(alone.environ) / "sessions").iterdir()) == []
+
+
+def test_a_task_that_would_run_by_itself_runs_once(alone: Shop) -> None:
+    ran = alone.run("run", "once")
+    assert (ran.code, ran.stdout) == (0, "once\n"), ran
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from setpoint.cli.completing import workload_names
+from setpoint.cli.completing import task_names
 from setpoint.cli.connecting import FIELD_MANAGER, Server, connect, find, server_options
 from setpoint.cli.connecting import run as run_command
 from setpoint.cli.failing import CONFLICT, FAILED, NOT_FOUND, Failure
@@ -45,7 +45,7 @@ class _Wanted(NamedTuple):
 
 
 @click.command(name="run")
-@click.argument("task", shell_complete=workload_names)
+@click.argument("task", shell_complete=task_names)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGUMENT...]")
 @click.option("-f", "--file", default="", metavar="FILE", help="The app file, where the app does not run.")
 @click.option("-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of that app.")
@@ -147,14 +147,21 @@ async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple
 
 
 def needed_objects(loaded: "LoadedApp", task: str) -> "list[Object]":
-    """The objects of an app that a task needs, in their order."""
+    """The objects of an app that a task needs, in their order; the task itself so that it runs only when asked to."""
     from setpoint.cli.judging import WORKLOAD_GROUPS
     from setpoint.objects import meta
     from setpoint.workload.dependencies import needs
 
     workloads = [tree for tree in loaded.objects if tree["apiVersion"].startswith(WORKLOAD_GROUPS)]
     needed = needs(workloads, ("Task", task))
-    return [tree for tree in loaded.objects if (tree["kind"], meta.name(tree)) in needed or tree["kind"] in _GROUNDWORK]
+    found = []
+    for tree in loaded.objects:
+        key = tree["kind"], meta.name(tree)
+        if key == ("Task", task):
+            found.append({**tree, "spec": {**tree["spec"], "suspend": True}})
+        elif key in needed or tree["kind"] in _GROUNDWORK:
+            found.append(tree)
+    return found
 
 
 # One run
