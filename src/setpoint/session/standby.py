@@ -17,6 +17,7 @@ import msgspec
 # What a host imports in any case, by the time it serves.
 _NEEDED = (
     "setpoint.plane",
+    "setpoint.schema.cel",
     "setpoint.server.certificates",
     "setpoint.server.http.listener",
     "setpoint.server.http.tls",

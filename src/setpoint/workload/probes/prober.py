@@ -16,8 +16,10 @@ from setpoint.workload.probes.verdict import Finding, Tally, failing_liveness, h
 
 TELL_SECONDS = 15.0
 SHORTEST_SECONDS = 0.1
-# How soon one that has not succeeded yet is tried again; each time it is twice as long, up to its interval.
+# How soon one that has not succeeded yet is tried again, and how much longer each wait is than the one before, up to
+# its interval: that a program has started is found out a quarter later at the most.
 FIRST_WAIT_SECONDS = 0.02
+GROWTH = 1.25
 # Nothing counts as failed before: hardly a program answers as soon as it is started.
 GRACE_SECONDS = 0.5
 # Clocks and sleeps are not exact.
@@ -71,22 +73,25 @@ class Probing:
             await self._clock.sleep(schedule.initial_delay.total_seconds())
         interval = max(schedule.interval.total_seconds(), SHORTEST_SECONDS)
         tally = self._tallies[probe.name]
-        wait = min(FIRST_WAIT_SECONDS, interval)
+        wait = FIRST_WAIT_SECONDS
+        has_succeeded = False
         counted_at = self._clock.monotonic() + min(GRACE_SECONDS, interval) - interval
         while True:
             begun = self._clock.monotonic()
             finding = await self._once(probe, schedule.timeout.total_seconds())
             now = self._clock.monotonic()
             if finding.outcome == "Success":
-                wait = interval
-            if wait == interval or now - counted_at >= interval - _SLACK_SECONDS:
+                has_succeeded, wait = True, interval
+            if has_succeeded or now - counted_at >= interval - _SLACK_SECONDS:
                 counted_at = now
                 self._count(tally, finding, now)
             is_over = schedule.kind == "UntilSuccess" or probe.role == "Startup"
             if is_over and tally.outcome == "Success":
                 return
-            await self._clock.sleep(max(wait - (self._clock.monotonic() - begun), 0.0))
-            wait = min(2 * wait, interval)
+            took = self._clock.monotonic() - begun
+            # What takes long to ask is not asked all the time.
+            await self._clock.sleep(max(wait - took, 0.0 if wait == interval else took))
+            wait = min(GROWTH * wait, interval)
 
     def _count(self, tally: Tally, finding: Finding, now: float) -> None:
         """Takes a finding into account, and tells who has to know."""
