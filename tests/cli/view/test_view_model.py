@@ -69,7 +69,7 @@ def test_a_view_knows(case: dict[str, Any]) -> None:
         for given in step.get("put", ()):
             model.put(tree_of(given), now)
         for given in step.get("remove", ()):
-            model.remove(tree_of(given), now)
+            model.remove(tree_of(given))
         found: dict[str, Any] = {"news": [each.text for each in model.refresh(now)]}
         rows = model.rows(now)
         verdict = model.verdict()

@@ -50,15 +50,18 @@ class Objects:
         while True:
             with suppress(TransportError, APIError):
                 await self._watch(kind)
-            silent_since = clock.monotonic()
-            while True:
-                try:
-                    await self._list(kind)
-                    break
-                except (TransportError, APIError) as error:
-                    if clock.monotonic() - silent_since > _GONE_SECONDS:
-                        raise ServerGone(str(error)) from None
-                await clock.sleep(_AGAIN_SECONDS)
+            await self._list_again(kind, clock.monotonic() + _GONE_SECONDS)
+
+    async def _list_again(self, kind: str, deadline: float) -> None:
+        """Tells of what happened since a watch has ended. Raises ServerGone."""
+        clock = self._client.clock
+        while True:
+            await clock.sleep(_AGAIN_SECONDS)
+            try:
+                return await self._list(kind)
+            except (TransportError, APIError) as error:
+                if clock.monotonic() > deadline:
+                    raise ServerGone(str(error)) from None
 
     async def _list(self, kind: str) -> None:
         listed = await self._client.list(ref(kind))

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 REPAINT = "\f"
-ESCAPE = "\x1b"
 # What keys like arrows send: they mean nothing to us.
 _SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|O.)")
 
@@ -45,7 +44,8 @@ class Keyboard:
         self._before = [*mode[:6], list(mode[6])]
         mode[3] &= ~(termios.ICANON | termios.ECHO)
         mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
-        termios.tcsetattr(self._descriptor, termios.TCSADRAIN, mode)
+        # At once, for what was written before may never be shown.
+        termios.tcsetattr(self._descriptor, termios.TCSANOW, mode)
 
     def give_back(self) -> None:
         """The terminal is as it was."""

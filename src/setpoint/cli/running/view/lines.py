@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from setpoint.cli.running.view.parts import part_name
 from setpoint.cli.workloads.reading import called, ref
 from setpoint.client.client import Client
 from setpoint.client.requests import query_of
 from setpoint.client.transport import Call, TransportError
 from setpoint.client.watch import lines as lines_of
 from setpoint.objects import meta
-from setpoint.objects.errors import APIError
+from setpoint.objects.errors import APIError, BadRequest, NotFound
 from setpoint.objects.tree import Object
 
 # So many lines are held, though some of everybody's, and no more than so much of each.
@@ -47,7 +48,7 @@ class _Followed:
     def __init__(self, tree: Object) -> None:
         self.tree = tree
         self.task: asyncio.Task[None] | None = None
-        # The life in which reading began, and whether there is no more to be had.
+        # The life in which reading began, and whether its object is gone.
         self.life, self.is_over = -1, False
         # The time of the last line as the server writes it, how many had it, and the number of the last one.
         self.last, self.count, self.number = "", 0, 0
@@ -64,7 +65,8 @@ class _Followed:
 
 
 class Lines:
-    """The lines of everything that runs. `news` is called when there are some; `part` says what an object is of."""
+    """The lines of everything that runs, from a time on, or the last few of each. `news` is called when there are
+    some."""
 
     def __init__(
         self,
@@ -138,10 +140,9 @@ class Lines:
                 if not line.skipped and self._is_late(followed, line.time):
                     followed.last, followed.is_behind = "", True
                     return False
-        except APIError:
-            # It is gone, or has no log.
-            followed.is_over = True
-        except TransportError:
+        except (NotFound, BadRequest):
+            return True  # it is gone, or has no log
+        except (APIError, TransportError):
             return False
         return True
 
@@ -189,8 +190,7 @@ class Lines:
         cut = text[:LONGEST_BYTES].decode("utf-8", "replace")
         more = f" … and {len(text) - LONGEST_BYTES} bytes more" if len(text) > LONGEST_BYTES else ""
         time = datetime.fromisoformat(moment).astimezone(UTC)
-        part = meta.labels(tree).get("setpoint.dev/part", "") or meta.name(tree)
-        return Line(called(tree), part, time, cut + more, is_error, skipped)
+        return Line(called(tree), part_name(tree) or meta.name(tree), time, cut + more, is_error, skipped)
 
     async def _hold(self, followed: _Followed, line: Line) -> None:
         # Each has a share of the room: who prints much must not keep the others from being heard.

@@ -75,7 +75,7 @@ class Model:
         if tree["kind"] != SERVICE:
             self._note(track, tree, now)
 
-    def remove(self, tree: Object, now: datetime) -> None:
+    def remove(self, tree: Object) -> None:
         """An object is gone."""
         known = self._by_name.get((tree["kind"], meta.name(tree)))
         if known is not None and meta.uid(known) == meta.uid(tree):

@@ -3,6 +3,7 @@ a thread does the writing, one text at a time, and whoever writes waits until it
 """
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -19,7 +20,9 @@ class Output:
     """Writes texts to a stream. `freed` is called, in the event loop, whenever one is written."""
 
     def __init__(self, stream: TextIO, freed: Callable[[], None]) -> None:
+        stream.flush()
         self._stream, self._freed = stream, freed
+        self._descriptor = _descriptor(stream)
         self._loop = asyncio.get_running_loop()
         self._texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._free = asyncio.Event()
@@ -64,9 +67,18 @@ class Output:
             self._freed()
 
     def _put(self, text: str) -> None:
-        buffer = getattr(self._stream, "buffer", None)
-        if buffer is None:
+        if self._descriptor is None:
             self._stream.write(text)
-        else:
-            buffer.write(text.encode(self._stream.encoding or "utf-8", "replace"))
-        self._stream.flush()
+            return
+        # Past the stream's own buffer: who hangs in it has its lock, which Python needs to end.
+        data = text.encode(self._stream.encoding or "utf-8", "replace")
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    """The file that a stream is; None where it is only memory."""
+    try:
+        return stream.fileno()
+    except (OSError, ValueError):
+        return None

@@ -168,7 +168,7 @@ class _View:
         self._news.set()
 
     def _removed(self, tree: Object) -> None:
-        self._model.remove(tree, self._clock.now())
+        self._model.remove(tree)
         if self._lines is not None:
             self._lines.forget(tree)
         self._news.set()
