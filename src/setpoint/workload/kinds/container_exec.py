@@ -49,10 +49,10 @@ class ContainerExecStatus(Model):
     """Its exit code; absent when it is not known."""
 
     std_out_file: Text = ""
-    """The file with its output."""
+    """The file with its output, which is made with the first of it."""
 
     std_err_file: Text = ""
-    """The file with its error output."""
+    """The file with its error output, which is made with the first of it."""
 
     effective_env: list[EnvVar] = []
     """Its environment, with all templates filled in; what came from secrets is masked."""

@@ -87,10 +87,10 @@ class ExecutableStatus(Model):
     """Its exit code; absent when it is not known."""
 
     std_out_file: Text = ""
-    """The file with its output."""
+    """The file with its output, which is made with the first of it."""
 
     std_err_file: Text = ""
-    """The file with its error output."""
+    """The file with its error output, which is made with the first of it."""
 
     terminal_socket_path: Text = ""
     """The socket of its terminal."""
