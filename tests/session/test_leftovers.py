@@ -1,6 +1,7 @@
 """What a session leaves that is killed: it is told of, cleared up after once, and nothing else is touched."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -203,6 +204,14 @@ def test_an_engine_that_does_not_let_go_of_something_is_told_of(
         assert any("network left-network could not be removed" in each for each in cleared.problems)
 
     asyncio.run(clear())
+
+
+def test_a_host_whose_process_cannot_be_seen_is_not_taken_for_dead(environ: dict[str, str], dead: Session) -> None:
+    with open(Path(dead.data, "lock"), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert asyncio.run(leftovers(environ).clear(dead)) is None
+        assert Sessions.of(environ).dead() == [dead]
+    assert asyncio.run(leftovers(environ).clear(dead)) is not None
 
 
 def test_who_starts_an_app_is_told_of_one_that_was_killed_before(

@@ -2,13 +2,11 @@
 purpose when that is asked for. First a plan, then the work, then a look whether it is done."""
 
 import asyncio
-import fcntl
 import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -239,7 +237,7 @@ def _size(directory: Path) -> int:
 
 def _remove(directory: Path) -> str:
     """Removes a directory, unless a session has begun in it since; why not."""
-    with _held(Places(directory).lock) as free:
+    with Places(directory).held() as free:
         if not free:
             return f"{directory}: a session has begun in it"
         try:
@@ -249,22 +247,3 @@ def _remove(directory: Path) -> str:
         except OSError as error:
             return f"{error.filename}: {error.strerror}"
     return ""
-
-
-@contextmanager
-def _held(lock: Path) -> Iterator[bool]:
-    """Whether nobody holds a lock, which nobody can take meanwhile."""
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield True
-        return
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)

@@ -96,7 +96,7 @@ class Leftovers:
         """Removes what a dead session left, and its record; what happened in it stays in its directory. None: somebody
         else does that, or has. A guardian that is still at it is given some time."""
         with _alone(self._sessions.directory) as alone:
-            if not alone or session not in self._sessions.dead():
+            if not alone or session not in self._sessions.dead() or _is_hosted(session):
                 return None
             ended = last_sign(session)
             if not await self.guarded_until_gone(session, patience):
@@ -155,6 +155,14 @@ class Leftovers:
             yield engine
         finally:
             await engine.close()
+
+
+def _is_hosted(session: Session) -> bool:
+    """Whether its host lives where we cannot see its process: in a container that shares our files."""
+    if not session.data:
+        return False
+    with Places.of_session(session).held() as free:
+        return not free
 
 
 def last_sign(session: Session) -> datetime | None:

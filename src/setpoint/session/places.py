@@ -1,6 +1,9 @@
 """What a session keeps on disk, and where. The directory outlives the session: it holds the past of the app."""
 
-from collections.abc import Mapping
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -66,6 +69,24 @@ class Places(NamedTuple):
     def crashed(self) -> Path:
         """The past of a session that was not ended, moved aside by the next one."""
         return self.data / "crashed"
+
+    @contextmanager
+    def held(self) -> Iterator[bool]:
+        """Whether no host has the session, whatever its process is called where we are; none can take it meanwhile."""
+        try:
+            descriptor = os.open(self.lock, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            yield True
+            return
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(descriptor)
 
     def last_line(self) -> str:
         """The last line of the log; nothing where there is none."""
