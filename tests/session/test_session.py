@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.session.apps import WAITS, app
+from tests.workload.app import gone as ended_process
 
 from setpoint.objects.clock import SystemClock
 from setpoint.session.attendance import detach
@@ -59,7 +60,7 @@ async def test_what_is_kept_on_purpose_is_named_at_the_end(tmp_path: Path) -> No
     cleaning = Cleaning(os.environ, SystemClock())
     cleaned = await cleaning.clean(await cleaning.plan(None, kept=True))
     assert cleaned.removed["process"] == 1
-    assert identity_of(pid) is None
+    await ended_process(pid)
 
 
 async def test_who_starts_it_a_second_time_joins_it(tmp_path: Path) -> None:

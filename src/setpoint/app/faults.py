@@ -19,3 +19,13 @@ def refuse(faults: Iterable[Fault], where: Where = nowhere) -> None:
     found = [Mistake(where(path), path_text(path), message) for path, message in dict.fromkeys(faults)]
     if found:
         raise Mistakes(found)
+
+
+def in_order(mistakes: Iterable[Mistake]) -> list[Mistake]:
+    """Mistakes as they stand in the file, each once."""
+    return sorted(dict.fromkeys(mistakes), key=_place)
+
+
+def _place(mistake: Mistake) -> tuple[str, list[int]]:
+    file, *numbers = mistake.where.split(":")
+    return file, [int(number) for number in numbers if number.isdecimal()]

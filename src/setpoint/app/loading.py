@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from setpoint.app.checks import check
 from setpoint.app.disk import missing
-from setpoint.app.faults import Where, refuse
+from setpoint.app.faults import Where, in_order, refuse
 from setpoint.app.model import AppFile
 from setpoint.app.reading import read_app
 from setpoint.app.render import render
@@ -36,7 +36,7 @@ def load_app(
     on_this_machine: bool = True,
 ) -> LoadedApp:
     """Reads and renders an app file; `on_this_machine` asks whether what it names is there, too. Raises Mistakes."""
-    app, directory, files, where = read_app(file, profiles)
+    app, directory, files, where, unknown = read_app(file, profiles, lenient=True)
     found: list[Mistake] = []
 
     def attempt(work: Callable[[], T]) -> T | None:
@@ -47,17 +47,18 @@ def load_app(
             return None
 
     attempt(lambda: refuse(check(app), where))
+    # What is said of a part with a field that there is not may follow from that.
+    found = [*unknown, *(each for each in found if _part(each) not in set(map(_part, unknown)))]
     well_formed = not found
     around = attempt(lambda: look_around(app, directory, environ, session, where))
     objects = attempt(lambda: render(app, around, where)) if around is not None and well_formed else None
-    if on_this_machine and well_formed:
+    if on_this_machine and (well_formed or unknown):
         attempt(lambda: refuse(missing(app, directory, environ), where))
     if objects is None or found:
-        raise Mistakes(sorted(dict.fromkeys(found), key=_place))
+        raise Mistakes(in_order(found))
     return LoadedApp(app, directory, files, where, objects)
 
 
-def _place(mistake: Mistake) -> tuple[str, list[int]]:
-    """Where it is, for the order of the file."""
-    file, *numbers = mistake.where.split(":")
-    return file, [int(number) for number in numbers if number.isdecimal()]
+def _part(mistake: Mistake) -> str:
+    """The service or task that it is of: `services.api`."""
+    return ".".join(mistake.path.split(".")[:2])

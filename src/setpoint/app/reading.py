@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from setpoint.app.faults import Where
+from setpoint.app.faults import Where, in_order
 from setpoint.app.including import rebased
 from setpoint.app.model import AppFile, Service, Task
 from setpoint.app.profiles import overlaid, selected
@@ -52,41 +52,44 @@ _FOREIGN = {
     "retries": "write fail",
     "start_period": "write a probe under started",
     "test": "write exec",
-    "max": "a restart waits longer each time instead: write backoff: 1s..1m",
     "condition": "write only the condition, such as {db: ready}",
     "cron": "write schedule",
 }
 
 
 class ReadApp(NamedTuple):
-    """An app as it was read: with the profiles chosen, the directory it is in, its files, and where a field is."""
+    """An app as it was read: with the profiles chosen, the directory it is in, its files, where a field is, and the
+    fields in it that there are not."""
 
     app: AppFile
     directory: Path
     files: tuple[Path, ...]
     where: Where
+    unknown: tuple[Mistake, ...] = ()
+
+
+def in_directory(directory: Path) -> Path | None:
+    """The app file of a directory."""
+    return next((directory / name for name in FILES if (directory / name).is_file()), None)
 
 
 def find_app_file(directory: Path) -> Path | None:
     """The app file of a directory, or of the nearest above it that has one."""
-    for place in (directory, *directory.parents):
-        for name in FILES:
-            if (place / name).is_file():
-                return place / name
-    return None
+    return next((found for place in (directory, *directory.parents) if (found := in_directory(place))), None)
 
 
-def read_app(file: Path, profiles: Collection[str] = ()) -> ReadApp:
-    """Reads an app file. Raises Mistakes."""
+def read_app(file: Path, profiles: Collection[str] = (), *, lenient: bool = False) -> ReadApp:
+    """Reads an app file; `lenient`: fields that there are not are left to the caller to tell. Raises Mistakes."""
     file = file.absolute()
     reading = _Reading(file)
     whole = reading.file(file, ())
     if not whole.app:
         whole = msgspec.structs.replace(whole, app=app_name(file.parent.name))
     found = list(_profile_mistakes(whole, reading.where))
-    if found:
-        raise Mistakes(found)
-    return ReadApp(selected(whole, profiles), file.parent, tuple(reading.files), reading.where)
+    if found or (reading.unknown and not lenient):
+        raise Mistakes(in_order([*reading.unknown, *found]))
+    unknown = tuple(reading.unknown)
+    return ReadApp(selected(whole, profiles), file.parent, tuple(reading.files), reading.where, unknown)
 
 
 def app_name(text: str) -> str:
@@ -101,6 +104,8 @@ class _Reading:
     def __init__(self, root: Path) -> None:
         self._root = root
         self.files: dict[Path, Source] = {}
+        # Fields that there are not.
+        self.unknown: list[Mistake] = []
         # In which file each service, task and so on stands.
         self._origins: dict[tuple[str, str], Source] = {}
 
@@ -112,7 +117,7 @@ class _Reading:
     def file(self, file: Path, above: tuple[Path, ...]) -> AppFile:
         source = _read(file, str(file.relative_to(self._root.parent)) if self._is_below(file) else str(file))
         self.files[file] = source
-        app = _converted(source)
+        app = _converted(source, self.unknown)
         for section in _SECTIONS:
             for name in getattr(app, section):
                 self._origins.setdefault((section, name), source)
@@ -169,15 +174,21 @@ def parse_app(text: str, file: str = "setpoint.yaml") -> AppFile:
     return _converted(typedyaml.read(text, file))
 
 
-def _converted(source: Source) -> AppFile:
+def _converted(source: Source, unknown: list[Mistake] | None = None) -> AppFile:
     if source.tree is not None and type(source.tree) is not dict:
         raise Mistakes([Mistake(source.place(()), "", "it should have fields, such as services")])
     tree: Object = source.tree or {}
     as_written(tree, source.text, ("env", "args"))
+    own: list[Mistake] = []
     try:
-        return typedyaml.convert(tree, AppFile, source.place)
+        made = typedyaml.convert(tree, AppFile, source.place, unknown=own)
     except Mistakes as mistakes:
-        raise Mistakes([_hinted(mistake) for mistake in mistakes.found]) from None
+        raise Mistakes([_hinted(mistake) for mistake in in_order([*own, *mistakes.found])]) from None
+    if own and unknown is None:
+        raise Mistakes([*map(_hinted, own)])
+    if unknown is not None:
+        unknown += map(_hinted, own)
+    return made
 
 
 def _hinted(mistake: Mistake) -> Mistake:

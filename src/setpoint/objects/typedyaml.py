@@ -101,10 +101,11 @@ def read(text: str, file: str) -> Source:
     return Source(tree, file, text)
 
 
-def convert(tree: Json, kind: type[T], where: Callable[[Path], str]) -> T:
-    """A value of a type from a tree; `where` says where a field comes from. Raises Mistakes."""
+def convert(tree: Json, kind: type[T], where: Callable[[Path], str], *, unknown: list[Mistake] | None = None) -> T:
+    """A value of a type from a tree; `where` says where a field comes from. Fields that there are not are added to
+    `unknown`, for who wants to know what else is wrong. Raises Mistakes."""
     found: list[Mistake] = []
-    made: T = _Reader(where, found).value(tree, inspect.type_info(kind), ())
+    made: T = _Reader(where, found, unknown).value(tree, inspect.type_info(kind), ())
     if found:
         raise Mistakes(found)
     return made
@@ -137,9 +138,12 @@ def choices(name: str, allowed: Sequence[str]) -> str:
 class _Reader:
     """Walks a tree along its type, and collects what is wrong. What it returns is of use only if nothing was."""
 
-    def __init__(self, where: Callable[[Path], str], found: list[Mistake]) -> None:
+    def __init__(
+        self, where: Callable[[Path], str], found: list[Mistake], unknown: list[Mistake] | None = None
+    ) -> None:
         self._where = where
         self._found = found
+        self._unknown = found if unknown is None else unknown
 
     def value(self, tree: Json, kind: inspect.Type, path: Path) -> Any:
         if isinstance(kind, inspect.Metadata):
@@ -177,7 +181,8 @@ class _Reader:
         for name, inner in tree.items():
             field = fields.get(name)
             if field is None:
-                self._note((*path, name), f"there is no such field{choices(name, list(fields))}")
+                message = f"there is no such field{choices(name, list(fields))}"
+                self._unknown.append(self._mistake((*path, name), message))
             elif inner is not None:
                 made[field.name] = self.value(inner, field.type, (*path, name))
         for name, field in fields.items():
@@ -234,7 +239,10 @@ class _Reader:
         self._note(path, f"{_shown(tree)} is not allowed: it should be {wanted}")
 
     def _note(self, path: Path, message: str) -> None:
-        self._found.append(Mistake(self._where(path), path_text(path), message))
+        self._found.append(self._mistake(path, message))
+
+    def _mistake(self, path: Path, message: str) -> Mistake:
+        return Mistake(self._where(path), path_text(path), message)
 
 
 def _shown(tree: Json) -> str:

@@ -32,10 +32,10 @@ def init(source: str, force: bool, dry_run: bool) -> None:
     app is run, here and one directory below. What was guessed is named, and stands as a comment in the file.
     """
     from setpoint.app.init.propose import propose
-    from setpoint.cli.running.app_file import NAMES
+    from setpoint.app.reading import FILES, in_directory
 
     directory, listing = _listing(source)
-    there = next((directory / name for name in NAMES if (directory / name).exists()), None)
+    there = in_directory(directory)
     if there is not None and not force and not dry_run:
         raise Failure(f"{_shown(there)} is there already: --force writes over it, --dry-run shows a new one", CONFLICT)
     proposal = propose(listing, directory.name)
@@ -44,7 +44,7 @@ def init(source: str, force: bool, dry_run: bool) -> None:
         click.echo(text, nl=False)
         _tell(proposal, terminal(sys.stderr), err=True)
         return
-    file = there or directory / NAMES[0]
+    file = there or directory / FILES[0]
     _write(file, text)
     _tell(proposal, terminal())
     _conclude(file, proposal)

@@ -12,24 +12,23 @@ from setpoint.cli.failing import NOT_FOUND, USAGE, Failure
 if TYPE_CHECKING:
     from setpoint.app.loading import LoadedApp
 
-NAMES = ("setpoint.yaml", "setpoint.yml")
-
 
 def find_file(given: str, directory: Path | None = None) -> Path:
     """The app file: the one given, the one in the directory given, or the nearest at or above here. Raises Failure."""
+    from setpoint.app.reading import FILES, find_app_file, in_directory
+
     if given:
         path = Path(given).absolute()
-        found = _in(path) if path.is_dir() else path if path.exists() else None
+        found = in_directory(path) if path.is_dir() else path if path.exists() else None
         if found is None:
-            missing = f"there is no {NAMES[0]} in {given}" if path.is_dir() else f"there is no file {given}"
+            missing = f"there is no {FILES[0]} in {given}" if path.is_dir() else f"there is no file {given}"
             raise Failure(f"{missing}; `setpoint init` writes one", NOT_FOUND)
         return found.resolve()
-    here = (directory or Path.cwd()).resolve()
-    for place in (here, *here.parents):
-        if (found := _in(place)) is not None:
-            return found
+    found = find_app_file((directory or Path.cwd()).resolve())
+    if found is not None:
+        return found
     raise Failure(
-        f"there is no {NAMES[0]} here nor above; `setpoint init` writes one, `setpoint demo` shows what it is good for",
+        f"there is no {FILES[0]} here nor above; `setpoint init` writes one, `setpoint demo` shows what it is good for",
         NOT_FOUND,
     )
 
@@ -51,7 +50,7 @@ def read_file(
     try:
         if file.suffix == ".py":
             return _python(file, environ, tuple(profiles))
-        name = read_app(file, profiles).app.app
+        name = read_app(file, profiles, lenient=True).app.app
         session = session_id(name, str(file.parent))
         return load_app(file, environ, profiles=profiles, session=session, on_this_machine=on_this_machine)
     except Mistakes as mistakes:
@@ -68,10 +67,6 @@ def refused(file: Path, mistakes: "Exception") -> Failure:
         click.echo(line.replace(here, ""), err=True)
     number = f"{len(found)} mistakes" if len(found) > 1 else "a mistake"
     return Failure(f"{str(file).replace(here, '')} has {number}; nothing was started", USAGE)
-
-
-def _in(directory: Path) -> Path | None:
-    return next((directory / name for name in NAMES if (directory / name).is_file()), None)
 
 
 def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -> "LoadedApp":
