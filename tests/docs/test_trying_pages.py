@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import DOCS, Step, blocks, is_shown, steps
+from tests.docs.pages import DOCS, ROOT, Step, blocks, is_shown, steps
 from tests.docs.shell import Shell
 from tests.docs.trying import try_blocks
 from tests.workload.podman import IMAGE, Service, connected, shared
 
 PAGES = {page.relative_to(DOCS).with_suffix("").as_posix(): blocks(page) for page in sorted(DOCS.rglob("*.md"))}
+PAGES["README"] = blocks(ROOT / "README.md")
 # Examples of single commands are about whatever their reader has: test_command_examples looks at those.
 PAGES["commands"] = [block for block in PAGES["commands"] if block.kind != "sh"]
 TRIED = [name for name, found in PAGES.items() if any(block.kind in ("console", "sh") for block in found)]
