@@ -111,7 +111,7 @@ def _single(workload: Workload, find: Find) -> How:
         end = _end(status) if known.finished else ""
         return How("failed", _failed(end), message, end=end)
     if state == "RuntimeUnhealthy":
-        return How("failed", "no container engine", message, end="there is no container engine")
+        return How("failed", "no container engine", message)
     if reason.startswith("Waiting") or not status:
         return _waits(tree, find, message)
     if state == "Stopping":

@@ -205,7 +205,7 @@ class Model:
         how, who = track.how, f"{track.how.who}: " if track.how.who else ""
         if how.phase == "failing":
             return who + (how.end or first_line(how.why))
-        if how.phase == "failed" and how.why and not how.end:
+        if how.phase == "failed" and how.why and not how.text.startswith("failed:"):
             return who + first_line(how.why)
         is_slow = how.phase in ("starting", "restarting", "waiting") and news.is_long(track, now)
         if how.phase == "unready" or (is_slow and how.why):
