@@ -81,7 +81,7 @@ def _rate(runs: Sequence[Run], now: float, kept: int | None) -> float:
 def _notes(controller: Controller) -> list[str]:
     notes = [f"{each.run.request} does not end although it was told to" for each in controller.stuck()]
     for loop in controller.hot_loops():
-        what = f"keeps changing {', '.join(loop.fields)}" if loop.fields else "comes back though nothing changes"
+        what = f"keeps changing {loop.fields[0]}" if loop.fields else "comes back though nothing changes"
         notes.append(f"hot loop: {loop.request} {what} ({loop.runs}× in a row); it is slowed down")
     notes += controller.troubles
     if controller.suspended:

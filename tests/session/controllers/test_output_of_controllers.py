@@ -58,6 +58,24 @@ async def test_lines_are_those_of_the_controller_that_said_them(tmp_path: Path) 
         assert row["errorPercent"] == 100.0
 
 
+async def test_lines_that_are_long_or_go_around_python_are_kept(tmp_path: Path) -> None:
+    text = program('print("x" * 20000); __import__("os").system("printf %s around; printf \'%s\\\\n\' it >&2")')
+    async with hosted_app(tmp_path, {FILE: text}) as app:
+        await app.run(FILE)
+        await app.client.create(greeting("first", to="world"))
+        lines = await app.logged("greeting", "it")
+        assert [len(line) for line in lines if line.startswith("x")] == [16384, 3616]
+
+
+async def test_webhooks_of_a_file_are_told_not_to_be_served(tmp_path: Path) -> None:
+    webhook = "\n\n@sp.validate(Greeting)\ndef check(greeting: Greeting) -> None: ...\n"
+    async with hosted_app(tmp_path, {FILE: program("pass") + webhook}) as app:
+        await app.run(FILE)
+        assert await app.until(lambda: app.events("ControllersNote")) == [
+            f"Warning: {FILE}: the webhooks check are not served here; what @sp.rule can say belongs to the kind"
+        ]
+
+
 async def test_a_controller_that_blocks_is_named_and_others_go_on(tmp_path: Path) -> None:
     blocks = program('import time; found.spec.to == "block" and time.sleep(5); ctx.status["text"] = "hello"')
     other = """

@@ -33,6 +33,7 @@ USER = "system:setpoint:controllers"
 REPORTER = "setpoint-controllers"
 # How long the last events may take to be written.
 _FLUSH_SECONDS = 1.0
+_KUBECONFIG = ".kubeconfig"
 
 _log = logging.getLogger(__name__)
 
@@ -99,6 +100,8 @@ class HostedControllers:
     async def close(self) -> None:
         """Ends all of them: what reconciles may finish."""
         await self._seats.close()
+        for path in self._data.glob(f"*{_KUBECONFIG}"):
+            path.unlink()
         if self._telling is not None:
             self._telling.cancel()
             await asyncio.gather(self._telling, return_exceptions=True)
@@ -108,7 +111,7 @@ class HostedControllers:
 
     def _begin(self, entry: Entry) -> Begin:
         self._data.mkdir(parents=True, exist_ok=True)
-        path = self._data / f"{quote(str(entry), safe='')}.kubeconfig"
+        path = self._data / f"{quote(str(entry), safe='')}{_KUBECONFIG}"
         files.write(path, self._kubeconfig(f"{USER}:{entry}").encode())
         return Begin(str(self._directory), entry.module, entry.name, [str(path)])
 

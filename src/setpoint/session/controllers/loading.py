@@ -22,6 +22,7 @@ from setpoint.session.controllers.faults import is_own, told
 
 _DECLARED = "__controller__"
 # What has a controller made of it, by the modules that are there where somebody uses one.
+_WEBHOOKS = "setpoint.controller.webhook"
 _MACHINES = {"setpoint.flow.fsm.fsm": "FSM", "setpoint.flow.claims.claims": "Claims"}
 
 
@@ -33,6 +34,8 @@ class Contents(NamedTuple):
     """What was found in a file."""
 
     controllers: list[Controller]
+    # What in it is not run.
+    notes: list[str]
     # Those of the whole project, as far as it was imported.
     kinds: list[type[Resource]]
 
@@ -53,7 +56,7 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
         if not controllers:
             raise LoadError(f"{module} has no controller named {name!r}; it has {', '.join(known)}")
     _check_names(controllers, module)
-    return Contents(controllers, _kinds())
+    return Contents(controllers, _notes(found, module), _kinds())
 
 
 # Importing
@@ -168,6 +171,15 @@ def _check_names(controllers: list[Controller], shown: str) -> None:
             f"{shown} has two controllers named {twice[0]!r}: give one of them another name, "
             f"such as @sp.controller(Kind, name='{twice[0]}-2')"
         )
+
+
+def _notes(module: ModuleType, shown: str) -> list[str]:
+    """Webhooks stand between a server and everybody who writes: who works on them should not stop all others."""
+    webhooks = sys.modules.get(_WEBHOOKS)
+    named = [name for name, value in vars(module).items() if webhooks and isinstance(value, webhooks.AdmissionWebhook)]
+    if not named:
+        return []
+    return [f"{shown}: the webhooks {', '.join(named)} are not served here; what @sp.rule can say belongs to the kind"]
 
 
 def _kinds() -> list[type[Resource]]:

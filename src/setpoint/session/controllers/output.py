@@ -7,7 +7,7 @@ loggers only warnings are passed on; that a reconcile failed is told in another 
 import io
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import TextIO
 
@@ -19,7 +19,7 @@ current: ContextVar[str] = ContextVar("current", default="")
 # The words of a reconcile that failed, with a stack: we tell that without one.
 _OUTCOME = "setpoint.controller.outcome"
 _OURS = "setpoint"
-# A line that does not end is passed on in pieces.
+# Longer lines, and such as do not end, are passed on in pieces.
 _LONGEST = 16384
 
 
@@ -45,11 +45,11 @@ class Printed(io.TextIOBase):
     def write(self, text: str) -> int:
         controller = current.get()
         *lines, rest = (self._begun.pop(controller, "") + text).split("\n")
-        for line in lines:
-            self._send(Line(controller, line, self._error))
         if len(rest) > _LONGEST:
-            self._send(Line(controller, rest, self._error))
-        elif rest:
+            lines, rest = [*lines, rest], ""
+        for piece in _pieces(lines):
+            self._send(Line(controller, piece, self._error))
+        if rest:
             self._begun[controller] = rest
         return len(text)
 
@@ -58,6 +58,11 @@ class Printed(io.TextIOBase):
         for controller, rest in self._begun.items():
             self._send(Line(controller, rest, self._error))
         self._begun.clear()
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield from (line[start : start + _LONGEST] for start in range(0, max(len(line), 1), _LONGEST))
 
 
 class LogLines(logging.Handler):
@@ -83,8 +88,8 @@ class LogLines(logging.Handler):
         if matters:
             text = f"{record.levelname}: {text}"
         controller = getattr(record, "controller", "") or current.get()
-        for line in text.splitlines() or [""]:
-            self._send(Line(controller, line, matters))
+        for piece in _pieces(text.splitlines() or [""]):
+            self._send(Line(controller, piece, matters))
 
 
 def follow_log(send: Send) -> None:

@@ -36,7 +36,8 @@ from setpoint.session.controllers.messages import (
 Hear = Callable[[Line | Ran | Blocked], None]
 # How long an import may take, and how long the end may take beyond what the reconciles have.
 LOAD_SECONDS, END_SECONDS = 60.0, 2.0
-_LONGEST_LINE = 64 << 20
+# Of what it says; and of what is read of its output at once, where longer lines are cut.
+_LONGEST_LINE, _READ_BYTES = 64 << 20, 1 << 16
 _LOOK_SECONDS = 0.01
 
 
@@ -62,24 +63,22 @@ class Program:
         """Starts the process. `at_terminal` leaves it the terminal; else what it prints is heard. Raises OSError."""
         ours, theirs = socket.socketpair()
         kept = None if at_terminal else asyncio.subprocess.PIPE
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "setpoint.session.controllers.worker", str(theirs.fileno())),
-                pass_fds=(theirs.fileno(),),
-                stdin=None if at_terminal else asyncio.subprocess.DEVNULL,
-                stdout=kept,
-                stderr=kept,
-                cwd=begin.directory,
-                env=dict(environ),
-                start_new_session=not at_terminal,
-            )
-        program = cls(process, begin, hear, clock)
         try:
-            reader, program._writer = await asyncio.open_connection(sock=ours, limit=_LONGEST_LINE)
+            with theirs:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-P", "-m", "setpoint.session.controllers.worker", str(theirs.fileno())),
+                    pass_fds=(theirs.fileno(),),
+                    stdin=None if at_terminal else asyncio.subprocess.DEVNULL,
+                    stdout=kept,
+                    stderr=kept,
+                    cwd=begin.directory,
+                    env=dict(environ),
+                    start_new_session=not at_terminal,
+                )
+            program = cls(process, begin, hear, clock)
+            reader, program._writer = await asyncio.open_unix_connection(sock=ours, limit=_LONGEST_LINE)
         except BaseException:
-            ours.close()
-            program._kill()
-            await asyncio.shield(process.wait())
+            ours.close()  # a process that was started hears of it, and ends
             raise
         program._living = asyncio.ensure_future(program._live(reader))
         program._send(begin)
@@ -171,9 +170,15 @@ class Program:
 
     async def _print(self, out: asyncio.StreamReader, error: bool) -> None:
         """What goes past Python's own streams: of programs that it starts, of libraries in C."""
-        with suppress(OSError, ValueError):
-            while line := await out.readline():
-                self._hear(Line("", line.decode("utf-8", "replace").rstrip("\r\n"), error))
+        rest = b""
+        while data := await out.read(_READ_BYTES):
+            *lines, rest = (rest + data).split(b"\n")
+            if len(rest) > _READ_BYTES:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                self._hear(Line("", line.decode("utf-8", "replace").rstrip("\r"), error))
+        if rest:
+            self._hear(Line("", rest.decode("utf-8", "replace"), error))
 
     def _kill(self) -> None:
         """Ends it, and what it has started; in a terminal that is in a group with us."""

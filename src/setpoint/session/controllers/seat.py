@@ -6,12 +6,12 @@ started again, ever more slowly; a change of its files starts it at once.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from setpoint.controller.overview import FAILED, LOADING, Row
-from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.clock import Clock
 from setpoint.objects.reconciled import Reconciled, Wanted
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.lag import REMEDY
@@ -131,40 +131,29 @@ class Seat:
             await self._replace()
             self.decided.set()
             program, began = self._program, self._clock.monotonic()
-            if program is None:
-                changed = await self._changes_within(pause if self._passes else None)
-            elif changed := not await self._ends_first(program):
-                pass
-            else:
+            await self._until_something(program, pause if self._passes else None)
+            if program is not None and program.ended.done():
                 self._program = None
+                self.problem = f"{self.entry} has ended: {program.ended.result()}"
+                self._teller.happened(self.entry, "ControllersEnded", self.problem, bad=True)
                 if self._clock.monotonic() - began > FORGIVEN_SECONDS:
                     pause = FIRST_SECONDS
-                changed = await self._changes_within(pause)
+                await self._until_something(None, pause)
                 self._because = self._because or "it had ended"
-            pause = FIRST_SECONDS if changed else min(2 * pause, MOST_SECONDS)
+            pause = FIRST_SECONDS if self._changed.is_set() else min(2 * pause, MOST_SECONDS)
 
-    async def _ends_first(self, program: Program) -> bool:
-        """Waits for a change, or for the program to end: True, and why is told."""
-        change = asyncio.ensure_future(self._changed.wait())
+    async def _until_something(self, program: Program | None, seconds: float | None) -> None:
+        """Waits for a change, for the end of the program, or until so many seconds have passed."""
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._changed.wait())]
+        if seconds is not None:
+            waits.append(asyncio.ensure_future(self._clock.sleep(seconds)))
         try:
-            await asyncio.wait((change, program.ended), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                [*waits, *([program.ended] if program is not None else [])], return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
-            change.cancel()
-        if not program.ended.done():
-            return False
-        self.problem = f"{self.entry} has ended: {program.ended.result()}"
-        self._teller.happened(self.entry, "ControllersEnded", self.problem, bad=True)
-        return True
-
-    async def _changes_within(self, seconds: float | None) -> bool:
-        """Waits for a change, but no longer than so many seconds; whether it came."""
-        if seconds is None:
-            return await self._changed.wait()
-        try:
-            async with timeout(self._clock, seconds):
-                return await self._changed.wait()
-        except TimeoutError:
-            return False
+            for each in waits:
+                each.cancel()
 
     async def _replace(self) -> None:
         """Loads what the files say now, and has it take over."""
@@ -191,7 +180,7 @@ class Seat:
         if self._program is not None:
             await self._program.stop(GRACE_SECONDS)
         self._program, self._next, self._known = program, None, None
-        self.problem = ""
+        self.problem, self._passes = "", False
         program.work()
         names = ", ".join(self.names)
         what = f"{self.entry} loaded again: {because}" if because else f"{self.entry} loaded"

@@ -73,7 +73,8 @@ class Worker:
             )
             options = Options(impersonate=connection.impersonate)
             async with Client(connection.transport(), clock=self._clock, options=options) as client:
-                notes = await definitions.install(client, program.kinds) if self._begin.installs else []
+                installed = await definitions.install(client, program.kinds) if self._begin.installs else []
+                notes = [*program.notes, *installed]
                 self._channel.send(Loaded([each.name for each in program.controllers], project_files(), notes))
                 if await self._is_wanted():
                     await self._work(client, program)
