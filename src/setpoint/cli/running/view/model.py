@@ -133,6 +133,8 @@ class Model:
             self._reaches(track, had is None, now)
         elif before.phase in ("ready", "done"):
             track.left_at = track.left_at or now
+            if not self._is_settled:
+                track.reached_at = None  # it was only for a moment
         if self._is_settled:
             yield from news.later(track, before, self._ready_at(track, now), now)
         else:
@@ -216,10 +218,6 @@ class Model:
     def workloads(self) -> dict[str, Workload]:
         """The objects that the parts are."""
         return {name: track.workload for name, track in self._tracks.items() if track.workload is not None}
-
-    @property
-    def parts(self) -> list[Part]:
-        return [track.part for track in self._tracks.values()]
 
     # As a whole
 

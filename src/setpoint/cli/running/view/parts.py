@@ -1,6 +1,6 @@
 """The parts of an app as its view shows them: what each is, and what it comes after."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects import meta
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from setpoint.app.model import AppFile
 
 PART_LABEL = "setpoint.dev/part"
+# The kinds that parts are.
+_PARTS = ("Container", "Executable", "ExecutableReplicaSet", "Task")
 
 
 class After(NamedTuple):
@@ -75,13 +77,3 @@ def part_of(tree: Object) -> Part:
         if each["kind"] in _PARTS
     )
     return Part(part_name(tree), word, spec.get("image", ""), after)
-
-
-_PARTS = ("Container", "Executable", "ExecutableReplicaSet", "Task")
-
-
-def longest_name(parts: Iterable[Part]) -> int:
-    """How many columns the names take."""
-    from setpoint.cli.printing.terminal import width_of
-
-    return max((width_of(part.name) for part in parts), default=0)
