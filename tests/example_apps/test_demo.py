@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.view.watched import Watched
-from tests.examples.apps import APPS, Example
+from tests.example_apps.apps import APPS, Example
 
 COMMAND = [sys.executable, "-m", "setpoint", "demo"]
 

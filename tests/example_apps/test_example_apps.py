@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.examples.apps import APPS, example
+from tests.example_apps.apps import APPS, example
 
 from setpoint.app.loading import load_app
 from setpoint.objects.tree import Object

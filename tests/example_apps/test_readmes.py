@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.docs.shell import Shell
 from tests.docs.trying import try_page
-from tests.examples.apps import APPS, NOT_COPIED
+from tests.example_apps.apps import APPS, NOT_COPIED
 
 CONTAINERS = {"guestbook"}
 
