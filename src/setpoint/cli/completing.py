@@ -53,6 +53,17 @@ async def _names(client: "Client", word: str) -> list[str]:
     return [each["metadata"]["name"] for each in listed.items]
 
 
+async def _talking(client: "Client") -> list[str]:
+    from setpoint.cli.controllers.reading import read_controllers
+
+    return (await read_controllers(client)).logs
+
+
+def controller_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """The controllers of the app that have said something."""
+    return _asked(ctx, _talking, incomplete)
+
+
 def kinds_and_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """Kinds first, then names of that kind; `KIND/` is completed with names as well."""
     given = ctx.params.get(param.name or "") or ()

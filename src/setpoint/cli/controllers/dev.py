@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from setpoint.cli.connecting import Server, find, run, server_options
+from setpoint.cli.connecting import Server, connect, find, run, server_options
 from setpoint.cli.failing import FAILED, TIMED_OUT, USAGE, Failure
 from setpoint.cli.printing.terminal import Terminal, terminal
 from setpoint.cli.timing import seconds_option
@@ -70,6 +70,8 @@ async def _dev(
     from setpoint.session.controllers.seats import Seats
 
     found = find(server)
+    if found.session is not None:
+        await _warn_of_others(entries, server, Path(found.session.directory))
     installs = install if install is not None else not server.kubeconfig
     clock, here = SystemClock(), Path.cwd()
     told = Told(terminal(), clock)
@@ -94,6 +96,22 @@ async def _dev(
         return FAILED if told.failing else 0
     finally:
         await seats.close()
+
+
+async def _warn_of_others(entries: "list[Entry]", server: Server, directory: Path) -> None:
+    """Says so where the session runs the same files: both would act."""
+    from setpoint.cli.controllers.reading import read_controllers
+
+    async with connect(server, quiet=True) as client:
+        hosted = {row["module"] for row in (await read_controllers(client)).hosted}
+    places = {str((directory / each).resolve()): each for each in hosted}
+    for entry in entries:
+        if entry.module in hosted or str(Path(entry.module).resolve()) in places:
+            click.echo(
+                f"Warning: {entry.module} runs in the session as well, and both act: take it out of setpoint.yaml "
+                "meanwhile, or look at it with `setpoint controllers logs -f`",
+                err=True,
+            )
 
 
 async def _settled(seats: "Seats", ended: asyncio.Event, clock: "Clock", seconds: float | None) -> bool:

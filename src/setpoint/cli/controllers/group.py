@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from setpoint.cli.completing import controller_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.table import Cell, render_with_texts
@@ -40,7 +41,7 @@ def list_(with_own: bool, form: Form, server: Server) -> None:
 
 
 @controllers.command()
-@click.argument("names", metavar="[NAME...]", nargs=-1)
+@click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=controller_names)
 @click.option("-f", "--follow", is_flag=True, help="Go on, and print what comes.")
 @click.option("--tail", metavar="LINES", type=click.IntRange(min=1), help="Only so many lines from the end of each.")
 @seconds_option("--since", help="Only what came within the last 30s, 5m, 1h.")
