@@ -70,8 +70,13 @@ def start_apiserver(**flags: Any) -> None:
 
 async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str, Any], stop: asyncio.Event) -> None:
     from setpoint.cli.dcp.certificate import brought
+    from setpoint.cli.dcp.startup_spans import StartupSpans
+    from setpoint.objects.ids import SystemIds
     from setpoint.plane import ControlPlane, PlaneError
 
+    spans = StartupSpans(os.environ, SystemClock(), SystemIds())
+    who = {"process.pid": os.getpid(), "process.ppid": os.getppid(), "dcp.server_only": flags["server_only"]}
+    spans.begin("dcp.startup", who)
     host, token = variables.host(os.environ), os.environ.get(variables.TOKEN, "")
     given = brought(flags["tls_cert_file"], flags["tls_key_file"], flags["tls_ca_file"], host, SystemClock())
     root = Path(flags["root_dir"] or Path.cwd()).absolute()
@@ -80,19 +85,32 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
         settings = False if flags["server_only"] else variables.workload_settings(session.folder, root, flags)
         try:
             logs = _logs(session) if flags["server_only"] else ()
+            spans.begin("dcp.startup.api_server.build_config")
             async with ControlPlane("memory", token=token, workloads=settings, extensions=logs) as plane:
+                spans.end()
+                spans.begin("dcp.startup.api_server.run_server")
                 address = given.host if given is not None else host
                 url = await _listen(plane, address, flags["port"], given.files if given is not None else True)
+                port = int(url.rpartition(":")[2])
+                spans.event(
+                    "dcp.startup.api_server.ready", {"dcp.server.bind_address": address, "dcp.server.bind_port": port}
+                )
+                spans.end()
                 if flags["server_only"]:
                     await _install(plane)
                 await plane.workloads_started()
                 authority = given.authority if given is not None else plane.authority
+                spans.begin("dcp.startup.api_server.kubeconfig_save", {"dcp.kubeconfig.path": str(kubeconfig)})
                 stack.enter_context(handed_over(kubeconfig, url, authority, PLACEHOLDER if token else plane.token))
+                spans.end()
+                spans.end()
+                sending = asyncio.ensure_future(spans.send())
                 gc.freeze()
                 gc.enable()
                 _log.info("serves at %s; the kubeconfig is %s", url, kubeconfig)
                 gone = [] if watched is None else [wait_gone(watched, SystemClock(), flags["monitor_interval"])]
                 await _until_told(plane, [stop.wait(), *gone])
+                await sending
         except PlaneError as error:
             raise click.ClickException(str(error)) from error
         except OSError as error:

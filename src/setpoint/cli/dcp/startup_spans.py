@@ -1,0 +1,175 @@
+"""What a start took, told to whoever started us: spans of OpenTelemetry, sent once by OTLP (gRPC).
+
+DCP's clients ask for it by `DCP_OTEL_STARTUP_PROFILING_ENABLED`, say by the usual variables of OpenTelemetry where to
+send it, and by `DCP_OTEL_STARTUP_TRACEPARENT` which span of theirs it belongs to. Names are DCP's. Where nobody asks,
+nothing is kept and nothing sent; where it cannot be sent, the log says so, and that is all.
+"""
+
+import asyncio
+import logging
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.ids import Ids
+from setpoint.workload.probes.unary import MOST_SENT, call
+from setpoint.workload.probes.unary import number as encoded
+
+ENABLED = "DCP_OTEL_STARTUP_PROFILING_ENABLED"
+SECONDS = 2.0
+SCOPE = "dcp-startup"
+_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_PARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+_INTERNAL = 1
+_FALSE = ("", "0", "false", "no", "off")
+
+_log = logging.getLogger(__name__)
+
+Value = str | int | bool
+Attributes = Mapping[str, Value]
+
+
+@dataclass
+class Span:
+    """Some part of the start."""
+
+    name: str
+    id: bytes
+    parent: bytes
+    began: int
+    attributes: Attributes
+    ended: int = 0
+    events: list[tuple[str, int, Attributes]] = field(default_factory=list)
+
+
+class StartupSpans:
+    """Those of one start. What begins while something else has not ended is a part of that."""
+
+    def __init__(self, environ: Mapping[str, str], clock: Clock, ids: Ids) -> None:
+        self._environ, self._clock, self._ids = environ, clock, ids
+        self._endpoint = _endpoint(environ)
+        found = _PARENT.fullmatch(environ.get("DCP_OTEL_STARTUP_TRACEPARENT", ""))
+        self._trace = bytes.fromhex(found[1]) if found else self._id(16)
+        self._outside = bytes.fromhex(found[2]) if found else b""
+        self._open: list[Span] = []
+        self._done: list[Span] = []
+
+    def begin(self, name: str, attributes: Attributes | None = None) -> None:
+        parent = self._open[-1].id if self._open else self._outside
+        self._open.append(Span(name, self._id(8), parent, self._now(), attributes or {}))
+
+    def event(self, name: str, attributes: Attributes) -> None:
+        """Something has happened in what began last."""
+        self._open[-1].events.append((name, self._now(), attributes))
+
+    def end(self) -> None:
+        """Ends what began last."""
+        done = self._open.pop()
+        done.ended = self._now()
+        self._done.append(done)
+
+    async def send(self) -> None:
+        """Sends what has ended, if somebody has asked for it. Never raises."""
+        place, message = urlsplit(self._endpoint), self._message(self._done)
+        if not self._endpoint or len(message) > MOST_SENT:
+            return
+        try:
+            port = place.port or _DEFAULT_PORTS[place.scheme]
+            headers, tls = _headers(self._environ), _tls(place.scheme, self._environ)
+            async with timeout(self._clock, SECONDS):
+                answer = await call(place.hostname or "", port, _METHOD, message, headers, tls)
+        except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError) as error:
+            _log.info("what the start took could not be sent to %s: %s", self._endpoint, error or type(error).__name__)
+            return
+        if answer is None:
+            _log.info("what the start took was not taken by %s: does it speak OTLP by gRPC?", self._endpoint)
+
+    def _message(self, spans: list[Span]) -> bytes:
+        known: dict[str, Value] = {"service.name": "dcp"}
+        if session := self._environ.get("DCP_OTEL_PROFILING_SESSION_ID"):
+            known["dcp.profiling.session_id"] = session
+        state = self._environ.get("DCP_OTEL_STARTUP_TRACESTATE", "")
+        told = b"".join(_part(2, _span(each, self._trace, state)) for each in spans)
+        scope = _part(1, _part(1, SCOPE.encode())) + told
+        return _part(1, _part(1, _attributes(1, known)) + _part(2, scope))
+
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp() * 1_000_000) * 1000
+
+    def _id(self, size: int) -> bytes:
+        return bytes.fromhex(self._ids.uid().replace("-", ""))[:size]
+
+
+def _endpoint(environ: Mapping[str, str]) -> str:
+    """Where spans are to be sent; nothing where nobody asks for them, or in a way we do not speak."""
+    if environ.get(ENABLED, "").lower() in _FALSE:
+        return ""
+    found, protocol = (
+        environ.get(f"OTEL_EXPORTER_OTLP_TRACES_{name}") or environ.get(f"OTEL_EXPORTER_OTLP_{name}", "")
+        for name in ("ENDPOINT", "PROTOCOL")
+    )
+    if protocol.lower() not in ("", "grpc") or urlsplit(found).scheme not in _DEFAULT_PORTS:
+        return ""
+    return found
+
+
+def _headers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    text = environ.get("OTEL_EXPORTER_OTLP_TRACES_HEADERS") or environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")
+    pairs = (each.partition("=") for each in text.split(",") if "=" in each)
+    return [(unquote(name.strip()).lower(), unquote(value.strip())) for name, _, value in pairs]
+
+
+def _tls(scheme: str, environ: Mapping[str, str]) -> ssl.SSLContext | None:
+    if scheme != "https":
+        return None
+    return ssl.create_default_context(cafile=environ.get("OTEL_EXPORTER_OTLP_CERTIFICATE"))
+
+
+# Protobuf, as far as it is needed
+
+
+def _span(span: Span, trace: bytes, state: str) -> bytes:
+    events = b"".join(
+        _part(11, _fixed(1, at) + _part(2, name.encode()) + _attributes(3, attributes))
+        for name, at, attributes in span.events
+    )
+    return b"".join(
+        (
+            _part(1, trace),
+            _part(2, span.id),
+            _part(3, state.encode()) if state else b"",
+            _part(4, span.parent) if span.parent else b"",
+            _part(5, span.name.encode()),
+            _whole(6, _INTERNAL),
+            _fixed(7, span.began),
+            _fixed(8, span.ended),
+            _attributes(9, span.attributes),
+            events,
+        )
+    )
+
+
+def _attributes(number: int, values: Attributes) -> bytes:
+    return b"".join(_part(number, _part(1, name.encode()) + _part(2, _value(value))) for name, value in values.items())
+
+
+def _value(value: Value) -> bytes:
+    if isinstance(value, bool):
+        return _whole(2, int(value))
+    return _whole(3, value) if isinstance(value, int) else _part(1, value.encode())
+
+
+def _part(number: int, data: bytes) -> bytes:
+    return encoded(number << 3 | 2) + encoded(len(data)) + data
+
+
+def _whole(number: int, value: int) -> bytes:
+    return encoded(number << 3) + encoded(value)
+
+
+def _fixed(number: int, value: int) -> bytes:
+    return bytes((number << 3 | 1,)) + value.to_bytes(8, "little")
