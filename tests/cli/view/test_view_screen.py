@@ -92,6 +92,18 @@ def test_more_rows_than_the_screen_has_are_counted_and_those_that_need_one_are_s
     assert layout.folded(rows, 20) == (rows, "")
 
 
+def test_of_a_long_path_the_beginning_and_the_end_are_shown() -> None:
+    path = [f"part-{number}" for number in range(1, 9)]
+    assert layout.ready_line(1.5, path[:3], "", Terminal(80)) == [
+        "ready in 1.5s · critical path part-1 → part-2 → part-3"
+    ]
+    assert layout.ready_line(1.5, path, "", Terminal(80)) == [
+        "ready in 1.5s · critical path part-1 → part-2 → part-3 → … → part-7 → part-8"
+    ]
+    assert layout.ready_line(1.5, path, "", Terminal(40)) == ["ready in 1.5s"]
+    assert layout.ready_line(1.5, path, "", Terminal())[0].count("→") == 7
+
+
 def test_a_question_is_answered_with_as_few_keys_as_it_takes() -> None:
     few, many = [Question([f"part-{number}" for number in range(1, count)], ["all"]) for count in (4, 13)]
     assert few.press("3") == ("part-3",)

@@ -96,6 +96,17 @@ def is_seen(tree: Object) -> bool:
     return bool(status.get("observedGeneration", 0) >= generation) and status.get("observedRestart", "") == request
 
 
+def ready_since(tree: Object) -> datetime | None:
+    """Since when an object that is ready, or done, has been so, as far as it says: its condition knows the second."""
+    status = tree.get("status") or {}
+    runs = status.get("runs") or ()
+    if runs and (ended := time_of(runs[-1].get("finishTime"))) is not None:
+        return ended
+    ready = [each for each in status.get("conditions") or () if each["type"] == "Ready"]
+    times = [time_of(status.get("startupTimestamp")), *(time_of(each.get("lastTransitionTime")) for each in ready)]
+    return max((time for time in times if time is not None), default=None)
+
+
 def _single(workload: Workload, find: Find) -> How:
     """A process or a container."""
     tree, status, judgement = workload.tree, workload.status, workload.judgement

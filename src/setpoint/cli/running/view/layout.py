@@ -23,7 +23,6 @@ _STATE_WIDTH = len("waiting for db")
 _SECONDS_WIDTH = len("12.3s")
 # A column is not made narrower than this.
 _NARROWEST = 8
-_MOST_OF_PATH = 6
 
 
 class Widths(NamedTuple):
@@ -124,9 +123,20 @@ def ready_line(seconds: float | None, path: Sequence[str], keys: str, place: Ter
     """What stands below the table once all is ready."""
     text = "all ready" if seconds is None else f"ready in {seconds:.1f}s"
     if len(path) > 1:
-        steps = [*path[:2], "…", *path[2 - _MOST_OF_PATH :]] if len(path) > _MOST_OF_PATH else path
-        text += f" · critical path {' → '.join(steps)}"
+        text += _path(path, (place.width or 1 << 16) - 1 - width_of(text))
     return _with_keys(text, "good", keys, place)
+
+
+def _path(names: Sequence[str], room: int) -> str:
+    """The critical path; where there is no room for all of it, its beginning and its end."""
+    for left_out in range(len(names) - 1):
+        # What is left out is in the middle.
+        first = (len(names) - left_out + 1) // 2
+        steps = [*names[:first], "…", *names[first + left_out :]] if left_out else names
+        text = f" · critical path {' → '.join(steps)}"
+        if width_of(text) <= room:
+            return text
+    return ""
 
 
 def stuck_line(rows: Sequence[Row], verdict: Verdict, keys: str, place: Terminal) -> list[str]:

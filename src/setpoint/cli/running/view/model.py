@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from setpoint.cli.printing.terminal import Meaning
 from setpoint.cli.running.view import news
-from setpoint.cli.running.view.how import SETTLED, How, how_is, is_seen
+from setpoint.cli.running.view.how import SETTLED, How, how_is, is_seen, ready_since
 from setpoint.cli.running.view.parts import After, Part, part_name, part_of
 from setpoint.cli.running.view.track import ABSENT, News, Track, first_line, whole
 from setpoint.cli.workloads.reading import RUNNING, SERVICE, Workload, arranged
@@ -55,6 +55,7 @@ class Model:
         # Since when what runs has been ready, by uid.
         self._ready_since: dict[str, datetime] = {}
         self._is_settled = False
+        self._looked_at: datetime | None = None
 
     # Objects
 
@@ -69,11 +70,13 @@ class Model:
                 return  # a task that is run by hand is no part of what should run
             self._tracks[name] = Track(part_of(tree))
         track = self._tracks[name]
+        is_new = meta.uid(tree) not in track.trees
         track.trees[meta.uid(tree)] = tree
         self._changed.add(name)
         track.seen_at = track.seen_at or now
         if tree["kind"] != SERVICE:
-            self._note(track, tree, now)
+            # What was so before anybody looked says itself since when.
+            self._note(track, tree, min(ready_since(tree) or now, now) if is_new else now)
 
     def remove(self, tree: Object) -> None:
         """An object is gone."""
@@ -106,6 +109,7 @@ class Model:
             if name in self._changed or track.how.phase in ("waiting", "absent"):
                 found += self._look(track, now)
         self._changed.clear()
+        self._looked_at = now
         # When all of it is gone there is nothing to be told of any part.
         if self._is_settled and any(track.workload is not None for track in self._tracks.values()):
             found += [each for track in self._tracks.values() for each in news.lasting(track, now)]
@@ -150,11 +154,16 @@ class Model:
             return
         started = track.started()
         if not (first and started is not None and started < self._began):
-            track.reached_at = self._ready_at(track, now)
+            since = self._ready_at(track, now)
+            # It may have been so for long, and only what it is reached by was not.
+            track.reached_at = since if first or self._looked_at is None or since >= self._looked_at else now
 
     def _ready_at(self, track: Track, now: datetime) -> datetime:
-        """Since when it is ready or done."""
+        """Since when it is ready or done: all of it, where there are replicas."""
         found = self._ready_since.get(meta.uid(track.workload.tree)) if track.workload is not None else None
+        if found is not None and track.workload is not None:
+            of_each = (self._ready_since.get(meta.uid(each.tree), found) for each in track.workload.children)
+            found = max((found, *of_each))
         # Of replicas that restart in no time, the set may never have said that it was not.
         return now if found is None or (track.left_at is not None and found < track.left_at) else found
 
