@@ -69,7 +69,7 @@ class Probe(Part, frozen=True, kw_only=True):
     """Headers that an http probe sends."""
 
     every: str = "2s"
-    """The time from one try to the next."""
+    """The time from one try to the next. Until the first success it is tried sooner."""
 
     timeout: str = "5s"
     """How long one try may take."""
