@@ -22,6 +22,7 @@ from setpoint.objects.errors import NotFound
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object, copy
 from setpoint.server.http import files
+from setpoint.session.controllers.asking import ask
 from setpoint.session.places import Places
 from setpoint.workload.kinds.names import RESTART_REQUESTED
 
@@ -128,9 +129,11 @@ async def _applied(client: "Client", tree: Object, patience: float) -> Object:
         except NoMatch as error:
             if not patience:
                 raise
-            if client.clock.monotonic() > deadline:
-                hint = "should one of the app's controllers define it, `setpoint controllers` tells why it does not"
-                raise NoMatch(f"{error}; {hint}") from None
+            # Who cannot run defines nothing, however long we wait.
+            known = await ask(client)
+            if known.failures or client.clock.monotonic() > deadline:
+                why = "; ".join(known.failures) or "none of the app's controllers has defined it"
+                raise NoMatch(f"{error} {why}") from None
             await client.clock.sleep(_LOOK_SECONDS)
 
 

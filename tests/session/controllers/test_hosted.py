@@ -187,3 +187,18 @@ def _definition(kind: str) -> dict[str, object]:
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
         },
     }
+
+
+async def test_an_end_in_the_middle_of_a_load_leaves_nothing(tmp_path: Path) -> None:
+    slow = f"import os, time\nopen('pids', 'a').write(f'{{os.getpid()}}\\n')\ntime.sleep(30)\n{HELLO}"
+    async with hosted_app(tmp_path, {FILE: HELLO}) as app:
+        await app.run(FILE)
+        app.write({FILE: slow})
+        pids = app.directory / "pids"
+        await app.until(lambda: _exists(pids))
+    for pid in pids.read_text().split():
+        assert not Path(f"/proc/{pid}").exists()
+
+
+async def _exists(path: Path) -> bool:
+    return path.exists() and bool(path.read_text())

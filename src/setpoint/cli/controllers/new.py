@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from setpoint.cli.connecting import Server, connect, run
-from setpoint.cli.failing import CONFLICT, FAILED, USAGE, Failure
+from setpoint.cli.failing import CONFLICT, TIMED_OUT, USAGE, Failure
 
 if TYPE_CHECKING:
     from setpoint.session.registry import Session
 
 # How long a session may take to load what is new.
 _LOADED_SECONDS = 20.0
-_LOOK_SECONDS = 0.1
 
 
 @click.group()
@@ -112,9 +111,9 @@ def _running(file: Path) -> "Session | None":
 
 async def _load(session: "Session", module: str) -> None:
     """Has the session run it, and tells how that went. What else changed in the file is for `setpoint up` to apply."""
-    from setpoint.cli.controllers.reading import read_controllers
     from setpoint.cli.printing.progress import progress
     from setpoint.client.patches import merge
+    from setpoint.session.controllers.asking import loaded
 
     async with connect(Server(session=session.id)) as client, progress(f"loading {module}", client.clock):
         kind = "setpoint.dev/v1/App"
@@ -123,16 +122,12 @@ async def _load(session: "Session", module: str) -> None:
         if not any(each["module"] == module for each in listed):
             change = {"spec": {"controllers": [*listed, {"module": module}]}}
             await client.patch(kind, merge(change), session.app)
-        until = client.clock.monotonic() + _LOADED_SECONDS
-        while client.clock.monotonic() < until:
-            rows = [row for row in (await read_controllers(client)).hosted if row["module"] == module]
-            if rows and rows[0]["state"] == "Failed":
-                raise Failure(f"session {session.id} cannot load it: {rows[0]['note']}", FAILED)
-            if rows and rows[0]["state"] != "Loading":
-                _say(f"runs in session {session.id}", "setpoint controllers shows how it does")
-                return
-            await client.clock.sleep(_LOOK_SECONDS)
-    raise Failure(f"session {session.id} has not loaded it yet: `setpoint controllers` tells more", FAILED)
+        known = await loaded(client, [module], _LOADED_SECONDS)
+    if not known.are_decided([module]):
+        raise Failure(f"session {session.id} has not loaded it yet: `setpoint controllers` tells more", TIMED_OUT)
+    if failed := [row["note"] for row in known.hosted if row["module"] == module and row["state"] == "Failed"]:
+        raise Failure(f"session {session.id} cannot load it: {failed[0]}")
+    _say(f"runs in session {session.id}", "setpoint controllers shows how it does")
 
 
 def _seen(path: Path) -> str:

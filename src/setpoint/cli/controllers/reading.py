@@ -1,35 +1,24 @@
-"""How the controllers of a server do, as its page tells it."""
+"""How the controllers of the server that is meant do."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from setpoint.cli.failing import NOT_FOUND, Failure
-from setpoint.objects.tree import Object
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
-
-PATH = "/admin/controllers"
-
-
-class Known(NamedTuple):
-    """What a server tells: the controllers of its app, its own, and whose output there is."""
-
-    hosted: list[Object]
-    built_in: list[Object]
-    logs: list[str]
+    from setpoint.session.controllers.asking import Known
 
 
-async def read_controllers(client: "Client") -> Known:
-    """Raises Failure for a server that has no such page."""
-    from setpoint.client.requests import decode
+async def read_controllers(client: "Client") -> "Known":
+    """Raises Failure for a server that tells nothing of controllers."""
     from setpoint.objects.errors import NotFound
+    from setpoint.session.controllers.asking import ask
 
     try:
-        found = decode((await client.raw("GET", PATH)).body)
+        return await ask(client)
     except NotFound:
         raise Failure(
             "this server tells nothing of controllers: only those of `setpoint up` and `setpoint serve` do. "
             "`setpoint dev` shows what a controller does on any cluster",
             NOT_FOUND,
         ) from None
-    return Known(found["controllers"], found["builtIn"], found["logs"])

@@ -105,7 +105,25 @@ async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: H
             began=began,
         )
         outcome = await watch_app(client, settings, place=terminal(), seconds=how.seconds if how.detached else None)
+        if outcome.how == "ready" and loaded.app.controllers:
+            await _with_controllers(client, loaded, how.seconds)
         return await _concluded(client, started, outcome)
+
+
+async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) -> None:
+    """Waits for the controllers of the app, too. Raises Failure for one that cannot run."""
+    from setpoint.app import forms
+    from setpoint.session.controllers.asking import loaded
+
+    modules = [forms.controller(each).module for each in app.app.controllers]
+    known = await loaded(client, modules, seconds)
+    name = app.app.app
+    if known.failures:
+        raise Failure(f"{'; '.join(known.failures)}. {name} runs on: what you mend is loaded, `setpoint down` ends it")
+    if not known.are_decided(modules):
+        raise Failure(
+            f"{', '.join(modules)} not loaded yet; {name} runs on: `setpoint controllers` tells more", TIMED_OUT
+        )
 
 
 async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") -> "list[Change]":

@@ -119,7 +119,8 @@ async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]
 async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) -> list[_Source]:
     from urllib.parse import quote
 
-    from setpoint.cli.controllers.reading import PATH, read_controllers
+    from setpoint.cli.controllers.reading import read_controllers
+    from setpoint.session.controllers.page import PATH
 
     known = (await read_controllers(client)).logs
     if unknown := [name for name in names if name and name not in known]:

@@ -56,9 +56,12 @@ class Seat:
         self.entry, self._begin, self._teller, self._taken = entry, begin, teller, taken
         self._clock, self._environ, self._at_terminal = clock, environ, at_terminal
         self._program: Program | None = None
-        self._next: Program | None = None
+        # The last one that was started: the one that works, or that is to.
+        self._starting: asyncio.Task[Program] | None = None
         self._known: Told | None = None
         self._changed = asyncio.Event()
+        # Whether it is being loaded, or about to be: what is known of the last time may be wrong in a moment.
+        self._trying = True
         self._because = ""
         self.names: list[str] = []
         # What the last try to load was made of.
@@ -71,7 +74,7 @@ class Seat:
 
     def change(self, because: str) -> None:
         """Has it loaded anew."""
-        self._because = because
+        self._because, self._trying = because, True
         self._changed.set()
 
     def concerns(self, files: set[str]) -> bool:
@@ -94,7 +97,7 @@ class Seat:
         told = await self._ask()
         known = told or self._known
         if self._program is None or known is None:
-            state = FAILED if self.problem else LOADING
+            state = FAILED if self.problem and not self._trying else LOADING
             return [Row(name=self.names[0] if len(self.names) == 1 else self.entry.module, state=state,
                         note=self.problem, module=self.entry.module)]  # fmt: skip
         notes = ["it does not answer"] if told is None else []
@@ -111,8 +114,12 @@ class Seat:
         """Ends what runs, in order."""
         self._keeping.cancel()
         await asyncio.gather(self._keeping, return_exceptions=True)
-        programs = [each for each in (self._next, self._program) if each is not None]
-        self._program = self._next = None
+        programs = {self._program} if self._program is not None else set()
+        if self._starting is not None:
+            # Who was cancelled while it was being started would leave nobody to end it.
+            [started] = await asyncio.gather(self._starting, return_exceptions=True)
+            programs |= {started} if isinstance(started, Program) else set()
+        self._program = None
         await asyncio.gather(*(each.stop(GRACE_SECONDS) for each in programs))
 
     async def _ask(self, wanted: Wanted | None = None) -> Told | None:
@@ -129,6 +136,7 @@ class Seat:
         while True:
             self._changed.clear()
             await self._replace()
+            self._trying = self._changed.is_set()
             self.decided.set()
             program, began = self._program, self._clock.monotonic()
             await self._until_something(program, pause if self._passes else None)
@@ -159,9 +167,10 @@ class Seat:
         """Loads what the files say now, and has it take over."""
         because, self._because = self._because, ""
         try:
-            program = self._next = await Program.start(
-                self._begin, self._heard, self._clock, self._environ, at_terminal=self._at_terminal
+            self._starting = asyncio.ensure_future(
+                Program.start(self._begin, self._heard, self._clock, self._environ, at_terminal=self._at_terminal)
             )
+            program = await asyncio.shield(self._starting)
         except OSError as error:
             self._refuse(f"no process can be started for {self.entry}: {error.strerror or error}")
             return
@@ -169,17 +178,17 @@ class Seat:
         self.files = set(answer.files)
         if isinstance(answer, Refused):
             self._refuse(answer.why, passes=answer.passes)
-            await self._drop(program)
+            await program.stop(0)
             return
         for name in answer.controllers:
             if (other := self._taken(name, self.entry)) is not None:
                 self._refuse(f"{self.entry} has a controller named {name!r}, and so has {other}: rename one of them")
-                await self._drop(program)
+                await program.stop(0)
                 return
         self.names = answer.controllers
         if self._program is not None:
             await self._program.stop(GRACE_SECONDS)
-        self._program, self._next, self._known = program, None, None
+        self._program, self._known = program, None
         self.problem, self._passes = "", False
         program.work()
         names = ", ".join(self.names)
@@ -187,10 +196,6 @@ class Seat:
         self._teller.happened(self.entry, "ControllersLoaded", f"{what} ({names})", bad=False)
         for note in answer.notes:
             self._teller.happened(self.entry, "ControllersNote", note, bad=True)
-
-    async def _drop(self, program: Program) -> None:
-        self._next = None
-        await program.stop(0)
 
     def _refuse(self, why: str, *, passes: bool = False) -> None:
         self._passes = passes
