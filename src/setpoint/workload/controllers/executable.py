@@ -18,6 +18,7 @@ from setpoint.controller.timers import Channel
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.endpoints import Place, serve
+from setpoint.workload.controllers.executable_report import report
 from setpoint.workload.controllers.execution import Execution, should_restart, signal_of
 from setpoint.workload.controllers.launching import STDERR, STDOUT, Launch
 from setpoint.workload.controllers.life import SUSPENDED, SUSPENDING, TOO_MANY
@@ -109,7 +110,7 @@ class Executables:
         tree = self._tree(obj)
         after = await self._advance(ctx, obj, tree, execution)
         await self._serve(ctx, tree, execution)
-        self._report(ctx, execution)
+        report(ctx, self._world, execution)
         return Result(requeue_after=after)
 
     def _execution(self, obj: Executable) -> Execution:
@@ -355,7 +356,7 @@ class Executables:
         if execution.stopping is None:
             self._stop(spec, execution, "Deleting", "the object is being deleted")
         if execution.stopping is None or not execution.stopping.done():
-            self._report(ctx, execution)
+            report(ctx, self._world, execution)
             raise Requeue(_STOPPING_SECONDS, "it is being stopped")
         if spec.effective_mode == "cleanup":
             await self._kept.clean_up(execution.name)
@@ -397,25 +398,6 @@ class Executables:
         wake = partial(self.wake, execution.name)
         execution.probing = Probing(spec.health_probes, probes.run, wake, self._world.clock)
 
-    def _report(self, ctx: Context, execution: Execution) -> None:
-        """Puts into the status what is."""
-        health = execution.health
-        ctx.status.put(execution.status())
-        running = execution.state == "Running"
-        if (watched := self._world.watched("Executable", execution.name)) is not None:
-            ctx.status.condition("Watching", *watched)
-        ctx.status.condition("Started", running, execution.reason, execution.message)
-        if not running:
-            ctx.status.condition("Ready", False, execution.reason, execution.message)
-        elif health == "Healthy":
-            ctx.status.condition("Ready", True, "Healthy", "it runs, and all probes succeed")
-        else:
-            failed = [f"{each.probe_name}: {each.reason or each.outcome}" for each in _unwell(execution)]
-            message = "; ".join(failed) or "its probes have not answered yet"
-            news = ctx.status.condition("Ready", False, "ProbeFailed" if failed else "Probing", message)
-            if news and failed:
-                self._world.telling.event(KIND, execution, "Unhealthy", message, is_bad=True)
-
     def _tell(self, execution: Execution, state: Any, reason: str, message: str) -> None:
         if execution.becomes(state, reason, message):
             self._world.telling.tell(KIND, execution, state, reason, message, again=execution.restarts > 0)
@@ -435,11 +417,6 @@ class Executables:
 
     def _tree(self, obj: Executable) -> Object:
         return {**tree_of(obj), "kind": "Executable"}
-
-
-def _unwell(execution: Execution) -> list[Any]:
-    results = execution.probing.results if execution.probing is not None else []
-    return [each for each in results if each.outcome != "Success"]
 
 
 def _restart_request(obj: Executable) -> str:
