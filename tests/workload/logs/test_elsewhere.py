@@ -58,6 +58,10 @@ def test_who_follows_hears_all_of_streams_that_begin_later_and_comes_to_the_end(
         book, reader = Book(tmp_path / "uid"), Reader(tmp_path)
         following = asyncio.ensure_future(reader.read(source="all", follow=True))
         await reader.wait()
+        (tmp_path / "uid").mkdir()
+        for name in ("stdout.0.log", "stdout.0.index"):
+            (tmp_path / "uid" / name).touch()  # the other is about to begin them
+        await reader.wait()
         out = book.capture(limits=SMALL)
         for number in range(4):
             out.write(b"line number %d\n" % number)

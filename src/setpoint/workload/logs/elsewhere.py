@@ -12,7 +12,7 @@ from pathlib import Path
 from setpoint.objects.clock import Clock
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.reading import read
-from setpoint.workload.logs.segment import Nothing, Segment
+from setpoint.workload.logs.segment import ENTRY_BYTES, Nothing, Segment
 
 LOOK_SECONDS = 0.2
 
@@ -28,13 +28,16 @@ class CapturedElsewhere:
     def __init__(self, directory: Path, name: str) -> None:
         self._directory, self._name = directory, name
         self.closed = False
-        self._pattern = re.compile(re.escape(name) + r"\.(\d+)\.log")
+        self._pattern = re.compile(re.escape(name) + r"\.(\d+)\.index")
         self.readers: set[asyncio.Event] = set()
         self._seen = (0, 0)
 
     def numbers(self) -> range:
-        names = [each.name for each in self._directory.iterdir()] if self._directory.is_dir() else []
-        found = [int(match[1]) for name in names if (match := self._pattern.fullmatch(name))]
+        found = [
+            int(match[1])
+            for each in (self._directory.iterdir() if self._directory.is_dir() else ())
+            if (match := self._pattern.fullmatch(each.name)) and _has_begun(each)
+        ]
         return range(min(found), max(found) + 1) if found else range(_NONE, _NONE + 1)
 
     def open(self, number: int) -> Segment:
@@ -62,6 +65,14 @@ class CapturedElsewhere:
             if before != self._seen:
                 for reader in self.readers:
                     reader.set()
+
+
+def _has_begun(index: Path) -> bool:
+    """Whether the file of an index can be read: the index is made last, and may be dropped while we look."""
+    try:
+        return index.stat().st_size >= ENTRY_BYTES
+    except FileNotFoundError:
+        return False
 
 
 class LogsElsewhere:
