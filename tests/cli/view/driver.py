@@ -4,6 +4,7 @@ It says in the end how the view ended.
 """
 
 import asyncio
+import logging
 import os
 import sys
 from pathlib import Path
@@ -18,6 +19,8 @@ from setpoint.workload.workloads import WorkloadSettings
 
 
 async def main(directory: Path, asked: set[str]) -> None:
+    # What the control plane has to say is not for the terminal: in a session it is a process of its own.
+    logging.basicConfig(filename=directory / "log")
     settings = WorkloadSettings(directory / "run", records=directory / "records.sqlite3", working_directory=directory)
     loaded = load_app(directory / "setpoint.yaml", os.environ)
     async with sp.ControlPlane("memory", workloads=settings) as plane, plane.client() as client:
