@@ -61,7 +61,7 @@ async def imported(path: Path, directory: Path) -> AsyncIterator[Client]:
     places.data.mkdir()
     with opened(path) as archive:
         unpack(archive, read_manifest(archive), places)
-    store = await SqliteStore.open(places.store, retention=Retention(), durability="off")
+    store = await SqliteStore.open(places.store, retention=Retention(), durability="off", sparse=True)
     try:
         async with sp.ControlPlane(store, read_only=WHY) as plane:
             yield plane.client()
@@ -341,6 +341,14 @@ def test_a_damaged_byte_is_noticed(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(BadArchive):
         open_up(path, tmp_path)
+
+
+async def test_an_archive_with_next_to_nothing_in_it_is_shown_as_it_is(tmp_path: Path) -> None:
+    async with imported(pack(tmp_path / "little", line(3), 1), tmp_path) as client:
+        (found,) = (await client.list("v1/ConfigMap", "default")).items
+        assert (found["metadata"]["name"], found["metadata"]["resourceVersion"]) == ("a", "3")
+        assert (await read(client, LOG))["metadata"]["resourceVersion"] == "9"
+        assert (await client.list("v1/Namespace")).items == [], "nothing is made up"
 
 
 @given(st.lists(st.sampled_from(["write", "delete"]), max_size=20))

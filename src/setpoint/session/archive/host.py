@@ -52,7 +52,7 @@ async def _serve(session: Session, stop: asyncio.Event) -> None:
     logs.reopen()
     endpoint = LogEndpoint(lambda: logs)
     shutdown = Shutdown()
-    store = await SqliteStore.open(places.store, clock=clock, retention=Retention(), durability="off")
+    store = await SqliteStore.open(places.store, clock=clock, retention=Retention(), durability="off", sparse=True)
     try:
         async with ControlPlane(
             store,

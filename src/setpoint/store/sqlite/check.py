@@ -18,15 +18,18 @@ SMALL = 16 * 1024 * 1024
 _STEP = 500  # rows
 
 
-def check(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool] = lambda: True) -> None:
-    """Raises Damaged if anything is wrong. `pause` is called between steps; when it says no, the check ends early."""
+def check(
+    path: Path, connection: sqlite3.Connection, pause: Callable[[], bool] = lambda: True, *, sparse: bool = False
+) -> None:
+    """Raises Damaged if anything is wrong. `pause` is called between steps; when it says no, the check ends early. In a
+    `sparse` log revisions may be missing."""
     try:
         connection.execute("BEGIN")  # all of it as of one moment, whatever is committed meanwhile
         findings = [row[0] for row in connection.execute("PRAGMA integrity_check(3)")]
         if findings != ["ok"]:
             raise Damaged(path, "; ".join(findings).replace("\n", " "))
         if pause():
-            _check_rows(path, connection, pause)
+            _check_rows(path, connection, pause, sparse)
         connection.execute("COMMIT")
     except FAILURES as error:
         raise translate(error, path) from error
@@ -44,7 +47,7 @@ def check_length(path: Path, connection: sqlite3.Connection) -> None:
         raise Damaged(path, f"it has {size} bytes instead of {pages * page_size}")
 
 
-def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool]) -> None:
+def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool], sparse: bool) -> None:
     bounds = Reader(path, connection).bounds()
     restored = dict(bounds.gaps)
     expected = bounds.oldest + 1  # the revision that the next entry after the oldest has to be of
@@ -61,10 +64,10 @@ def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], 
             revision = entry.revision
             while revision > expected and expected - 1 in restored:
                 expected = restored[expected - 1] + 1
-            if revision > expected:
+            if revision > expected and not sparse:
                 raise Damaged(path, f"revision {expected} is missing from the log")
-            if revision == expected:
-                expected += 1
+            if revision >= expected:
+                expected = revision + 1
             known = newest.get(entry.key, 0)
             forgotten = not is_difference(entry.form) and revision_of(entry.previous) <= bounds.oldest
             if entry.previous != known and entry.previous and not forgotten:

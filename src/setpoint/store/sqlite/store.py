@@ -62,12 +62,14 @@ class SqliteStore:
         clock: Clock | None = None,
         retention: Retention = Retention(size=1024 * 1024 * 1024),  # noqa: B008 - immutable
         durability: Durability = "full",
+        sparse: bool = False,
     ) -> Self:
         """Opens the store in a file, which is made if there is none.
 
         `durability` says when a commit is acknowledged: `full`, when it is on the disk; `normal`, when a crash of the
         process cannot lose it, but one of the machine may lose the last ones; `off`, the same without ever waiting
-        for the disk, so that a crash of the machine may also damage the file.
+        for the disk, so that a crash of the machine may also damage the file. `sparse` is for a file that was filled
+        with a part of another's log (`filling.py`): that a revision is missing is no damage then.
 
         Raises InUse, Damaged, UnknownLayout, NoSpace or DiskFailed.
         """
@@ -75,15 +77,23 @@ class SqliteStore:
             raise ValueError(f"durability is one of {', '.join(get_args(Durability))}; not {durability!r}")
         made = Path(path)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, cls, made, clock or SystemClock(), retention, durability, loop)
+        clock = clock or SystemClock()
+        return await loop.run_in_executor(None, cls, made, clock, retention, durability, loop, sparse)
 
     def __init__(
-        self, path: Path, clock: Clock, retention: Retention, durability: Durability, loop: asyncio.AbstractEventLoop
+        self,
+        path: Path,
+        clock: Clock,
+        retention: Retention,
+        durability: Durability,
+        loop: asyncio.AbstractEventLoop,
+        sparse: bool = False,
     ) -> None:
         self.path = path
         self.closed = False
         self._clock = clock
         self._retention = retention
+        self._sparse = sparse
         self._loop = loop
         self._damage: StoreError | None = None
         self._stop_checking = threading.Event()
@@ -147,7 +157,7 @@ class SqliteStore:
         if not logged:
             check_length(self.path, self._own.connection)
         if self.path.stat().st_size + logged <= SMALL:
-            check(self.path, self._own.connection)
+            check(self.path, self._own.connection, sparse=self._sparse)
         else:
             self._checking = threading.Thread(target=self._check_in_background, daemon=True)
             self._checking.start()
@@ -155,7 +165,7 @@ class SqliteStore:
     def _check_in_background(self) -> None:
         connection = connect(self.path)
         try:
-            check(self.path, connection, lambda: not self._stop_checking.wait(0.001))
+            check(self.path, connection, lambda: not self._stop_checking.wait(0.001), sparse=self._sparse)
         except StoreError as error:
             if not self._stop_checking.is_set():
                 self._damage = error
