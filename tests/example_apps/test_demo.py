@@ -43,6 +43,17 @@ def test_without_a_terminal_it_is_a_tour_that_comes_to_an_end(tmp_path: Path, en
     assert left(tmp_path) == []
 
 
+def test_who_ends_the_tour_early_ends_the_app(tmp_path: Path, environ: dict[str, str]) -> None:
+    with subprocess.Popen(
+        COMMAND, env=environ, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as tour:
+        assert tour.stdout is not None
+        assert any("ready in" in line for line in tour.stdout)
+        tour.terminate()
+        assert "nothing left running" in tour.stdout.read()
+    assert left(tmp_path) == []
+
+
 def test_at_a_terminal_it_runs_until_it_is_ended(tmp_path: Path, environ: dict[str, str]) -> None:
     def start(terminal: str) -> subprocess.Popen[bytes]:
         with open(terminal, "r+b", buffering=0) as own:

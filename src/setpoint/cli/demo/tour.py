@@ -1,8 +1,10 @@
 """The demo for those who only look on: command by command, each as one would type it, from the start to the end."""
 
 import shlex
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +23,8 @@ class Step(NamedTuple):
     first: str = ""
 
 
-_UP = Step("The app of this directory, from its file to the point where all of it is ready:", "setpoint up --detach")
 _STEPS = (
+    Step("The app of this directory, from its file to the point where all of it is ready:", "setpoint up --detach"),
     Step("What runs:", "setpoint ps"),
     Step("A task of the app. It orders something, and waits until the worker has packed it:", "setpoint run test"),
     Step(
@@ -42,25 +44,37 @@ _DOWN = Step("The end, and a look whether it is true:", "setpoint down")
 
 def take(place: Path) -> int:
     """Shows all of it. The exit code of the first command that failed; the app is ended in any case."""
-    failed = _run(_UP, place)
+    # Who ends the tour early ends the app, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    failed = 0
     try:
         for step in _STEPS:
             failed = failed or _run(step, place)
     finally:
-        failed = _run(_DOWN, place) or failed
+        with suppress(BrokenPipeError):  # nobody looks on any more
+            _tell(_DOWN)
+        failed = _do(_DOWN.command, place) or failed
     return failed
 
 
 def _run(step: Step, place: Path) -> int:
     if step.first:
         subprocess.run(_words(step.first), cwd=place, stdout=subprocess.DEVNULL)
+    _tell(step)
+    code = _do(step.command, place)
+    click.echo()
+    return code
+
+
+def _tell(step: Step) -> None:
     if step.says:
         click.echo(f"# {step.says}")
     click.echo(f"$ {step.command}")
     sys.stdout.flush()
-    code = subprocess.run(_words(step.command), cwd=place).returncode
-    click.echo()
-    return code
+
+
+def _do(command: str, place: Path) -> int:
+    return subprocess.run(_words(command), cwd=place).returncode
 
 
 def _words(command: str) -> list[str]:
