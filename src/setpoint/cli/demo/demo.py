@@ -43,7 +43,7 @@ def demo(ctx: click.Context, directory: Path | None, tour: bool) -> None:
             sys.exit(take(place))
         from setpoint.cli.running.up import up
 
-        click.echo(f"The shop is in {place}: README.md tells what to try, in another terminal, in that directory.\n")
+        click.echo(f"The shop is in {place}\nIts README.md tells what to try, in another terminal there.\n")
         os.chdir(place)
         ctx.invoke(up, file="", profiles=(), detached=False, logs=True, seconds=0.0)
 
