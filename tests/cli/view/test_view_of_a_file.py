@@ -1,0 +1,62 @@
+"""What a view knows from the app file: its parts, in the order in which they start, and what a change of it means."""
+
+import os
+from pathlib import Path
+
+from setpoint.app.changes import changes
+from setpoint.app.loading import LoadedApp, load_app
+from setpoint.cli.printing.terminal import Terminal
+from setpoint.cli.running.view.layout import change_lines
+from setpoint.cli.running.view.settings import settings_of
+from setpoint.session.registry import Session
+
+FILE = """
+app: shop
+services:
+  web: {run: sleep 600, after: {api: started}}
+  api: {run: sleep 600, replicas: 2, after: [db, migrate], env: {LEVEL: info}}
+  db: {image: "postgres:16", ports: {main: 5432}}
+  tools: {build: tools}
+tasks:
+  migrate: {run: "true", after: db}
+  test: {run: "true"}
+  tidy: {run: "true", schedule: "@hourly"}
+"""
+
+
+def loaded(directory: Path, text: str) -> LoadedApp:
+    (directory / "setpoint.yaml").write_text(text)
+    (directory / "tools").mkdir(exist_ok=True)
+    (directory / "tools" / "Dockerfile").write_text("FROM scratch\n")
+    return load_app(directory / "setpoint.yaml", os.environ)
+
+
+def test_parts_are_those_that_run_by_themselves_each_after_those_it_waits_for(tmp_path: Path) -> None:
+    session = Session("shop", str(tmp_path), "1:2:", "kubeconfig", "https://127.0.0.1:1", "http://127.0.0.1:2")
+    settings = settings_of(loaded(tmp_path, FILE), session, until_ready=True)
+    assert (settings.app, settings.session, settings.dashboard) == ("shop", session.id, "http://127.0.0.1:2")
+    shown = [
+        (part.name, part.kind, part.detail, [(each.name, each.started) for each in part.after])
+        for part in settings.parts
+    ]
+    assert shown == [
+        ("db", "container", "postgres:16", []),
+        ("tools", "container", "(built here)", []),
+        ("migrate", "task", "", [("db", False)]),
+        ("api", "process", "", [("db", False), ("migrate", False)]),
+        ("web", "process", "", [("api", True)]),
+        ("tidy", "task", "", []),
+    ]
+
+
+def test_a_changed_file_is_told_in_its_own_words(tmp_path: Path) -> None:
+    old = loaded(tmp_path, FILE).objects
+    text = FILE.replace("LEVEL: info", "LEVEL: debug").replace("  tidy:", "  clean:").replace(":16", ":17")
+    found = changes(old, loaded(tmp_path, text).objects)
+    assert change_lines(found, Terminal()) == [
+        "  + clean added",
+        "  ~ api: env LEVEL · restarts one by one",
+        "  ~ db: image · is made anew",
+        "  - tidy removed",
+    ]
+    assert max(map(len, change_lines(found, Terminal(30)))) < 30
