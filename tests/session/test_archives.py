@@ -1,11 +1,13 @@
 """A session in one file and back: the same revisions, times, actors and causes; no secrets; nothing can be changed."""
 
+import asyncio
 import base64
 import json
 import os
+import tempfile
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.session.killed import eventually, hosted
 
@@ -21,7 +23,8 @@ import setpoint as sp
 from setpoint.cli.main import main
 from setpoint.client.client import Client
 from setpoint.objects.clock import ManualClock, SystemClock
-from setpoint.objects.errors import Expired, Forbidden
+from setpoint.objects.errors import Expired, Forbidden, NotFound
+from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
 from setpoint.session.archive.format import MANIFEST, REVISIONS, BadArchive, Line, Lines, Manifest
 from setpoint.session.archive.opening import opened, read_manifest, unpack
@@ -349,6 +352,47 @@ async def test_an_archive_with_next_to_nothing_in_it_is_shown_as_it_is(tmp_path:
         assert (found["metadata"]["name"], found["metadata"]["resourceVersion"]) == ("a", "3")
         assert (await read(client, LOG))["metadata"]["resourceVersion"] == "9"
         assert (await client.list("v1/Namespace")).items == [], "nothing is made up"
+
+
+DEEDS = st.lists(
+    st.tuples(st.sampled_from(["write", "write", "delete", "forget", "raw"]), st.integers(0, 3)),
+    min_size=1,
+    max_size=25,
+)
+
+
+@settings(max_examples=5)
+@given(deeds=DEEDS, live=st.booleans())
+def test_whatever_was_done_everything_is_as_it_was_at_every_revision(deeds: list[tuple[str, int]], live: bool) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(_there_and_back(deeds, Path(directory), live=live))
+
+
+async def _there_and_back(deeds: list[tuple[str, int]], place: Path, *, live: bool) -> None:
+    store, clock = await SqliteStore.open(place / "store", durability="off"), SystemClock()
+    async with sp.ControlPlane(store, system=False) as plane:
+        client = plane.client()
+        for number, (deed, which) in enumerate(deeds):
+            with suppress(NotFound):
+                if deed == "write":
+                    await client.apply(configmap(f"c{which}", n=str(number)), field_manager="test")
+                elif deed == "delete":
+                    await client.delete("v1/ConfigMap", f"c{which}", "default")
+                elif deed == "raw":
+                    await store.commit("/no/object", str(number).encode(), None, Actor("test"))
+                else:
+                    await store.compact(await store.revision() - which)
+        revisions = range(max(await store.oldest(), 1), await store.revision() + 1)
+        before = [await _state(client, at) for at in revisions]
+        source = ServerSource(client) if live else StoreSource(store, Places(place), clock)
+        await write_archive(place / "archive", source, Wanted("shop", ""), clock)
+    await store.close()
+    async with imported(place / "archive", place) as client:
+        assert [await _state(client, at) for at in revisions] == before
+
+
+async def _state(client: Client, at: int) -> list[Object]:
+    return list((await client.list("v1/ConfigMap", "default", at=at)).items)
 
 
 @given(st.lists(st.sampled_from(["write", "delete"]), max_size=20))
