@@ -75,6 +75,15 @@ def test_no_line_of_a_table_is_as_wide_as_the_terminal(rows: list[Row], columns:
     assert max(map(width_of, lines), default=0) < columns
 
 
+@given(ROWS_OF_TABLES, st.integers(1, 69))
+def test_the_narrowest_terminal_still_gets_something(rows: list[Row], columns: int) -> None:
+    place, names = Terminal(columns), [row.name for row in rows]
+    assert len(layout.table(rows, Widths().grown(rows), place)) == len(rows)
+    assert all(layout.below("hint: install it, or start it with another Python", place))
+    assert all(layout.question(Question(names, ()), place))
+    assert all(layout.ready_line(1.5, names, layout.KEYS, place))
+
+
 @given(ROWS_OF_TABLES)
 def test_elsewhere_than_on_a_terminal_nothing_is_shortened(rows: list[Row]) -> None:
     for row, line in zip(rows, layout.table(rows, Widths().grown(rows), Terminal()), strict=True):

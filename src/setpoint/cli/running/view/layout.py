@@ -199,7 +199,8 @@ def below(text: str, place: Terminal) -> list[str]:
     """What is said of a line above it: words are wrapped, and output is cut, which begins with a bar."""
     if place.width is None or text.startswith("│"):
         return [place.paint(_cut(_INDENT + text, place), "quiet")]
-    lines = textwrap.wrap(harmless(text), place.width - 1, initial_indent=_INDENT, subsequent_indent=_INDENT * 2)
+    room = max(place.width - 1, _NARROWEST)
+    lines = textwrap.wrap(harmless(text), room, initial_indent=_INDENT, subsequent_indent=_INDENT * 2)
     return [place.paint(line, "quiet") for line in lines]
 
 
