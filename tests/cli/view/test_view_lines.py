@@ -107,5 +107,7 @@ async def test_who_joins_sees_the_last_lines(tmp_path: Path) -> None:
         await world.python("api", code)
         while "99" not in await world.log("api"):
             await asyncio.sleep(0.01)
-        found = await collected(world, Lines(world.client, lambda: None, tail=3), lambda lines: len(lines) >= 3)
+        lines = Lines(world.client, lambda: None)
+        lines.attend(await world.get("Executable", "api"), 3)
+        found = await collected(world, lines, lambda found: len(found) >= 3)
     assert [line.text for line in found] == ["97", "98", "99"]

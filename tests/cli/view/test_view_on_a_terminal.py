@@ -131,6 +131,8 @@ def test_who_only_joined_leaves_the_app_alone(shop: Shop, show: Show) -> None:
         view.press("q")
         assert view.ends() == 0
         assert "outcome left" in view.text
+        # What was seen last is still to be seen.
+        assert "waiting for api" in view.text
 
 
 def test_a_signal_ends_the_view_in_good_order(shop: Shop, show: Show) -> None:

@@ -45,8 +45,8 @@ class Line(NamedTuple):
 class _Followed:
     """One output, and how far it was read."""
 
-    def __init__(self, tree: Object) -> None:
-        self.tree = tree
+    def __init__(self, tree: Object, tail: int | None) -> None:
+        self.tree, self.tail = tree, tail
         self.task: asyncio.Task[None] | None = None
         # The life in which reading began, and whether its object is gone.
         self.life, self.is_over = -1, False
@@ -65,8 +65,7 @@ class _Followed:
 
 
 class Lines:
-    """The lines of everything that runs, from a time on, or the last few of each. `news` is called when there are
-    some."""
+    """The lines of everything that runs, from a time on. `news` is called when there are some."""
 
     def __init__(
         self,
@@ -74,21 +73,20 @@ class Lines:
         news: Callable[[], None],
         *,
         since: datetime | None = None,
-        tail: int | None = None,
         skips: bool = False,
     ) -> None:
-        self._client, self._news, self._skips = client, news, skips
-        self._since, self._tail = since, tail
+        self._client, self._news, self._skips, self._since = client, news, skips, since
         self._followed: dict[str, _Followed] = {}
         self._held: deque[Line] = deque()
         self._room = asyncio.Event()
         self._room.set()
 
-    def attend(self, tree: Object) -> None:
-        """An object is there, or has changed: what it prints is read, and once more when it begins again."""
+    def attend(self, tree: Object, tail: int | None = None) -> None:
+        """An object is there, or has changed: what it prints is read, and once more when it begins again. With a `tail`
+        only the last few lines count of what it had printed when it was first attended to."""
         if tree["kind"] not in LOGGED:
             return
-        followed = self._followed.setdefault(meta.uid(tree), _Followed(tree))
+        followed = self._followed.setdefault(meta.uid(tree), _Followed(tree, tail))
         followed.tree = tree
         begins = followed.restarts > followed.life and bool((tree.get("status") or {}).get("startupTimestamp"))
         if followed.task is None and begins and not followed.is_over:
@@ -181,8 +179,8 @@ class Lines:
             return {"since_time": followed.last}
         if followed.is_behind:
             return {"since_time": self._client.clock.now().isoformat()}
-        if self._tail is not None:
-            return {"tail": str(self._tail)}
+        if followed.tail is not None:
+            return {"tail": str(followed.tail)}
         return {"since_time": self._since.isoformat()} if self._since is not None else {}
 
     def _line(self, followed: _Followed, moment: str, text: bytes, *, is_error: bool = False, skipped: int = 0) -> Line:

@@ -157,6 +157,8 @@ class _View:
         await asyncio.gather(*ending, return_exceptions=True)
         if self._lines is not None:
             await self._lines.close()
+        if self._is_starting and self._screen is not None:
+            self._said += layout.table(self._table(), self._widths, self._place)
         self._paint(last=True)
 
     # What is heard
@@ -327,16 +329,13 @@ class _View:
             self._outcome = Outcome("late", verdict.waiting)
 
     def _show_logs(self, *, since_now: bool = False) -> None:
-        since, tail = self._settings.began, None
-        if since_now:
-            since = self._clock.now()
-        elif self._settings.joined:
-            since, tail = None, _JOINED_TAIL
-        self._lines = Lines(self._client, self._news.set, since=since, tail=tail, skips=self._screen is not None)
+        since = self._clock.now() if since_now else None if self._settings.joined else self._settings.began
+        tail = _JOINED_TAIL if self._settings.joined and not since_now else None
+        self._lines = Lines(self._client, self._news.set, since=since, skips=self._screen is not None)
         known = self._objects.known()
         self._printed.make_room(called(tree) for tree in known if tree["kind"] in LOGGED)
         for tree in known:
-            self._lines.attend(tree)
+            self._lines.attend(tree, tail)
 
     # Painting
 
