@@ -211,3 +211,13 @@ async def test_a_volume_is_made_as_it_should_be_and_stays_unless_it_is_not_to(tm
         await world.until("ContainerVolume", "goes", lambda tree: tree is None)
         await world.delete("ContainerVolume", "stays")
         assert list(engine.volumes) == ["stays"]
+
+
+async def test_a_volume_that_was_only_found_is_left_to_whoever_made_it(tmp_path: Path) -> None:
+    engine = scripted()
+    await engine.engine.volumes.create("mine", driver="local", options={}, labels={})
+    async with ship(tmp_path, engine) as world:
+        await world.make("ContainerVolume", "found", {"name": "mine", "persistent": False})
+        await world.ready("ContainerVolume", "found")
+        await world.delete("ContainerVolume", "found")
+        assert list(engine.volumes) == ["mine"]

@@ -35,7 +35,7 @@ class ContainerVolumes:
     def __init__(self, world: World) -> None:
         self._world = world
         self._channel = Channel("volumes")
-        # By object, the name in the engine of those that were found or made.
+        # By object, the name in the engine of those that are ours to remove; empty for the others.
         self._known: dict[str, str] = {}
         self.controller = Controller(
             "containervolume",
@@ -75,7 +75,8 @@ class ContainerVolumes:
         except EngineError as error:
             self._report(ctx, _Told("Pending", "CreateFailed", words_of(error)))
             return Result(requeue_after=_AGAIN_SECONDS)
-        self._known[request.name] = volume.name
+        # Somebody's own volume is used and left; what a control plane has made is known by its label.
+        self._known[request.name] = volume.name if labels.UID in volume.labels else ""
         self._report(ctx, _Told("Ready", "Ready", _difference(obj, volume)))
         return None
 
@@ -100,7 +101,7 @@ class ContainerVolumes:
     async def _clean_up(self, ctx: Context, obj: ContainerVolume) -> None:
         """Removes it, once no container has it any more."""
         if obj.spec.persistent or not self._known.get(obj.metadata.name or ""):
-            # One that we have not come to is nothing of ours, whatever its name is.
+            # One that we have not come to, or only found, is nothing of ours, whatever its name is.
             return
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
