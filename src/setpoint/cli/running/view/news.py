@@ -111,6 +111,7 @@ def _because(track: Track) -> str:
     if track.how.phase == "restarting" or workload is None:
         reason = track.how.why
     else:
-        said = [each.status.get("restartReason", "") for each in (workload, *workload.children)]
-        reason = next(filter(None, reversed(said)), "")
+        # Of replicas it is the one that started last.
+        last = max((workload, *workload.children), key=lambda each: each.status.get("startupTimestamp") or "")
+        reason = last.status.get("restartReason", "")
     return f": {first_line(reason)}" if reason else ""
