@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 
@@ -107,6 +108,17 @@ def test_a_diff_is_of_the_last_change_or_of_what_is_asked_for(setpoint: Command,
     assert json.loads(now.stdout)["changes"] == [{"path": "data.k", "old": "1", "new": "3"}]
     same = setpoint("diff", "cm/settings", f"{third}..", "-n", namespace, "--exit-code")
     assert (same.code, same.stdout) == (0, "")
+
+
+def test_ages_in_the_past_are_those_of_then(setpoint: Command, crashing: str) -> None:
+    def age(*asked: str) -> str:
+        [line] = [line for line in setpoint(*asked, "ps").stdout.splitlines() if line.startswith(crashing)]
+        return line.split()[5]
+
+    first = setpoint("history", f"exe/{crashing}", "-o", "name").stdout.split()[-1]
+    while age() == "0s":
+        time.sleep(0.1)
+    assert age("at", first) == "0s"
 
 
 def test_any_reading_command_can_be_asked_of_the_past(setpoint: Command, namespace: str) -> None:

@@ -39,6 +39,8 @@ class Server(NamedTuple):
     session: str = ""
     # The revision as of which everything is read; empty for now.
     at: str = ""
+    # When that was; RFC 3339.
+    then: str = ""
 
     def over(self, other: "Server") -> "Server":
         """This, and where it says nothing, the other."""
@@ -136,21 +138,21 @@ async def connect(server: Server, *, quiet: bool = False) -> "AsyncIterator[Clie
             impersonate=connection.impersonate,
         )
         warn = _silent if quiet else _warn
-        told = _clock_of(found.session) or clock
+        told = _standing(server.then or (found.session.exported if found.session is not None else "")) or clock
         client = Client(connection.transport(), clock=told, options=options, on_warning=warn)
         client.namespace = options.namespace
         async with client:
             yield _at(client, int(server.at)) if server.at else client
 
 
-def _clock_of(session: "Session | None") -> "Clock | None":
-    """The clock of a session that was opened from an archive: what is told of it is told as of then."""
-    if session is None or not session.exported:
+def _standing(then: str) -> "Clock | None":
+    """A clock for what is told as of a moment: one in the past, or that of an archive that was opened."""
+    if not then:
         return None
     from setpoint.objects.clock import StandingClock
     from setpoint.objects.times import parse_micro_time
 
-    return StandingClock(parse_micro_time(session.exported))
+    return StandingClock(parse_micro_time(then))
 
 
 def _at(client: "Client", revision: int) -> "Client":

@@ -36,22 +36,28 @@ def at(ctx: click.Context, when: str, command: tuple[str, ...], server: Server) 
     with chosen.make_context(name, list(arguments), parent=ctx) as inner:
         given = {field: inner.params.get(field) or "" for field in ("kubeconfig", "context", "namespace", "session")}
     server = Server(**given).over(server)
-    revision = run(_revision(when, server))
+    revision, then = run(_moment(when, server))
     if name in _WITH_MOMENT:
         arguments += ["--at", str(revision)]
     else:
-        ctx.obj = server._replace(at=str(revision))
+        ctx.obj = server._replace(at=str(revision), then=then)
     with chosen.make_context(name, arguments, parent=ctx) as inner:
         chosen.invoke(inner)
 
 
-async def _revision(when: str, server: Server) -> int:
-    from setpoint.past.reading import revision_at
+async def _moment(when: str, server: Server) -> tuple[int, str]:
+    """The revision of a moment, and the time of it."""
+    from setpoint.objects.times import format_micro_time
+    from setpoint.past.reading import read_log, revision_at
 
     async with connect(server) as client:
         with target.told():
             moment = target.Times.of(client).moment(when)
             found = await revision_at(client, moment) if moment is not None else None
-    if found is None:
-        raise Failure("now needs no `at`: leave it out", USAGE)
-    return found
+            if moment is None or found is None:
+                raise Failure("now needs no `at`: leave it out", USAGE)
+            if moment.time is not None:
+                return found, format_micro_time(moment.time)
+            # The next one there is, should it be compacted: ages are then off by less than anybody sees.
+            written = await read_log(client, found - 1, 1)
+            return found, written[0]["time"] if written else ""
