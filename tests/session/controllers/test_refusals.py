@@ -1,5 +1,6 @@
 """Files that cannot be run are refused with the place in the file and a remedy, and without a stack of ours."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -9,10 +10,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.session.controllers.hosting_app import program
 
+import setpoint as sp
 from setpoint.objects.clock import SystemClock
-from setpoint.session.controllers.messages import Begin, Refused
+from setpoint.session.controllers.entry import Entry
+from setpoint.session.controllers.messages import Begin, Ran, Refused
 from setpoint.session.controllers.program import Program
+from setpoint.session.controllers.seats import Seats
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = msgspec.yaml.decode((HERE / "refusals.yaml").read_bytes())
@@ -89,3 +94,51 @@ async def test_a_program_ends_with_whoever_runs_it(tmp_path: Path) -> None:
 
 def _deaf(message: object) -> None:
     """Hears nothing."""
+
+
+async def test_a_server_that_does_not_answer_yet_is_asked_again(tmp_path: Path) -> None:
+    async with sp.ControlPlane(system=False) as plane:
+        await plane.listen()
+        elsewhere = plane.kubeconfig()
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(elsewhere)  # of a server that is no more
+    write(tmp_path, {"shop.py": program("pass")})
+    told = Told()
+    seats = Seats(tmp_path, told, SystemClock(), os.environ)
+    async with sp.ControlPlane(system=False) as plane:
+        await plane.listen()
+        try:
+            entry = Entry("shop.py")
+            await seats.set({entry: Begin(str(tmp_path), "shop.py", "", [str(kubeconfig)])})
+            await told.heard("ControllersNotLoaded")
+            assert [row.state for row in await seats.rows()] == ["Loading"]
+            kubeconfig.write_text(plane.kubeconfig())
+            await told.heard("ControllersLoaded")
+        finally:
+            await seats.close()
+    assert [reason for reason, _ in told.said] == ["ControllersNotLoaded", "ControllersLoaded"]
+    assert told.said[0][1].startswith("the server cannot be used: cannot connect to https://127.0.0.1:")
+
+
+class Told:
+    """Remembers what became of programs."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+        self._more = asyncio.Event()
+
+    def happened(self, entry: Entry, reason: str, text: str, *, bad: bool) -> None:
+        self.said.append((reason, text))
+        self._more.set()
+
+    def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
+        """What is printed is no matter here."""
+
+    def ran(self, entry: Entry, run: Ran) -> None:
+        """Nor is what runs."""
+
+    async def heard(self, reason: str) -> None:
+        """Waits until something has happened."""
+        while reason not in [each for each, _ in self.said]:
+            self._more.clear()
+            await self._more.wait()

@@ -24,6 +24,8 @@ GRACE_SECONDS = 10.0
 ANSWER_SECONDS = 2.0
 # How long one that ended by itself waits to be started again: at first, at most; and after how long it is forgiven.
 FIRST_SECONDS, MOST_SECONDS, FORGIVEN_SECONDS = 1.0, 30.0, 60.0
+# After so many tries it is believed that the server does not answer.
+PATIENT_TRIES = 3
 
 
 class Teller(Protocol):
@@ -68,7 +70,8 @@ class Seat:
         self.files: set[str] = set()
         # Why the program that should run does not; empty: it does.
         self.problem = ""
-        self._passes = False
+        # Whether that may pass by itself, and how often it has not.
+        self._passes, self._tries = False, 0
         self.decided = asyncio.Event()
         self._keeping = asyncio.ensure_future(self._keep())
 
@@ -136,8 +139,10 @@ class Seat:
         while True:
             self._changed.clear()
             await self._replace()
-            self._trying = self._changed.is_set()
-            self.decided.set()
+            self._tries = self._tries + 1 if self._passes else 0
+            if not 0 < self._tries < PATIENT_TRIES:
+                self._trying = self._changed.is_set()
+                self.decided.set()
             program, began = self._program, self._clock.monotonic()
             await self._until_something(program, pause if self._passes else None)
             if program is not None and program.ended.done():
@@ -198,9 +203,10 @@ class Seat:
             self._teller.happened(self.entry, "ControllersNote", note, bad=True)
 
     def _refuse(self, why: str, *, passes: bool = False) -> None:
+        """Tells why the files cannot be run as they are. What passes is tried again and again: once is enough."""
         self._passes = passes
         if passes and why == self.problem:
-            return  # it is tried again and again: once is enough
+            return
         self.problem = why
         goes_on = "; the version before still runs" if self._program is not None else ""
         self._teller.happened(self.entry, "ControllersNotLoaded", f"{why}{goes_on}", bad=True)
@@ -212,7 +218,8 @@ class Seat:
                 self._teller.printed(self.entry, controller or alone, text, error=error)
             case Blocked(controller, about, where, _):
                 at = f" at {where}" if where else ""
-                text = f"{controller or self.entry} blocks all of its file while it reconciles {about}{at}: {REMEDY}"
+                what = f" while it reconciles {about}" if about else ""
+                text = f"{controller or self.entry} blocks all of its file{what}{at}: {REMEDY}"
                 self._teller.happened(self.entry, "ControllerBlocks", text, bad=True)
             case Ran():
                 self._teller.ran(self.entry, message)

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from setpoint.client.client import Client
 from setpoint.client.connecting import ConfigError
 from setpoint.client.kubeconfig import load as load_kubeconfig
@@ -149,12 +151,10 @@ class Worker:
         self._channel.send(Told(ask.number, rows, project_files(), settled, told))
 
     def _row(self, controller: Controller) -> Row:
-        from msgspec.structs import replace
-
         row = overview(controller)
         notes = [self._lag.note(controller.name) if self._lag is not None else "", row.note]
         state = LOADING if row.state == STOPPED else row.state
-        return replace(row, state=state, note="; ".join(filter(None, notes)), module=self._begin.module)
+        return msgspec.structs.replace(row, state=state, note="; ".join(filter(None, notes)), module=self._begin.module)
 
     # What it tells
 
@@ -163,8 +163,7 @@ class Worker:
         why = told(error, self._directory) if error is not None else ""
         again = run.requeue_after
         if error is not None:
-            waiting = dict(controller.queue.waiting())
-            again = waiting.get(run.request)
+            again = dict(controller.queue.waiting()).get(run.request)
         if self._begin.tells_runs:
             reasons = [str(each) for each in run.why] + ([f"{run.more} more"] if run.more else [])
             writes = [str(each) for each in run.writes if not each.skipped]
