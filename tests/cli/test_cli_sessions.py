@@ -1,11 +1,14 @@
 """Sessions and the way to a server: what is found from where, what is dead, and what is said when nothing runs."""
 
+import json
 import os
+import re
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from tests.cli.conftest import Ran, Served
@@ -171,6 +174,36 @@ def test_sessions_are_listed_with_how_they_are(environ: dict[str, str], project:
     head, *rows = command(environ, "sessions").stdout.splitlines()
     assert head.split() == ["SESSION", "APP", "STATE", "AGE", "DIRECTORY", "URL"]
     assert {row.split()[1]: row.split()[2] for row in rows} == {"shop": "Detached", "old": "Dead"}
+
+
+def test_a_session_is_attached_while_its_terminal_lives_and_one_that_has_ended_is_shown_on_demand(
+    environ: dict[str, str], project: Path, ended: str
+) -> None:
+    sessions = Sessions.of(environ)
+    data = sessions.directory / "data"
+    data.mkdir(parents=True)
+    one = msgspec.structs.replace(session(project), data=str(data))
+    sessions.add(one)
+    for attendant, state in ((process_identity(), "Attached"), (ended, "Detached")):
+        (data / "attended").write_text(attendant)
+        assert [each["state"] for each in json.loads(command(environ, "sessions", "-o", "json").stdout)] == [state]
+    for crashed, state in ((False, "Ended"), (True, "Crashed")):
+        sessions.add(one)
+        sessions.remove(one, ended="2026-01-31T12:00:00Z", crashed=crashed)
+        assert "--all shows them" in command(environ, "sessions").stderr
+        assert command(environ, "sessions", "--all", "-o", "name").stdout == f"{one.id}\n"
+        assert command(environ, "sessions", "--all").stdout.splitlines()[1].split()[2] == state
+
+
+def test_wide_tells_how_many_parts_are_ready(environ: dict[str, str], served: Served, project: Path) -> None:
+    Sessions.of(environ).add(
+        Session("shop", str(project), process_identity(), str(served.kubeconfig), "https://127.0.0.1:1")
+    )
+    head, row = command(environ, "sessions", "-o", "wide").stdout.splitlines()
+    assert head.split()[6:] == ["READY", "PID", "DATA", "KUBECONFIG"]
+    assert re.search(r" \d+/\d+ ", row)
+    Sessions.of(environ).add(session(project, "silent"))
+    assert " ? " in command(environ, "sessions", "-o", "wide").stdout
 
 
 def test_the_kubeconfig_is_printed_for_other_programs(environ: dict[str, str], served: Served, project: Path) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from setpoint.cli.connecting import Server, connect, run
 from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.table import Cell, render
 from setpoint.cli.printing.terminal import terminal
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from setpoint.session.registry import Session
 
 _HEADERS = ("SESSION", "APP", "STATE", "AGE", "DIRECTORY", "URL")
-_WIDE = ("PID", "DATA", "KUBECONFIG")
+_WIDE = ("READY", "PID", "DATA", "KUBECONFIG")
+# How long a session may take to say how its parts are.
+_PATIENCE_SECONDS = 1.0
 
 
 @click.command()
@@ -25,7 +28,8 @@ def sessions(everything: bool, form: Form) -> None:
     """Show which apps run on this machine.
 
     One that is attached ends with the terminal that shows it; one that is detached goes on. One that is read-only was
-    opened with `setpoint import`. A dead one has ended unexpectedly: the next command clears up after it.
+    opened with `setpoint import`. A dead one has ended unexpectedly: the next command clears up after it. With -o wide
+    each is asked how many of its parts are ready.
     """
     from setpoint.objects.clock import SystemClock
     from setpoint.session.registry import Sessions
@@ -44,25 +48,22 @@ def sessions(everything: bool, form: Form) -> None:
     else:
         is_wide = form.name == "wide"
         place, now = terminal(), SystemClock().now()
-        rows = [_row(each, now, is_wide=is_wide) for each in shown]
+        ready = run(_all_ready(shown)) if is_wide else {}
+        rows = [_row(each, now, ready.get(each.id, "") if is_wide else None) for each in shown]
         headers = (*_HEADERS, *(_WIDE if is_wide else ()))
         place.echo("\n".join(render(headers, rows, place._replace(width=None) if is_wide else place)))
 
 
 def _state(session: "Session") -> Cell:
+    if session.crashed:
+        return Cell("Crashed", "bad")
+    if session.ended:
+        return Cell("Ended", "quiet")
     if not session.is_alive:
-        if session.ended or session.crashed or not _is_recorded(session):
-            return Cell("Crashed", "bad") if session.crashed else Cell("Ended", "quiet")
         return Cell("Dead", "bad")
     if session.imported:
         return Cell("ReadOnly", "good")
     return Cell("Attached" if _is_attended(session) else "Detached", "good")
-
-
-def _is_recorded(session: "Session") -> bool:
-    from setpoint.session.registry import Sessions
-
-    return session in Sessions.of(os.environ).all()
 
 
 def _is_attended(session: "Session") -> bool:
@@ -74,7 +75,30 @@ def _is_attended(session: "Session") -> bool:
     return found is not None and is_alive(found)
 
 
-def _row(session: "Session", now: "datetime", *, is_wide: bool) -> list[str | Cell]:
+async def _all_ready(sessions: "list[Session]") -> dict[str, str]:
+    """How many parts of how many are ready in each session that runs, by their ids; all are asked at once."""
+    import asyncio
+
+    alive = [session for session in sessions if session.is_alive]
+    found = await asyncio.gather(*(_ready(session) for session in alive))
+    return {session.id: ready for session, ready in zip(alive, found, strict=True)}
+
+
+async def _ready(session: "Session") -> str:
+    from setpoint.cli.failing import Failure
+    from setpoint.cli.workloads.reading import read_workloads
+    from setpoint.objects.clock import SystemClock, timeout
+
+    try:
+        async with timeout(SystemClock(), _PATIENCE_SECONDS), connect(Server(session=session.id), quiet=True) as client:
+            parts = [each for each in await read_workloads(client) if each.kind != "Task"]
+    except (Failure, TimeoutError):
+        return "?"
+    return f"{sum(each.judgement.ready for each in parts)}/{len(parts)}"
+
+
+def _row(session: "Session", now: "datetime", ready: str | None) -> list[str | Cell]:
+    """A line of the table; `ready` is None where that is not shown, nor what else is wide."""
     from setpoint.cli.objects.tables import age
 
     row: list[str | Cell] = [
@@ -85,7 +109,7 @@ def _row(session: "Session", now: "datetime", *, is_wide: bool) -> list[str | Ce
         session.imported or session.directory,
         (session.dashboard or session.url) if session.is_alive else "",
     ]
-    return [*row, str(session.pid or ""), session.data, session.kubeconfig] if is_wide else row
+    return row if ready is None else [*row, ready, str(session.pid or ""), session.data, session.kubeconfig]
 
 
 def _told(session: "Session") -> dict[str, Any]:
