@@ -91,18 +91,22 @@ def _honcho(app: Path, environ: Mapping[str, str]) -> float:
     said = app / "said"
     said.unlink(missing_ok=True)
     db, web, *apis = _free_ports(4)
-    own = f"DB=127.0.0.1:{db} DB_PASSWORD=x API_URL=http://127.0.0.1:{apis[0]} SHOP_NAME=Shop PYTHONUNBUFFERED=1"
-    begin = f"cd {app} && export {own} &&"
+    own = {
+        "DB": f"127.0.0.1:{db}",
+        "DB_PASSWORD": "x",
+        "API_URL": f"http://127.0.0.1:{apis[0]}",
+        "SHOP_NAME": "Shop",
+        **{name: environ[name] for name in ("PATH", "PYTHONPYCACHEPREFIX")},
+    }
+    begin = f"cd {app} && export {' '.join(f'{name}={value}' for name, value in own.items())} &&"
     filled = "until python3 migrate.py 2> /dev/null; do sleep 0.02; done"
     commands = [
         f"{begin} exec python3 db.py {db} data/shop.log",
         *(f"{begin} exec python3 api.py {port}" for port in apis),
-        f"{begin} {filled}; exec python3 worker.py > {said}",
+        f"{begin} {filled}; exec python3 -u worker.py > {said}",
         f"{begin} exec python3 web.py {web}",
     ]
     honcho = Honcho(app, commands)
-    before = dict(os.environ)
-    os.environ.update(environ)
     began = time.perf_counter()
     try:
         honcho.run()
@@ -113,8 +117,6 @@ def _honcho(app: Path, environ: Mapping[str, str]) -> float:
         return time.perf_counter() - began
     finally:
         honcho.stop()
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _free_ports(number: int) -> list[int]:

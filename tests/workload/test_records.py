@@ -30,6 +30,23 @@ def somebody() -> Iterator[Identity]:
         process.kill()
 
 
+def test_what_was_recorded_survives_one_that_is_killed(path: Path) -> None:
+    program = """
+import os, sys
+from pathlib import Path
+from setpoint.workload.process.identity import identity_of
+from setpoint.workload.records import Records
+records = Records(Path(sys.argv[1]), identity_of(os.getpid()))
+assert records.keep("Executable", "db", {"pid": 7})
+records.ports["web"] = 20001
+os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", program, str(path)]).returncode == -9
+    records = Records(path, US)
+    assert (records.kept("Executable", "db"), dict(records.ports)) == ({"pid": 7}, {"web": 20001})
+    records.close()
+
+
 def test_what_was_recorded_is_there_for_the_next_one(path: Path) -> None:
     first = Records(path, US)
     assert first.keep("Executable", "db", {"pid": 7}, workload="shop")

@@ -56,12 +56,11 @@ def _copied(directory: Path | None) -> Iterator[Path]:
             raise Failure(f"{directory} is not empty; choose a directory that is not there yet", CONFLICT)
         yield _copy(directory)
         return
-    parent = Path(tempfile.mkdtemp(prefix="demo-"))
-    place = _copy(parent / _APP)
+    parent = Path(tempfile.mkdtemp(prefix="demo-")).resolve()
     try:
-        yield place
+        yield _copy(parent / _APP)
     finally:
-        _tidy(parent, place)
+        _tidy(parent, parent / _APP)
 
 
 def _copy(place: Path) -> Path:
