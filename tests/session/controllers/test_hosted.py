@@ -120,6 +120,7 @@ async def test_what_the_app_does_not_list_any_more_ends(tmp_path: Path) -> None:
         assert list(await app.rows()) == ["two"]
         await app.client.delete("setpoint.dev/v1/App", "shop")
         await app.until(app.has_none)
+    assert not _programs()  # though nobody waited for the last of them
 
 
 async def test_one_controller_of_a_file_can_be_chosen(tmp_path: Path) -> None:
@@ -198,6 +199,13 @@ async def test_an_end_in_the_middle_of_a_load_leaves_nothing(tmp_path: Path) -> 
         await app.until(lambda: _exists(pids))
     for pid in pids.read_text().split():
         assert not Path(f"/proc/{pid}").exists()
+
+
+def _programs() -> list[str]:
+    """The programs that this process has started and that still run."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    commands = [Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ") for child in children]
+    return [command for command in commands if "setpoint.session.controllers.worker" in command]
 
 
 async def _exists(path: Path) -> bool:

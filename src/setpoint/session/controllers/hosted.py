@@ -122,8 +122,8 @@ class HostedControllers:
         if self._app is not None:
             record = self._recorder.warning if bad else self._recorder.normal
             record(self._app, reason, text)
-        for name in self._seats.names(entry) or [entry.module]:
-            self.printed(entry, name, f"[setpoint] {text}", error=bad)
+        names = self._seats.names(entry)
+        self.printed(entry, names[0] if len(names) == 1 else entry.module, f"[setpoint] {text}", error=bad)
 
     def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
         uid, source = quote(controller, safe=""), "stderr" if error else "stdout"

@@ -68,13 +68,16 @@ class Lag:
                 return  # the loop is closed
             if turned.wait(LOOK_SECONDS):
                 continue
-            block = self.last = self._where(since)
-            seconds = self._clock.monotonic() - since
-            self._tell(Blocked(block.controller, block.object, block.where, seconds))
+            block = self._where(since)
+            is_ours = block.controller or block.where  # else it is the machine that has no time for any of us
+            if is_ours:
+                self.last = block
+                self._tell(Blocked(block.controller, block.object, block.where, self._clock.monotonic() - since))
             while not turned.wait(LOOK_SECONDS):
                 if self._ended.is_set():
                     return
-            self.last = block._replace(until=self._clock.monotonic())
+            if is_ours:
+                self.last = block._replace(until=self._clock.monotonic())
 
     def _where(self, since: float) -> Block:
         """Who blocks, and the innermost place in the project's own code."""

@@ -30,6 +30,7 @@ class Seats:
         self._directory, self._teller, self._clock = directory, teller, clock
         self._environ, self._at_terminal = environ, at_terminal
         self._seats: dict[Entry, Seat] = {}
+        self._leaving: list[asyncio.Task[None]] = []
         self._inotify: Inotify | OSError | None = None
         self._watcher: Watcher | None = None
         self._watched: tuple[str, ...] = ()
@@ -38,7 +39,9 @@ class Seats:
     async def set(self, wanted: Mapping[Entry, Begin]) -> None:
         """Has exactly these run, soon; those that do already go on undisturbed."""
         gone = [self._seats.pop(entry) for entry in list(self._seats) if entry not in wanted]
-        await asyncio.gather(*(seat.close() for seat in gone))
+        # Whoever stops waiting for their end does not stop them from ending.
+        self._leaving += [asyncio.ensure_future(seat.close()) for seat in gone]
+        await self._left()
         await self._watch(wanted)
         for entry, begin in wanted.items():
             if entry not in self._seats:
@@ -88,7 +91,14 @@ class Seats:
             task.cancel()
         await asyncio.gather(*self._looking, return_exceptions=True)
         seats, self._seats = list(self._seats.values()), {}
-        await asyncio.gather(*(seat.close() for seat in seats))
+        self._leaving += [asyncio.ensure_future(seat.close()) for seat in seats]
+        await self._left()
+
+    async def _left(self) -> None:
+        """Returns when those that were to end have."""
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+            self._leaving = [each for each in self._leaving if not each.done()]
 
     def _taken(self, name: str, asking: Entry) -> Entry | None:
         """Which other entry has a controller of this name."""
