@@ -4,7 +4,8 @@ A reconcile that writes, and is brought back by what it wrote, and writes again,
 request was reconciled many times within some seconds, each time wrote something, and its spec was the same, the field
 that kept changing is named, and the request has to wait before each further reconcile, longer each time, until it has
 been quiet for a while. What something outside asked for (a channel, a stream, a timer) is no circle, however often: a
-process that ends and is started again has its own pace.
+process that ends and is started again has its own pace. Neither is what others bring about: an object that changed and
+that these reconciles have not written, or only made.
 """
 
 from collections import Counter
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.run import Run
 from setpoint.objects.clock import Clock
+from setpoint.objects.gvk import GroupVersionKind
 
 # So many reconciles that wrote, in so many seconds, are a hot loop.
 HOT_RUNS, HOT_SECONDS = 10, 10.0
@@ -48,6 +50,23 @@ class _Recent:
     # When the last reconciles that wrote began, and why; of the first, that is not kept.
     writing: list[tuple[float, tuple[Trigger, ...]]] = field(default_factory=list)
     hot: HotLoop | None = None
+    # The objects that they wrote, but for those that they made.
+    written: set[tuple[GroupVersionKind, str]] = field(default_factory=set)
+
+    def note(self, run: Run) -> None:
+        """Remembers what a reconcile wrote."""
+        self.written.update(
+            (write.kind, write.object) for write in run.writes if not write.skipped and write.verb != "create"
+        )
+
+    def is_brought_back(self, run: Run) -> bool:
+        """Whether nothing but what they wrote may have brought a reconcile about, as far as is known."""
+        if not self.written:
+            return True
+        return all(
+            trigger.kind is None or not trigger.object or (trigger.kind, trigger.object) in self.written
+            for trigger in run.why
+        )
 
 
 class Pace:
@@ -84,6 +103,11 @@ class Pace:
                 return None
         recent = self._recent.setdefault(run.request, _Recent())
         recent.not_before = run.started + self._min_interval
+        if in_circle and not recent.is_brought_back(run):
+            in_circle = False
+            if recent.hot is None:
+                recent.writing.clear()
+        recent.note(run)
         if not in_circle:
             return None
         if recent.generation != generation:

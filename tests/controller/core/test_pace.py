@@ -86,6 +86,29 @@ def test_what_something_outside_asks_for_is_no_loop_however_often(event: str, mi
     assert not found.hot_loops()
 
 
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+
+
+def test_what_others_do_to_objects_that_were_only_made_is_no_loop() -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0.0)
+    own, child = Trigger("updated", "", CONFIG_MAP, "default/a"), Trigger("updated", "", CONFIG_MAP, "default/child")
+    made = WRITE._replace(verb="create", object="default/child")
+    assert found.ran(ended(clock, WRITE, made, why=(own,)), 1) is None
+    for _ in range(100):
+        assert found.ran(ended(clock, WRITE, why=(child, own)), 1) is None
+    assert not found.hot_loops()
+
+
+def test_who_keeps_changing_what_another_changes_back_runs_in_circles() -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0.0)
+    child = Trigger("updated", "", CONFIG_MAP, "default/child")
+    fought = WRITE._replace(object="default/child")
+    noticed = [found.ran(ended(clock, fought, why=(child,)), 1) for _ in range(HOT_RUNS)]
+    assert noticed[-1] is not None
+
+
 def test_writes_that_take_their_time_are_no_loop() -> None:
     clock = ManualClock(START)
     found = Pace(clock, 0.0)
