@@ -120,7 +120,7 @@ async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) 
     from urllib.parse import quote
 
     from setpoint.cli.controllers.reading import read_controllers
-    from setpoint.session.controllers.page import PATH
+    from setpoint.session.controllers.asking import PATH
 
     known = (await read_controllers(client)).logs
     if unknown := [name for name in names if name and name not in known]:

@@ -4,11 +4,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects.tree import Object
-from setpoint.session.controllers.page import PATH
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
 
+# Where a server tells of them; the page itself is `page`.
+PATH = "/admin/controllers"
 _LOOK_SECONDS = 0.1
 # As `controller.overview` has them, which brings all controllers along.
 _LOADING, _FAILED = "Loading", "Failed"

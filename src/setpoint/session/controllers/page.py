@@ -14,13 +14,13 @@ from setpoint.objects.errors import MethodNotAllowed, NotFound
 from setpoint.server.answer import json_answer
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
+from setpoint.session.controllers.asking import PATH
 
 if TYPE_CHECKING:
     from setpoint.controller.overview import Row
     from setpoint.plane import ControlPlane
     from setpoint.session.controllers.hosted import HostedControllers
 
-PATH = "/admin/controllers"
 LOG = "log"
 
 
