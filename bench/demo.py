@@ -154,7 +154,7 @@ def main(app: Path) -> None:
     from setpoint.session.standby import Standby
 
     began = float(os.environ[_BEGAN])
-    with Standby(os.environ) as standby:
+    with Standby(os.environ, app) as standby:
         from setpoint.app.loading import load_app
 
         loaded = load_app(app / "setpoint.yaml", os.environ)

@@ -40,7 +40,7 @@ def await_end(pid: int) -> None:
 
 
 async def test_it_becomes_the_host(file: Path) -> None:
-    with Standby(os.environ) as standby:
+    with Standby(os.environ, file) as standby:
         started = await start("shop", file, os.environ, standby=standby)
     assert started.session.pid == standby.pid
     async with connect(Server(session=started.session.id)) as client:
@@ -48,14 +48,14 @@ async def test_it_becomes_the_host(file: Path) -> None:
     assert is_gone(standby.pid)
 
 
-def test_one_that_nobody_wants_is_gone() -> None:
-    with Standby(os.environ) as standby:
+def test_one_that_nobody_wants_is_gone(file: Path) -> None:
+    with Standby(os.environ, file) as standby:
         pass
     await_end(standby.pid)
 
 
 async def test_one_that_was_killed_is_done_without(file: Path) -> None:
-    with Standby(os.environ) as standby:
+    with Standby(os.environ, file) as standby:
         os.kill(standby.pid, signal.SIGKILL)
         await_end(standby.pid)
         started = await start("shop", file, os.environ, standby=standby)

@@ -40,6 +40,7 @@ class Standby:
     """Such a host, for those who start it. Raises OSError."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
+        self._has_orders = False
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -65,6 +66,10 @@ class Standby:
         assert self._process.stdout is not None
         for end in (self._process.stdin, self._process.stdout):
             end.close()
+        if not self._has_orders:
+            self._process.kill()
+            self._process.wait()
+            return
         # It is on its own: nothing is to be waited for, and nothing to be complained of.
         self._process.returncode = 0
 
@@ -72,6 +77,7 @@ class Standby:
         """Has it host an app; what it says to that. Raises OSError where it is gone."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._has_orders = True
         with self._process.stdin as orders:
             orders.write(msgspec.json.encode(Orders(list(arguments), str(log))) + b"\n")
         return self._process.stdout.read()

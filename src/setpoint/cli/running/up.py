@@ -61,22 +61,22 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
     from setpoint.cli.running.app_file import find_file, read_file
 
     found = find_file(file)
-    with _standby(found.parent) as standby:
+    with _standby(found) as standby:
         loaded = read_file(found, os.environ, profiles)
         clear_dead(patience=UNTIL_GONE)
         sys.exit(run(_up(found, loaded, profiles, How(detached, logs, seconds), standby)))
 
 
 @contextmanager
-def _standby(directory: Path) -> "Iterator[Standby | None]":
+def _standby(file: Path) -> "Iterator[Standby | None]":
     """A host that gets ready while the file is read; none where an app runs already, which is likely to be this one."""
     from setpoint.session.registry import Sessions
     from setpoint.session.standby import Standby
 
-    if any(Path(session.directory) == directory for session in Sessions.of(os.environ).alive()):
+    if any(Path(session.directory) == file.parent for session in Sessions.of(os.environ).alive()):
         yield None
         return
-    with Standby(os.environ) as standby:
+    with Standby(os.environ, file) as standby:
         yield standby
 
 
