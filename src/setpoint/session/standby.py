@@ -39,10 +39,11 @@ class Orders(msgspec.Struct, frozen=True):
 class Standby:
     """Such a host, for those who start it. Raises OSError."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], file: Path) -> None:
         self._has_orders = False
+        # The file is for those who look at what runs on their machine, and wonder.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-m", __name__, str(file)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
