@@ -23,9 +23,9 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 def left(tmp_path: Path) -> list[str]:
     """What there is of copies, and of sessions."""
-    copies = [path for path in (tmp_path / "tmp").iterdir() if path.name.startswith("demo-")]
-    sessions = tmp_path / "state" / "setpoint" / "sessions"
-    return sorted(path.name for path in (*copies, *sessions.iterdir()))
+    copies = (tmp_path / "tmp").glob("demo-*")
+    sessions = (tmp_path / "state" / "setpoint" / "sessions").glob("shop-*")
+    return sorted(path.name for path in (*copies, *sessions))
 
 
 def test_without_a_terminal_it_is_a_tour_that_comes_to_an_end(tmp_path: Path, environ: dict[str, str]) -> None:
