@@ -4,11 +4,8 @@ What was applied last is kept beside the store, so that a changed file is a diff
 not touched. Two who apply at once take turns.
 """
 
-import fcntl
-import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,12 +14,12 @@ from setpoint.app.changes import Change, changes
 from setpoint.client.kinds import ref_of
 from setpoint.client.mapper import NoMatch
 from setpoint.objects import meta
-from setpoint.objects.clock import Clock
 from setpoint.objects.errors import NotFound
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object, copy
 from setpoint.server.http import files
 from setpoint.session.controllers.asking import ask
+from setpoint.session.locks import turn
 from setpoint.session.places import Places
 from setpoint.workload.kinds.names import RESTART_REQUESTED
 
@@ -67,7 +64,7 @@ def planned(before: Applied, objects: Sequence[Object]) -> list[Change]:
 async def apply_app(client: "Client", places: Places, objects: Sequence[Object]) -> list[Change]:
     """Leads a session to the objects of an app; what that took. Raises APIError, TransportError, OSError."""
     client = client.with_options(field_manager=FIELD_MANAGER)
-    async with _turn(places.data / "applying", client.clock):
+    async with turn(places.data / "applying", client.clock):
         before = read_applied(places)
         found = planned(before, objects)
         if not found:
@@ -168,19 +165,3 @@ def _key(tree: Object) -> str:
 
 def _write(places: Places, applied: Applied) -> None:
     files.write(places.applied, msgspec.json.encode(applied))
-
-
-@asynccontextmanager
-async def _turn(path: Path, clock: Clock) -> AsyncIterator[None]:
-    """Waits until nobody else applies."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                await clock.sleep(_LOOK_SECONDS)
-        yield
-    finally:
-        os.close(lock)

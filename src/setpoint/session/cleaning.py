@@ -17,7 +17,7 @@ from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.cleanup import CleanUpError, clean_up
 from setpoint.workload.engine import labels
-from setpoint.workload.engine.choice import Unavailable, connect
+from setpoint.workload.engine.choice import Unavailable
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.session import is_dead
@@ -26,7 +26,6 @@ from setpoint.workload.records import Records, records_path
 
 # How long a guardian may take that is still at it.
 _PATIENCE_SECONDS = 15.0
-_ENGINE_SECONDS = 2.0
 _NEW_SECONDS = 60.0
 # Of the directories that servers without one of their own have.
 _PREFIX = "setpoint-"
@@ -160,16 +159,14 @@ class Cleaning:
     async def _volumes(self) -> list[tuple[str, str]]:
         """The volumes that are kept, and of which workload each is."""
         wanted: dict[str, str | None] = {labels.PERSISTENT: "true", labels.GROUP_VERSION: None}
-        engine = await connect(self._clock, self._environ, seconds=_ENGINE_SECONDS)
-        if isinstance(engine, Unavailable):
-            return []
-        try:
-            listed = await engine.volumes.list(labels=wanted)
+        async with self._leftovers.engine() as engine:
+            if isinstance(engine, Unavailable):
+                return []
+            try:
+                listed = await engine.volumes.list(labels=wanted)
+            except EngineError:
+                return []
             return [(each.name, each.labels.get(labels.WORKLOAD, "")) for each in listed]
-        except EngineError:
-            return []
-        finally:
-            await engine.close()
 
     async def _remove_kept(self, plan: Plan) -> tuple[Counter[str], list[str]]:
         removed: Counter[str] = Counter()
@@ -187,8 +184,9 @@ class Cleaning:
                     removed[word] += report.stopped[plural]
                 problems += [f"{each['kind']} {each['resourceKey']}: {each['error']}" for each in report.failures]
         volumes = [each.name for each in plan.kept if each.kind == _VOLUME]
-        if volumes:
-            engine = await connect(self._clock, self._environ, seconds=_ENGINE_SECONDS)
+        if not volumes:
+            return removed, problems
+        async with self._leftovers.engine() as engine:
             if isinstance(engine, Unavailable):
                 return removed, [*problems, engine.message]
             for name in volumes:
@@ -197,25 +195,22 @@ class Cleaning:
                     removed["volume"] += 1
                 except EngineError as error:
                     problems.append(f"volume {name}: {error.message}")
-            await engine.close()
         return removed, problems
 
     async def _in_engine(self) -> dict[str, int]:
         """How many things of ours an engine has, if there is one."""
-        engine = await connect(self._clock, self._environ, seconds=_ENGINE_SECONDS)
-        if isinstance(engine, Unavailable):
-            return {}
-        try:
-            ours: dict[str, str | None] = {labels.SESSION: None}
-            return {
-                "container": len(await engine.containers.list(labels=ours)),
-                "network": len(await engine.networks.list(labels=ours)),
-                "volume": len(await engine.volumes.list(labels=ours)),
-            }
-        except EngineError:
-            return {}
-        finally:
-            await engine.close()
+        ours: dict[str, str | None] = {labels.SESSION: None}
+        async with self._leftovers.engine() as engine:
+            if isinstance(engine, Unavailable):
+                return {}
+            try:
+                return {
+                    "container": len(await engine.containers.list(labels=ours)),
+                    "network": len(await engine.networks.list(labels=ours)),
+                    "volume": len(await engine.volumes.list(labels=ours)),
+                }
+            except EngineError:
+                return {}
 
 
 def _is_at(session: Session, here: Path) -> bool:

@@ -6,14 +6,13 @@ speaks to its log alone. A second one for the same session finds the first and g
 
 import argparse
 import asyncio
-import fcntl
 import gc
 import logging
 import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from setpoint import process
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.times import format_time
 from setpoint.session.attendance import attend, deserted, detach
+from setpoint.session.locks import locked
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, process_identity, session_id
 
@@ -175,19 +175,16 @@ async def _listen(plane: "ControlPlane", port: int) -> str:
 @contextmanager
 def _alone(places: Places) -> Iterator[None]:
     """Nobody else hosts this session meanwhile. Raises HostError."""
-    try:
-        places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(places.lock, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise HostError(f"{error.filename}: {error.strerror}; set XDG_STATE_HOME to a directory of yours") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise HostError(TAKEN) from None
-    else:
+    with ExitStack() as held:
+        try:
+            places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ours = held.enter_context(locked(places.lock))
+        except OSError as error:
+            remedy = "set XDG_STATE_HOME to a directory of yours"
+            raise HostError(f"{error.filename}: {error.strerror}; {remedy}") from error
+        if not ours:
+            raise HostError(TAKEN)
         yield
-    finally:
-        os.close(lock)
 
 
 def _begin(places: Places, attendant: str) -> None:

@@ -6,12 +6,11 @@ never touched. Whoever comes first clears; who comes meanwhile goes on, and who 
 """
 
 import asyncio
-import fcntl
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.objects.times import format_time
+from setpoint.session.locks import locked
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.engine import labels
@@ -33,7 +33,7 @@ from setpoint.workload.process.stopping import program_of
 from setpoint.workload.process.table import Table
 
 # How long an engine may take to answer before it is done without.
-ENGINE_SECONDS = 2.0
+_ENGINE_SECONDS = 2.0
 _LOOK_SECONDS = 0.05
 _LOCK = ".clearing"
 _is_only_news = re.compile(r"\d{4}-\d\d-\d\d \S+ (DEBUG|INFO|WARNING) ").match
@@ -81,7 +81,7 @@ class Leftovers:
         self._connect = connect or self._usual
 
     def _usual(self) -> Awaitable[Engine | Unavailable]:
-        return connect(self._clock, self._environ, seconds=ENGINE_SECONDS)
+        return connect(self._clock, self._environ, seconds=_ENGINE_SECONDS)
 
     async def look(self, session: Session | None = None, *, in_engine: bool = True) -> Left:
         """What is left of a session; of every control plane that is no more, recorded or not, without one."""
@@ -89,13 +89,16 @@ class Leftovers:
         found = Left(processes=_processes(table, _names(table, session)))
         if not in_engine:
             return found
-        async with self._engine() as engine:
-            return found.plus(await _in_engine(engine, session)) if engine is not None else found
+        async with self.engine() as engine:
+            return found if isinstance(engine, Unavailable) else found.plus(await _in_engine(engine, session))
 
     async def clear(self, session: Session, patience: float = 0.0) -> Cleared | None:
         """Removes what a dead session left, and its record; what happened in it stays in its directory. None: somebody
         else does that, or has. A guardian that is still at it is given some time."""
+        if session not in self._sessions.dead():
+            return None
         with _alone(self._sessions.directory) as alone:
+            # Somebody may have been quicker.
             if not alone or session not in self._sessions.dead() or _is_hosted(session):
                 return None
             ended = last_sign(session)
@@ -128,8 +131,8 @@ class Leftovers:
                 problems += [f"process {each} did not end" for stop in stops for each in stop.left]
             finally:
                 await processes.close()
-        async with self._engine() as engine:
-            if engine is not None:
+        async with self.engine() as engine:
+            if not isinstance(engine, Unavailable):
                 removed, wrong = await _remove_from(engine, await _in_engine(engine, session))
                 found, problems = found.plus(removed), [*problems, *wrong]
         return found, tuple(problems)
@@ -146,15 +149,14 @@ class Leftovers:
             await self._clock.sleep(_LOOK_SECONDS)
 
     @asynccontextmanager
-    async def _engine(self) -> AsyncIterator[Engine | None]:
+    async def engine(self) -> AsyncIterator[Engine | Unavailable]:
+        """The engine, or why there is none."""
         engine = await self._connect()
-        if isinstance(engine, Unavailable):
-            yield None
-            return
         try:
             yield engine
         finally:
-            await engine.close()
+            if not isinstance(engine, Unavailable):
+                await engine.close()
 
 
 def _is_hosted(session: Session) -> bool:
@@ -182,20 +184,10 @@ def last_words(session: Session) -> str:
     return "" if _is_only_news(last) else last
 
 
-@contextmanager
-def _alone(directory: Path) -> Iterator[bool]:
+def _alone(directory: Path) -> AbstractContextManager[bool]:
     """Whether nobody else clears at this moment; holds them off meanwhile."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)
+    return locked(directory / _LOCK)
 
 
 def _carried() -> dict[str, set[int]]:

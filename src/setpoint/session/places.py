@@ -1,12 +1,11 @@
 """What a session keeps on disk, and where. The directory outlives the session: it holds the past of the app."""
 
-import fcntl
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from setpoint.session.locks import locked
 from setpoint.session.registry import Session, state_directory
 
 # As much of a log as its last line may take.
@@ -70,23 +69,11 @@ class Places(NamedTuple):
         """The past of a session that was not ended, moved aside by the next one."""
         return self.data / "crashed"
 
-    @contextmanager
-    def held(self) -> Iterator[bool]:
-        """Whether no host has the session, whatever its process is called where we are; none can take it meanwhile."""
-        try:
-            descriptor = os.open(self.lock, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            yield True
-            return
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
-        finally:
-            os.close(descriptor)
+    def held(self) -> AbstractContextManager[bool]:
+        """Whether no host has the session, whatever its process is called where we are; none that had it before can
+        take it meanwhile."""
+        # Made where there is none, it would look like a sign of life.
+        return locked(self.lock, make=False)
 
     def last_line(self) -> str:
         """The last line of the log; nothing where there is none."""

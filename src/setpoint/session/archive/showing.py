@@ -1,8 +1,6 @@
 """Opens an archive as a session of its own, to be looked at only."""
 
 import asyncio
-import fcntl
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -18,6 +16,7 @@ from setpoint.session.archive.format import BadArchive, Manifest
 from setpoint.session.archive.opening import opened, read_manifest, unpack
 from setpoint.session.host import READY
 from setpoint.session.leftovers import last_words
+from setpoint.session.locks import locked
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, session_id
 from setpoint.session.starting import launch
@@ -84,14 +83,10 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
 def _alone(lock: Path, name: str) -> Iterator[None]:
     """Nobody else opens the same archive under the same name meanwhile. Raises BadArchive."""
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise BadArchive(f"it is being opened as {name} at this moment") from None
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
-        os.close(descriptor)
+    with locked(lock) as ours:
+        if not ours:
+            raise BadArchive(f"it is being opened as {name} at this moment")
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
