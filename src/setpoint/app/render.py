@@ -18,14 +18,8 @@ from setpoint.app.surroundings import Surroundings
 from setpoint.app.values import User, Values
 from setpoint.objects.tree import Object, copy
 from setpoint.workload.dependencies import deadlocks
-from setpoint.workload.kinds.names import GROUP, OWN_GROUP, VERSION
+from setpoint.workload.kinds.names import APP_LABEL, GROUP, OWN_GROUP, PART_LABEL, SCHEME, SESSION_LABEL, VERSION
 
-APP_LABEL = "setpoint.dev/app"
-SESSION_LABEL = "setpoint.dev/session"
-# The service or task that an object is of.
-PART_LABEL = "setpoint.dev/part"
-# What a Service speaks: the URLs that are shown of it begin with that.
-SCHEME_ANNOTATION = "setpoint.dev/scheme"
 _OVERLAPS = {"allow": "Allow", "forbid": "Forbid", "replace": "Replace"}
 
 
@@ -148,7 +142,7 @@ class _Rendering:
         else:
             spec |= said({"addressAllocationMode": "Proxyless", "port": port.host or port.listens})
         made = self._object("Service", port.service, spec, name)
-        made["metadata"]["annotations"] = {SCHEME_ANNOTATION: port.scheme}
+        made["metadata"]["annotations"] = {SCHEME: port.scheme}
         return made
 
     def _tunnels(self) -> Iterable[Object]:

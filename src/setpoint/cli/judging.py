@@ -5,8 +5,8 @@ from typing import NamedTuple
 from setpoint.cli.printing.terminal import Meaning
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.tree import Object
+from setpoint.workload.kinds.names import GROUP, OWN_GROUP
 
-WORKLOAD_GROUPS = ("usvc-dev.developer.microsoft.com", "setpoint.dev")
 _VERDICTS: dict[str, Meaning] = {"ready": "good", "progressing": "pending", "failed": "bad"}
 
 
@@ -24,7 +24,7 @@ class Judgement(NamedTuple):
 
 
 def is_workload(tree: Object) -> bool:
-    return tree.get("apiVersion", "").rpartition("/")[0] in WORKLOAD_GROUPS
+    return tree.get("apiVersion", "").rpartition("/")[0] in (GROUP, OWN_GROUP)
 
 
 def judged(tree: Object, clock: Clock | None = None) -> Judgement:

@@ -14,9 +14,8 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.past.place import WORKLOADS, Place, resource_of
+from setpoint.workload.kinds.names import APP_LABEL
 
-# By it the objects of an app are known, as the app file labels them.
-APP_LABEL = "setpoint.dev/app"
 _OWNERSHIP = "/apis/setpoint.dev/v1/ownership"
 _SECONDS = 5.0
 # Who owns whom does not go deeper than this; a circle would.

@@ -14,6 +14,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.names import (
+    APP_LABEL,
     GROUP,
     OWN_GROUP,
     RESTART_REQUESTED,
@@ -26,7 +27,6 @@ from setpoint.workload.kinds.names import (
 if TYPE_CHECKING:
     from setpoint.client.client import Client
 
-_APP_LABEL = "setpoint.dev/app"
 _KINDS = (
     *(KindRef(GroupVersionKind(GROUP, VERSION, kind)) for kind in ("Executable", "ExecutableReplicaSet", "Container")),
     KindRef(GroupVersionKind(OWN_GROUP, VERSION, "Task")),
@@ -63,11 +63,11 @@ async def end_run(client: "Client", run: Object, why: str) -> None:
 
 async def start_stopped(client: "Client", objects: Sequence[Object]) -> list[Object]:
     """Starts whatever of an app somebody stopped, given its objects as they were rendered; what that was."""
-    app = next((meta.labels(tree).get(_APP_LABEL, "") for tree in objects), "")
+    app = next((meta.labels(tree).get(APP_LABEL, "") for tree in objects), "")
     meant = {(tree["kind"], meta.name(tree)) for tree in objects if (tree.get("spec") or {}).get("suspend")}
     found: list[Object] = []
     for kind in _KINDS:
-        for tree in (await client.list(kind, labels={_APP_LABEL: app})).items:
+        for tree in (await client.list(kind, labels={APP_LABEL: app})).items:
             by_set = SUSPENDED_WITH_SET in meta.annotations(tree)
             if tree["spec"].get("suspend") and (tree["kind"], meta.name(tree)) not in meant and not by_set:
                 found.append(tree)

@@ -95,6 +95,7 @@ async def _not_scalable(client: "Client", kinds: "Kinds", name: str) -> Failure:
     """Why there is nothing of that name to scale, and what to do where it is part of an app."""
     from setpoint.objects import meta
     from setpoint.objects.errors import APIError
+    from setpoint.workload.kinds.names import APP_LABEL
 
     for kind, what in _SINGLE.items():
         resource = kinds.one(kind)
@@ -104,12 +105,11 @@ async def _not_scalable(client: "Client", kinds: "Kinds", name: str) -> Failure:
             tree = await client.get(kinds.selection(resource).ref, name)
         except APIError:
             continue
-        hint = _REMEDIES.get(kind, "") if _APP_LABEL in meta.labels(tree) else ""
+        hint = _REMEDIES.get(kind, "") if APP_LABEL in meta.labels(tree) else ""
         return Failure(f"{name} is {what}, which has no replicas{hint.format(name)}", USAGE)
     return Failure(f"nothing that can be scaled is called {name}", NOT_FOUND)
 
 
-_APP_LABEL = "setpoint.dev/app"
 _SINGLE = {"executable": "one process", "container": "one container", "task": "a task"}
 _REMEDIES = {
     "executable": ": write `replicas: 1` under services.{} in the app file, and `setpoint up`; then it can be scaled"

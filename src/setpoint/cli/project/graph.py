@@ -75,11 +75,11 @@ async def _live(server: Server) -> "Graph":
 
 
 def _by_file(file: str, profiles: tuple[str, ...]) -> "Graph":
-    from setpoint.cli.judging import WORKLOAD_GROUPS
+    from setpoint.cli.judging import is_workload
     from setpoint.cli.running.app_file import find_file, read_file
 
     loaded = read_file(find_file(file), os.environ, profiles, on_this_machine=False)
-    return graph_of([tree for tree in loaded.objects if tree["apiVersion"].startswith(WORKLOAD_GROUPS)], {})
+    return graph_of(list(filter(is_workload, loaded.objects)), {})
 
 
 def graph_of(objects: "Sequence[Object]", running: "Mapping[str, Workload]") -> "Graph":

@@ -148,11 +148,11 @@ async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple
 
 def needed_objects(loaded: "LoadedApp", task: str) -> "list[Object]":
     """The objects of an app that a task needs, in their order; the task itself so that it runs only when asked to."""
-    from setpoint.cli.judging import WORKLOAD_GROUPS
+    from setpoint.cli.judging import is_workload
     from setpoint.objects import meta
     from setpoint.workload.dependencies import needs
 
-    workloads = [tree for tree in loaded.objects if tree["apiVersion"].startswith(WORKLOAD_GROUPS)]
+    workloads = list(filter(is_workload, loaded.objects))
     needed = needs(workloads, ("Task", task))
     found = []
     for tree in loaded.objects:

@@ -10,15 +10,13 @@ from setpoint.client.kinds import KindRef
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, VERSION
+from setpoint.workload.kinds.names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, SCHEME, VERSION
 from setpoint.workload.serving import cannot_listen, serves, template_of
 
 # What a person calls a part of an app, in the order in which it is looked for.
 RUNNING = ("Container", "Executable", "ExecutableReplicaSet", "Task")
 SERVICE = "Service"
-SCHEME = "setpoint.dev/scheme"
-# What those who are made for others say of themselves.
-_SET_NAME, _DISPLAY_NAME = (f"executable-replica-set.{GROUP}/{name}" for name in ("replica-set-name", "display-name"))
+# What a run says of itself.
 _TASK = "setpoint.dev/task"
 
 
@@ -49,8 +47,7 @@ class Workload(NamedTuple):
     @property
     def called(self) -> str:
         """What people call it: replicas by their numbers, `api.2`."""
-        name, _, number = meta.annotations(self.tree).get(DISPLAY_NAME, "").rpartition("-")
-        return f"{name}.{number}" if name else self.name
+        return _replica(self.tree) or self.name
 
     @property
     def status(self) -> Object:
@@ -126,10 +123,13 @@ def _workload(tree: Object, owned: Mapping[str, list[Object]], services: Mapping
 
 def called(tree: Object) -> str:
     """What people call a workload: `api.2` is the second replica of `api`, and a run has the name of its task."""
-    annotations = meta.annotations(tree)
-    if _SET_NAME in annotations:
-        return f"{annotations[_SET_NAME]}.{annotations.get(_DISPLAY_NAME, '').rpartition('-')[2]}"
-    return annotations.get(_TASK) or meta.name(tree)
+    return _replica(tree) or meta.annotations(tree).get(_TASK) or meta.name(tree)
+
+
+def _replica(tree: Object) -> str:
+    """What people call a replica; empty where it is none."""
+    name, _, number = meta.annotations(tree).get(DISPLAY_NAME, "").rpartition("-")
+    return f"{name}.{number}" if name else ""
 
 
 async def read_again(client: Client, workload: Workload) -> Workload | None:

@@ -27,6 +27,7 @@ from setpoint.past.related import Related
 from setpoint.past.revision import ADDED, DELETED, Revision
 from setpoint.past.trace import kind_name, written
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
+from setpoint.workload.kinds.names import GROUP, LOGGED, VERSION
 from setpoint.workload.serving import cannot_listen, serves
 
 _OUTPUT_LINES = 5
@@ -35,8 +36,6 @@ _OUTPUT_SECONDS = 2.0
 _DEEPEST = 6
 _TURNS = 3
 _MOST_RECONCILES = 20
-_GROUP = "usvc-dev.developer.microsoft.com"
-_LOGGED = frozenset({"Executable", "Container", "ContainerExec"})
 # What an object should be, whoever says so.
 _WANTED = ("spec", "data", "metadata.annotations", "metadata.deletionTimestamp", "metadata.labels")
 # What runs by itself, and what only says something, owns nothing that is worth asking for.
@@ -95,7 +94,9 @@ class _Gathering:
             facts,
             summary=self._summary(tree),
             waits=await self._waits(tree) if is_workload else (),
-            output=await self._output(place) if place.gvk.kind in _LOGGED and is_workload and not self._until else (),
+            output=await self._output(place)
+            if place.gvk.kind in LOGGED.values() and is_workload and not self._until
+            else (),
             events=await self._events(place, tree),
             owners=tuple(Neighbour(owner, found) for owner, found in owners),
             owned=await self._owned(related, tree, place) if place.gvk.kind not in _OWNLESS else (),
@@ -216,7 +217,7 @@ class _Gathering:
 
     async def _services(self) -> dict[str, Object]:
         """The Services of workloads, by name."""
-        kind = GroupVersionKind(_GROUP, "v1", "Service")
+        kind = GroupVersionKind(GROUP, VERSION, "Service")
         try:
             listed: list[Any] = (await self._client.list(KindRef(kind))).items
         except (APIError, LookupError):

@@ -22,12 +22,10 @@ from setpoint.session.host import READY, say
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, process_identity
 from setpoint.workload.admin.execution import ExecutionPage
-from setpoint.workload.kinds.names import GROUP
+from setpoint.workload.kinds.names import GROUP, LOGGED
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.shutdown import Shutdown
 from setpoint.workload.subresources.log import NAME, LogEndpoint
-
-_LOGGED = ("executables", "containers", "containerexecs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +56,7 @@ async def _serve(session: Session, stop: asyncio.Event) -> None:
             store,
             clock=clock,
             data=places.data / "keys",
-            extensions=[Extension(GROUP, each, NAME, {"get": endpoint.get}) for each in _LOGGED],
+            extensions=[Extension(GROUP, each, NAME, {"get": endpoint.get}) for each in LOGGED],
             pages=[ExecutionPage(shutdown)],
             system=False,
             workloads=False,

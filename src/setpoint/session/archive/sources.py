@@ -15,13 +15,11 @@ from setpoint.objects.times import format_time
 from setpoint.session.archive.format import Line, LogOf
 from setpoint.session.places import Places
 from setpoint.store.contract import Entry, Store
-from setpoint.workload.kinds.names import GROUP, VERSION
+from setpoint.workload.kinds.names import GROUP, LOGGED, VERSION
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.store import LogStore
 
 REVISIONS = "/apis/setpoint.dev/v1/revisions"
-# The kinds that have output, by the names of their resources.
-LOGGED = {"executables": "Executable", "containers": "Container", "containerexecs": "ContainerExec"}
 SOURCES = ("stdout", "stderr", "startup_stdout", "startup_stderr", "system")
 # How much of a store is read at once, at first and at most, and how many bytes are enough.
 _PAGE, _LARGEST_PAGE = 128, 4096

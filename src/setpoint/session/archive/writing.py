@@ -20,9 +20,9 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.times import format_micro_time
 from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, Line, LogOf, Manifest
 from setpoint.session.archive.secrets import Secrets
-from setpoint.session.archive.sources import LOGGED, Owner, Source, lines
+from setpoint.session.archive.sources import Owner, Source, lines
 from setpoint.store.contract import Entry
-from setpoint.workload.kinds.names import GROUP
+from setpoint.workload.kinds.names import GROUP, LOGGED
 
 _OBJECT = b'{"apiVersion":'
 _encode = msgspec.json.Encoder().encode

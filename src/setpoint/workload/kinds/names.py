@@ -8,6 +8,13 @@ OWN_GROUP = "setpoint.dev"
 VERSION = "v1"
 CATEGORY = "workloads"
 
+# Those that have output, by the names of their resources.
+LOGGED = {"executables": "Executable", "containers": "Container", "containerexecs": "ContainerExec"}
+
+# The labels of what an app file renders: the app, its session, and the service or task that an object is of.
+APP_LABEL, SESSION_LABEL, PART_LABEL = "setpoint.dev/app", "setpoint.dev/session", "setpoint.dev/part"
+# What a Service speaks: the URLs that are shown of it begin with that.
+SCHEME = "setpoint.dev/scheme"
 SERVICE_PRODUCER = "service-producer"
 RESTART_REQUESTED = "setpoint.dev/restart-requested-at"
 # Beside a request for a run of a task: further arguments for it, as a list in JSON.
