@@ -52,11 +52,11 @@ def ended(environ: dict[str, str], directory: Path, app: str = "shop") -> Sessio
 
 def test_nothing_to_do_is_said_with_what_was_looked_at(setpoint: Run) -> None:
     def attempt(number: int) -> None:
-        ran = setpoint("clean")
-        assert ran.exit_code == 0, ran.output
-        assert re.fullmatch(r"nothing left running \(\d+ processes checked\)", ran.stdout.splitlines()[-1]), ran.output
-        if setpoint("clean", "--dry-run").stdout != "nothing to clear away\n":
+        before, ran, after = setpoint("clean", "--dry-run"), setpoint("clean"), setpoint("clean", "--dry-run")
+        if {before.stdout, after.stdout} != {"nothing to clear away\n"}:
             raise Disturbed
+        assert ran.exit_code == 0, ran.output
+        assert re.fullmatch(r"nothing left running \(\d+ processes checked\)\n", ran.stdout), ran.output
 
     undisturbed(attempt)
 

@@ -20,7 +20,9 @@ services:
   base: { run: "sh -c 'echo up; exec sleep 600'", ready: log:up }
   api: { run: "sh -c 'echo up; exec sleep 600'", replicas: 2, after: base, ready: log:up }
   web: { run: sleep 600, after: api }
-  fragile: { run: "sh -c 'test ! -e broken && exec sleep 600; echo no key >&2; exit 4'" }
+  fragile:
+    run: "sh -c 'test ! -e broken && echo up && exec sleep 600; echo no key >&2; exit 4'"
+    ready: log:up
 tasks:
   seed: { run: echo seeded }
   test: { run: "sh -c 'echo out $0; echo err >&2; exit $0'", args: [], after: [base, seed] }
