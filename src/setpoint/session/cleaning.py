@@ -88,7 +88,7 @@ class Cleaning:
         """What can go: of the app of a directory, and whatever ended unexpectedly; of all, without one."""
         running = self._sessions.alive()
         ended = [*self._sessions.past(), *self._sessions.dead()]
-        meant = [session for session in ended if here is None or _is_at(session, here)]
+        meant = [session for session in ended if here is None or session.is_at(here)]
         return Plan(
             tuple(self._sessions.dead()),
             await self._leftovers.look(),
@@ -211,12 +211,6 @@ class Cleaning:
                 }
             except EngineError:
                 return {}
-
-
-def _is_at(session: Session, here: Path) -> bool:
-    """Whether a session is of a directory, or of one above it."""
-    place = here.resolve()
-    return Path(session.directory) in (place, *place.parents)
 
 
 def _size(directory: Path) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from setpoint.session.locks import locked
-from setpoint.session.registry import Session, state_directory
+from setpoint.session.registry import TOLD, Session, state_directory
 
 # As much of a log as its last line may take.
 _LAST_BYTES = 4096
@@ -52,7 +52,7 @@ class Places(NamedTuple):
     @property
     def record(self) -> Path:
         """What the session was, once it has ended."""
-        return self.data / "session.json"
+        return self.data / TOLD
 
     @property
     def lock(self) -> Path:
@@ -77,10 +77,15 @@ class Places(NamedTuple):
 
     def last_line(self) -> str:
         """The last line of the log; nothing where there is none."""
-        try:
-            with self.log.open("rb") as file:
-                file.seek(max(0, self.log.stat().st_size - _LAST_BYTES))
-                lines = file.read().decode("utf-8", "replace").split("\n")
-        except OSError:
-            return ""
+        lines = end_of(self.log, _LAST_BYTES).split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def end_of(path: Path, most: int) -> str:
+    """The text of a file, or so many bytes of its end where it is longer; nothing where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - most))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""

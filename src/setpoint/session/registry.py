@@ -17,7 +17,7 @@ from setpoint.workload.process.identity import identity_of, is_alive, parse
 
 _SUFFIX = ".json"
 # What the directory of a session that has ended says of it.
-_TOLD = "session.json"
+TOLD = "session.json"
 
 
 class Session(msgspec.Struct, frozen=True, rename="camel"):
@@ -58,6 +58,15 @@ class Session(msgspec.Struct, frozen=True, rename="camel"):
         """Whether its process still runs."""
         found = parse(self.process)
         return found is not None and is_alive(found)
+
+    def is_called(self, name: str) -> bool:
+        """Whether a name means it: its app's, or its id."""
+        return name in (self.app, self.id)
+
+    def is_at(self, directory: Path) -> bool:
+        """Whether it is of a directory, or of one above it."""
+        place = directory.resolve()
+        return Path(self.directory) in (place, *place.parents)
 
 
 def session_id(app: str, directory: str) -> str:
@@ -109,7 +118,7 @@ class Sessions:
             return
         if session.data and Path(session.data).is_dir():
             told = msgspec.structs.replace(session, ended=ended, crashed=crashed)
-            files.write(Path(session.data) / _TOLD, msgspec.json.encode(told))
+            files.write(Path(session.data) / TOLD, msgspec.json.encode(told))
         self._path(session).unlink(missing_ok=True)
 
     def all(self) -> list[Session]:
@@ -131,7 +140,7 @@ class Sessions:
         """Those that have ended and left a directory, the oldest first."""
         running = {session.id for session in self.all()}
         try:
-            paths = [path / _TOLD for path in self._directory.iterdir() if path.is_dir()]
+            paths = [path / TOLD for path in self._directory.iterdir() if path.is_dir()]
         except OSError:
             return []
         found = [session for path in paths if (session := self._read(path)) is not None and session.id not in running]
@@ -146,8 +155,8 @@ class Sessions:
         return []
 
     def named(self, name: str) -> list[Session]:
-        """The running sessions that a name means: an app's, or an id."""
-        return [session for session in self.alive() if name in (session.app, session.id)]
+        """The running sessions that a name means."""
+        return [session for session in self.alive() if session.is_called(name)]
 
     def _path(self, session: Session) -> Path:
         return self._directory / f"{session.id}{_SUFFIX}"

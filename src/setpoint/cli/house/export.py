@@ -99,10 +99,7 @@ def _meant(server: Server, crashed: bool) -> _From:
 
 def _ended(past: "list[Session]", name: str) -> "list[Session]":
     """The sessions that have ended and are meant by a name, or by this directory."""
-    if name:
-        return [each for each in past if name in (each.app, each.id)]
-    here = Path.cwd().resolve()
-    return [each for each in past if Path(each.directory) in (here, *here.parents)]
+    return [each for each in past if (each.is_called(name) if name else each.is_at(Path.cwd()))]
 
 
 async def _export(source: _From, path: Path, since: float | None, logs: bool, server: Server) -> "Written":
@@ -155,6 +152,7 @@ async def _texts(source: _From, server: Server) -> dict[str, str]:
     """What is put in for people: the app file as it is, the last words of the host, and how the machine is."""
     from setpoint.cli.house.doctor import examine
     from setpoint.cli.printing.output import json_text
+    from setpoint.session.places import Places, end_of
 
     asked = server if source.ended is None else Server()
     texts = {"doctor.json": json_text([each._asdict() for each in await examine(os.environ, asked)])}
@@ -163,20 +161,11 @@ async def _texts(source: _From, server: Server) -> dict[str, str]:
         return texts
     for path in _app_files(session):
         name = os.path.relpath(path, session.directory).replace("..", "up")
-        texts[f"app/{name.lstrip('/')}"] = _end_of(path)
+        texts[f"app/{name.lstrip('/')}"] = end_of(path, _MOST_TEXT)
     if session.data:
-        texts["host.log"] = _end_of(Path(session.data) / "host.log")
+        log = Places.of_session(session).log
+        texts[log.name] = end_of(log, _MOST_TEXT)
     return {name: text for name, text in texts.items() if text}
-
-
-def _end_of(path: Path) -> str:
-    """The text of a file, or its end where it is long; nothing where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _MOST_TEXT))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def _app_files(session: "Session") -> list[Path]:

@@ -47,7 +47,7 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
         )
     path = path.resolve()
     sessions = Sessions.of(environ)
-    if taken := [session for session in sessions.alive() if name in (session.app, session.id)]:
+    if taken := sessions.named(name):
         raise BadArchive(f"a session {taken[0].id} runs already; choose another name with --name, or end that one")
     places = Places.of(environ, session_id(name, str(path)))
     with _alone(sessions.directory / f"{places.data.name}.opening", name), opened(path) as archive:
