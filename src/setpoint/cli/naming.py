@@ -79,12 +79,11 @@ class Kinds:
         return [each for each in self._preferred() if "list" in each.verbs]
 
     def _suggestion(self, word: str) -> str:
-        import difflib
+        from setpoint.cli.printing.words import did_you_mean
 
         name = word.partition(".")[0].lower()
         known = {known for each in self.resources for known in (each.plural, *each.short_names) if known}
-        close = difflib.get_close_matches(name, sorted(known), n=2)
-        return f"; did you mean {' or '.join(close)}?" if close else "; is its definition installed?"
+        return f"; {did_you_mean(name, known) or 'is its definition installed?'}"
 
 
 def _is_named(resource: APIResource, name: str) -> bool:

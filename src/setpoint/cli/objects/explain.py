@@ -68,10 +68,9 @@ def _split(kinds: Any, what: str, api_version: str) -> "tuple[APIResource, list[
 
 
 def _no_field(what: str, field: str, known: list[str]) -> str:
-    import difflib
+    from setpoint.cli.printing.words import did_you_mean
 
-    close = difflib.get_close_matches(field, known, n=2)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(known) or 'none'}"
+    hint = did_you_mean(field, known) or f"there are: {', '.join(known) or 'none'}"
     return f"{what}: there is no field {field!r}; {hint}"
 
 

@@ -1,6 +1,6 @@
-"""Numbers in words: how many of what, how many bytes."""
+"""Words for people: how many of what, how many bytes, what was meant."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 _PLURALS = {"process": "processes", "directory": "directories"}
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -25,3 +25,11 @@ def in_bytes(number: int) -> str:
             return f"{size:.1f} {unit}" if size < 10 and unit != "bytes" else f"{size:.0f} {unit}"
         size /= 1000
     return f"{size:.1f} {_UNITS[-1]}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`did you mean api or app?`; empty where nothing is close."""
+    import difflib  # only mistakes need it
+
+    close = difflib.get_close_matches(name, set(known), n=2)
+    return f"did you mean {' or '.join(close)}?" if close else ""

@@ -11,6 +11,7 @@ import click
 
 from setpoint.cli.failing import CONFLICT, NOT_FOUND, Failure
 from setpoint.cli.printing.terminal import Terminal, shortened, terminal, width_of
+from setpoint.cli.printing.words import counted
 
 if TYPE_CHECKING:
     from setpoint.app.init.draft import Proposal
@@ -107,17 +108,13 @@ def _tell(proposal: "Proposal", place: Terminal, *, err: bool = False) -> None:
 def _conclude(file: Path, proposal: "Proposal") -> None:
     """What to see to before it can run, and the next command."""
     tasks = sum(part.is_task for part in proposal.parts)
-    numbers = [_number(len(proposal.parts) - tasks, "service"), *([_number(tasks, "task")] if tasks else [])]
+    numbers = [counted(len(proposal.parts) - tasks, "service"), *([counted(tasks, "task")] if tasks else [])]
     click.echo(f"wrote {_shown(file)}: {' and '.join(numbers)}")
     if missing := _missing(file):
         click.echo("before it can run:")
         for line in missing:
             click.echo(f"{_INDENT}{line}")
     click.echo("next: setpoint up" + ("" if file.parent == Path.cwd() else f" {_shown(file)}"))
-
-
-def _number(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _missing(file: Path) -> list[str]:

@@ -205,12 +205,10 @@ async def _task(client: "Client", name: str) -> "Object":
 
 
 def _no_task(name: str, known: list[str]) -> str:
-    import difflib
+    from setpoint.cli.printing.words import did_you_mean
 
-    close = difflib.get_close_matches(name, known, n=2)
-    hint = f"there are: {', '.join(known)}" if known else "the app has none; write it under tasks"
-    if close:
-        hint = f"did you mean {' or '.join(close)}?"
+    there = f"there are: {', '.join(known)}" if known else "the app has none; write it under tasks"
+    hint = did_you_mean(name, known) or there
     return f"there is no task {name}; {hint}"
 
 

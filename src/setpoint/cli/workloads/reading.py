@@ -178,13 +178,11 @@ def find(workloads: Sequence[Workload], name: str) -> list[Workload]:
     found = [each for each in everything if bare in (each.name, each.called) and (not slash or _is_kind(each, kind))]
     if found:
         return found
-    import difflib
+    from setpoint.cli.printing.words import did_you_mean
 
-    close = difflib.get_close_matches(bare, [each.name for each in everything], n=2)
     known = [each.name for each in workloads]
-    hint = (
-        f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(known)}" if known else "none runs"
-    )
+    there = f"there are: {', '.join(known)}" if known else "none runs"
+    hint = did_you_mean(bare, (each.name for each in everything)) or there
     raise Failure(f"there is no workload {name}; {hint}", NOT_FOUND)
 
 
