@@ -9,7 +9,6 @@ from tests.app.apps import by_name, cases, rendered, written
 from tests.workload.kinds.conftest import Plane
 
 from setpoint.app.changes import changes
-from setpoint.app.printing import MASK, objects_yaml
 from setpoint.controller.child_names import child_name
 from setpoint.objects.errors import APIError
 
@@ -95,11 +94,3 @@ def test_what_is_said_to_go_on_or_restart_is_a_change_that_the_server_takes(tmp_
 
 def _version(tree: Any) -> dict[str, str]:
     return {"resourceVersion": tree["metadata"]["resourceVersion"]}
-
-
-def test_what_is_printed_has_no_secrets(tmp_path: Path) -> None:
-    file = written(tmp_path, "services: {a: {run: 'a ${secret.key}'}}")
-    text = objects_yaml(rendered(file, {"KEY": "s3cret"}))
-    assert MASK in text
-    assert "s3cret" not in text
-    assert "czNjcmV0" not in text

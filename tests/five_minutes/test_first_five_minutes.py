@@ -139,13 +139,21 @@ def test_the_first_five_minutes(newcomer: Newcomer) -> None:
 
         # A controller of one's own runs at once.
         newcomer.setpoint("new", "controller", "shop")
-        loaded = newcomer.setpoint("wait", "--for=condition=Established", "--timeout=30s", "crd/shops.example.com")
-        assert "shops.example.com" in loaded
+        terminal.until("controllers/shop.py loaded (shop)")
         assert "shop" in newcomer.setpoint("controllers")
         newcomer.setpoint("apply", "-f", "demo/shop.yaml")
         newcomer.setpoint("wait", "--for=jsonpath={.status.text}", "--timeout=30s", "shop/first")
         assert "shop" in newcomer.setpoint("trace", "shop/first", "--last")
         newcomer.setpoint("test")
+
+        # A mistake in it is told where one looks, and the one before goes on.
+        controller = newcomer.directory / "controllers" / "shop.py"
+        good = controller.read_text()
+        newcomer.saves("controllers/shop.py", f"{good}\nx = = 1\n")
+        terminal.until("invalid syntax: x = = 1; the version before still runs")
+        newcomer.saves("controllers/shop.py", good)
+        terminal.until(lambda text: text.count("controllers/shop.py loaded (shop)") == 2)
+        assert "controllers/" not in newcomer.setpoint("history", "exe/web"), "the services are left alone"
 
         # The past is there, with who and why.
         history = newcomer.setpoint("history", "exe/web")

@@ -244,8 +244,16 @@ class _Rendering:
         return said(
             {
                 "paths": [self._specs.path_of(path) for path in watch.paths],
-                "ignore": list(watch.ignore),
+                "ignore": [*watch.ignore, *self._hosted(watch.paths)],
                 "action": "Rebuild" if watch.do == "rebuild" else "",
                 "debounce": watch.debounce,
             }
         )
+
+    def _hosted(self, paths: Iterable[str]) -> list[str]:
+        """What of the whole directory is no service's: the app's controllers are replaced by themselves."""
+        if not any(path.startswith("*") for path in paths):
+            return []
+        modules = [forms.controller(each).module for each in self._app.controllers]
+        places = (module.rpartition("/") for module in modules if module.endswith(".py"))
+        return list(dict.fromkeys(f"/{directory}/" if slash else f"/{name}" for directory, slash, name in places))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from setpoint.objects import yamltext
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Json, Object
 
 _SECTIONS = ("volumes", "networks", "secrets")
 
@@ -17,6 +17,13 @@ class Proposed(NamedTuple):
     is_task: bool
     runs: str
     comments: tuple[str, ...]
+
+
+def python_files(directory: str) -> Json:
+    """What to watch of a program in Python: of a whole project not its tests, nor controllers, which are replaced by
+    themselves."""
+    files = f"{directory}**/*.py"
+    return [files] if directory else {"paths": [files], "ignore": ["test_*", "controllers/"]}
 
 
 class Proposal(NamedTuple):

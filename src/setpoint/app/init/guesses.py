@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from setpoint.app.init.draft import Draft
+from setpoint.app.init.draft import Draft, python_files
 from setpoint.app.init.listing import Listing
 from setpoint.app.reading import app_name
 from setpoint.objects.tree import Object
@@ -98,7 +98,7 @@ def _python(here: Listing, prefix: str, draft: Draft) -> None:
     runner = _runner(here)
     found = len(draft.services)
     service = _name(prefix, "api")
-    watch: Object = {"watch": [f"{prefix}**/*.py"]}
+    watch: Object = {"watch": python_files(prefix)}
     if "manage.py" in here:
         draft.took(f"{prefix}manage.py")
         migrate = "migrate" if not prefix else f"{service}-migrate"

@@ -2,7 +2,7 @@
 
 import re
 
-from setpoint.app.init.draft import Draft
+from setpoint.app.init.draft import Draft, python_files
 from setpoint.app.init.listing import PROCFILES, Listing
 from setpoint.app.reading import app_name
 from setpoint.app.references import written
@@ -43,8 +43,8 @@ def take(listing: Listing, draft: Draft) -> None:
         if name == "web" or _PORT.search(found[2]):
             fields |= {"env": {"PORT": "${port.http}"}, "ports": {"http": "auto"}}
             comments.append("It gets a free port as $PORT; `setpoint url` says where it is reached.")
-        if watched := _sources(found[2], listing):
-            fields["watch"] = [watched]
+        if (watched := _sources(found[2], listing)) is not None:
+            fields["watch"] = python_files(watched)
             comments.append("Restarted when a file changes.")
         draft.service(name, fields, *comments)
     if release:
@@ -52,10 +52,11 @@ def take(listing: Listing, draft: Draft) -> None:
             fields.setdefault("after", release)
 
 
-def _sources(command: str, listing: Listing) -> str:
-    """The files whose change should restart what runs one of them; none where the command sees to that itself."""
+def _sources(command: str, listing: Listing) -> str | None:
+    """The directory with the files whose change should restart what runs one of them; None where the command sees to
+    that itself."""
     found = _SOURCE.search(command)
     if found is None or found[1].removeprefix("./") not in listing or _RELOADS.search(command):
-        return ""
+        return None
     directory, slash, _ = found[1].removeprefix("./").rpartition("/")
-    return f"{directory}{slash}**/*.py"
+    return f"{directory}{slash}"

@@ -19,6 +19,7 @@ from setpoint.cli.printing.terminal import Terminal, harmless, terminal
 from setpoint.cli.running.view import layout
 from setpoint.cli.running.view.explaining import reasons
 from setpoint.cli.running.view.following import Objects, ServerGone
+from setpoint.cli.running.view.happenings import happenings
 from setpoint.cli.running.view.keyboard import REPAINT, keyboard, on_signals
 from setpoint.cli.running.view.lines import LOGGED, Lines
 from setpoint.cli.running.view.model import Model, Row
@@ -119,7 +120,7 @@ class _View:
         await self._objects.read()
         following = asyncio.ensure_future(self._objects.follow())
         following.add_done_callback(lambda _: self._news.set())
-        tasks = [following]
+        tasks = [following, asyncio.ensure_future(self._hear())]
         if keys is not None:
             self._has_keys = True
             tasks.append(asyncio.ensure_future(self._listen(keys)))
@@ -174,6 +175,10 @@ class _View:
         if self._lines is not None:
             self._lines.forget(tree)
         self._news.set()
+
+    async def _hear(self) -> None:
+        async for each in happenings(self._client, self._settings.app):
+            self._note(News(each.text, "bad" if each.bad else ""))
 
     def signals(self) -> Mapping[signal.Signals, Callable[[], None]]:
         """What is done about signals: they end the view in good order, and a change of size is seen."""
