@@ -27,7 +27,6 @@ class Session(NamedTuple):
 
     folder: Path
     own: bool
-    keeps_logs: bool
 
 
 @contextmanager
@@ -40,7 +39,7 @@ def session(environ: Mapping[str, str]) -> Iterator[Session]:
     given = environ.get(SESSION_FOLDER)
     if given:
         Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = Session(Path(given or tempfile.mkdtemp(prefix="setpoint-dcp-")), not given, keeps)
+    found = Session(Path(given or tempfile.mkdtemp(prefix="setpoint-dcp-")), not given)
     try:
         yield found
     finally:

@@ -11,7 +11,6 @@ LIFECYCLE_KEY = f"{PREFIX}lifecycle-key"
 PERSISTENT = f"{PREFIX}persistent"
 CREATOR_PROCESS_ID = f"{PREFIX}creatorProcessId"
 CREATOR_PROCESS_START_TIME = f"{PREFIX}creatorProcessStartTime"
-CONTAINER_ID = f"{PREFIX}containerId"
 # Which control plane made it, by the cookie that its processes carry too: what a guardian looks for.
 SESSION = "setpoint.dev/session"
 # Whose app it is of, whichever control plane made it.
