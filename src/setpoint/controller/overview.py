@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from setpoint.controller.controller import Controller
+from setpoint.controller.reconciles import primary_kind
 from setpoint.controller.run import ERROR, TERMINAL, TIMEOUT, Run
 
 _MINUTE = 60.0
@@ -42,10 +43,9 @@ def overview(controller: Controller) -> Row:
     """The row of a controller, at this moment."""
     runs = list(controller.runs)
     took = sorted(run.seconds for run in runs)
-    kind = controller.primary.gvk if controller.primary is not None else None
     return Row(
         name=controller.name,
-        kind="" if kind is None else f"{kind.kind}.{kind.group}" if kind.group else kind.kind,
+        kind=primary_kind(controller),
         state=_state(controller),
         queue=len(controller.queue),
         rate_per_minute=_rate(runs, controller.clock.monotonic(), controller.runs.maxlen),

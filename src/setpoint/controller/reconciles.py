@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Trigger
 from setpoint.controller.run import Read, Run, Write
-from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.reconciled import Because, From, Reconciled, Seen, Wanted, Wrote
 from setpoint.objects.times import format_micro_time
 
@@ -31,17 +30,12 @@ def _is_wanted(run: Run, kind: str, wanted: Wanted) -> bool:
         return False
     if (kind, run.request.object) == (wanted.kind, wanted.object):
         return True
-    return any(write.object == wanted.object and name_of(write.kind) == wanted.kind for write in run.writes)
+    return any(write.object == wanted.object and str(write.kind.group_kind) == wanted.kind for write in run.writes)
 
 
 def primary_kind(controller: Controller) -> str:
-    """The kind that a controller is for; empty where it is for none."""
-    return name_of(controller.primary.gvk) if controller.primary is not None else ""
-
-
-def name_of(kind: GroupVersionKind) -> str:
-    """`Kind.group`, as reasons have it."""
-    return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    """The kind that a controller is for, `Kind.group`; empty where it is for none."""
+    return str(controller.primary.gvk.group_kind) if controller.primary is not None else ""
 
 
 def told(run: Run, kind: str) -> Reconciled:
@@ -69,13 +63,13 @@ def told(run: Run, kind: str) -> Reconciled:
 
 
 def _because(trigger: Trigger) -> Because:
-    kind = name_of(trigger.kind) if trigger.kind is not None else ""
+    kind = str(trigger.kind.group_kind) if trigger.kind is not None else ""
     return Because(trigger.event, kind, trigger.object, trigger.resource_version, trigger.source, trigger.fields)
 
 
 def _seen(read: Read) -> Seen:
     source: From = "server" if read.from_server else "cache"
-    kind = name_of(read.kind)
+    kind = str(read.kind.group_kind)
     if read.object:
         return Seen(kind, read.object, read.resource_version, source)
     return Seen(kind, "", read.resource_version, source, read.namespace, read.selector, read.count)
@@ -83,5 +77,5 @@ def _seen(read: Read) -> Seen:
 
 def _wrote(write: Write) -> Wrote:
     return Wrote(
-        write.verb, name_of(write.kind), write.object, write.subresource, write.resource_version, write.skipped
+        write.verb, str(write.kind.group_kind), write.object, write.subresource, write.resource_version, write.skipped
     )

@@ -129,5 +129,4 @@ def written(reason: Reason, revisions: Iterable[Revision]) -> Revision | None:
 
 def kind_name(place: Place) -> str:
     """The kind of an object as reasons have it: `Kind.group`."""
-    gvk = place.gvk
-    return f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind
+    return str(place.gvk.group_kind)
