@@ -63,6 +63,16 @@ async def test_what_is_kept_on_purpose_is_named_at_the_end(tmp_path: Path) -> No
     await ended_process(pid)
 
 
+async def test_who_takes_long_to_end_is_named_meanwhile(tmp_path: Path) -> None:
+    waits = "trap : TERM; touch up; while :; do sleep 0.1; done"
+    text = f"app: shop\nservices: {{ slow: {{ run: [sh, -c, '{waits}'], stop: {{ grace: 1s }} }} }}\n"
+    async with app(tmp_path / "shop", text) as shop:
+        while not (tmp_path / "shop" / "up").exists():
+            await asyncio.sleep(0.02)
+        await shop.end()
+    assert any(each.going == ("slow",) for each in shop.progress)
+
+
 async def test_who_starts_it_a_second_time_joins_it(tmp_path: Path) -> None:
     async with app(tmp_path / "shop", services(api="")) as shop:
         again = await start("shop", shop.file, os.environ)

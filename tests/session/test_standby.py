@@ -48,10 +48,10 @@ async def test_it_becomes_the_host(file: Path) -> None:
     assert is_gone(standby.pid)
 
 
-def test_one_that_nobody_wants_is_gone(file: Path) -> None:
+def test_one_that_nobody_wants_is_gone_at_once(file: Path) -> None:
     with Standby(os.environ, file) as standby:
         pass
-    await_end(standby.pid)
+    assert is_gone(standby.pid)
 
 
 async def test_one_that_was_killed_is_done_without(file: Path) -> None:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from setpoint.cli.clearing import clear_dead
-from setpoint.cli.failing import INTERRUPTED, NO_SERVER, NOT_FOUND, Failure, explained
+from setpoint.cli.failing import NO_SERVER, NOT_FOUND, Failure, explained, in_one_line
+from setpoint.cli.here import here
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.objects.clock import Clock
-    from setpoint.session.registry import Session
+    from setpoint.session.registry import Session, Sessions
 
 T = TypeVar("T")
 FIELD_MANAGER = "setpoint"
@@ -85,8 +86,8 @@ def find(
     sessions = Sessions.of(environ)
     if server.session:
         return _of_session(_one(sessions.named(server.session), f"session {server.session}", sessions))
-    if here := sessions.here(directory or Path.cwd()):
-        return _of_session(_one(here, "session of this directory", sessions))
+    if found := sessions.here(directory or here()):
+        return _of_session(_one(found, "session of this directory", sessions))
     if listed := [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]:
         if not any(path.exists() for path in listed):
             raise Failure(f"KUBECONFIG names {' and '.join(map(str, listed))}, which is not there", NO_SERVER)
@@ -110,12 +111,16 @@ def _one(found: "list[Session]", what: str, sessions: Any) -> "Session":
     raise Failure(f"there is no {what}; " + (f"there are: {names}" if names else "nothing runs"), NOT_FOUND)
 
 
-def _nothing_runs(sessions: Any) -> str:
-    elsewhere = [f"{session.app} in {session.directory}" for session in sessions.alive()]
-    hint = f" Elsewhere there is {', '.join(elsewhere)}: choose it with --session." if elsewhere else ""
+def elsewhere(sessions: "Sessions") -> str:
+    """A sentence about what runs in other directories, if something does."""
+    found = [f"{session.app} in {session.directory}" for session in sessions.alive()]
+    return f" Elsewhere there is {', '.join(found)}: choose it with --session." if found else ""
+
+
+def _nothing_runs(sessions: "Sessions") -> str:
     return (
-        f"nothing runs here.{hint} Start an app with `setpoint up`, a bare server with `setpoint serve`, or name a "
-        "server with --kubeconfig FILE (such as ~/.kube/config)"
+        f"nothing runs here.{elsewhere(sessions)} Start an app with `setpoint up`, a bare server with "
+        "`setpoint serve`, or name a server with --kubeconfig FILE (such as ~/.kube/config)"
     )
 
 
@@ -170,8 +175,7 @@ def _silent(text: str) -> None:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Runs a command to its end. Ctrl-C ends it quietly, with the code that shells give it; a fault of ours becomes a
-    failure in one line, unless SETPOINT_DEBUG asks for all of it."""
+    """Runs a command to its end, as `in_one_line` says."""
     import asyncio  # most of what --help would have to wait for
 
     async def lasting() -> T:
@@ -179,21 +183,5 @@ def run(main: Coroutine[Any, Any, T]) -> T:
             asyncio.get_running_loop().call_later(_QUICK_SECONDS, gc.enable)
         return await main
 
-    try:
+    with in_one_line():
         return asyncio.run(lasting())
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
-    except (click.ClickException, BrokenPipeError):
-        raise  # click tells of the one, and knows what the other means
-    except Exception as error:
-        # Several things may have been under way at once; the first failure is told.
-        first = _first(error)
-        if os.environ.get("SETPOINT_DEBUG") or isinstance(first, click.ClickException):
-            raise first from None
-        raise Failure(
-            f"this should not have happened: {type(first).__name__}: {first}. Set SETPOINT_DEBUG=1 to see where"
-        ) from None
-
-
-def _first(error: Exception) -> Exception:
-    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error

@@ -1,5 +1,7 @@
 """How commands fail: one line that says what and what to do about it, and an exit code that scripts can go by."""
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -56,6 +58,32 @@ def explained(where: str = "") -> Iterator[None]:
     except TransportError as error:
         found = f" (found by {where})" if where else ""
         raise Failure(f"{error}{found}. Is it still running? `setpoint doctor` looks into it", NO_SERVER) from None
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Ctrl-C ends a command quietly, with the code that shells give it; a fault of ours becomes a failure in one line,
+    unless SETPOINT_DEBUG asks for all of it."""
+    try:
+        yield
+    except (KeyboardInterrupt, click.Abort):
+        if sys.stderr.isatty():
+            click.echo(err=True)  # behind the ^C
+        raise SystemExit(INTERRUPTED) from None
+    except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+        raise  # click tells of the one, and knows what the others mean
+    except Exception as error:
+        # Several things may have been under way at once; the first failure is told.
+        first = _first(error)
+        if os.environ.get("SETPOINT_DEBUG") or isinstance(first, click.ClickException):
+            raise first from None
+        raise Failure(
+            f"this should not have happened: {type(first).__name__}: {first}. Set SETPOINT_DEBUG=1 to see where"
+        ) from None
+
+
+def _first(error: Exception) -> Exception:
+    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 def code_of(error: Exception) -> int:

@@ -1,10 +1,11 @@
 """The command `setpoint`. Each subcommand lives in a module of its own, imported when it is used."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from setpoint.cli.connecting import Server, server_options
+from setpoint.cli.failing import in_one_line
 from setpoint.cli.lazy import LazyGroup
 
 
@@ -86,6 +87,10 @@ _COMMANDS = {name: entry.place for section in SECTIONS.values() for name, entry 
 
 class _Sections(LazyGroup):
     """All commands, section by section."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with in_one_line():
+            return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _PATH = "/admin/execution"
 _MERGE_PATCH = {"content-type": "application/merge-patch+json", "accept": "application/json"}
 _LOOK_SECONDS = 0.05
+_RUN = ("Executable", "Container")
 # The states of what has to be ended.
 _THERE = frozenset(("Building", "Starting", "Running", "Paused", "Stopping", "Pending"))
 # As long as the host itself gives those that it stops, and a little more.
@@ -42,6 +43,8 @@ class Progress(NamedTuple):
 
     objects: int
     gone: int
+    # Processes and containers that were asked to end, and take their time.
+    going: tuple[str, ...] = ()
     # Those that cannot be ended, each with the reason.
     stuck: tuple[str, ...] = ()
 
@@ -92,9 +95,17 @@ async def end(
         await asyncio.gather(following, return_exceptions=True)
     leftovers = Leftovers(Sessions.of(environ), client.clock, SystemIds(), environ)
     await leftovers.guarded_until_gone(session, _GUARDIAN_SECONDS)
+    await leftovers.clear(session)  # there is something only if the host was killed
     left = await leftovers.look(session, in_engine=there.containers + there.networks > 0)
     kinds = (("process", left.processes), ("container", left.containers), ("network", left.networks))
     return there._replace(left=tuple(f"{kind} {name}" for kind, names in kinds for name in names))
+
+
+async def is_ending(client: "Client") -> bool:
+    """Whether a session that still runs is about to end. Raises TransportError."""
+    answer = await client.send(Call("GET", _PATH, (), {"accept": "application/json"}))
+    told = msgspec.json.decode(answer.body)
+    return bool(told.get("status") != "Running")
 
 
 def kill(host: Identity) -> None:
@@ -130,5 +141,6 @@ async def _follow(client: "Client", on_progress: Callable[[Progress], None]) -> 
         except (TransportError, msgspec.DecodeError):
             return
         if told:
-            on_progress(Progress(told["objects"], told["gone"], tuple(told["left"])))
+            going = tuple(name for kind, _, name in (each.partition(" ") for each in told["going"]) if kind in _RUN)
+            on_progress(Progress(told["objects"], told["gone"], going, tuple(told["left"])))
         await client.clock.sleep(_LOOK_SECONDS)

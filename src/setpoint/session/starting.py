@@ -57,7 +57,10 @@ async def start(
         places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         said = await _host([app, str(file), *flags], environ, places, standby)
     except OSError as error:
-        raise StartFailed(f"{error.filename or places.data}: {error.strerror or error}") from error
+        raise StartFailed(
+            f"{error.filename or places.data}: {error.strerror or error}; "
+            "set XDG_STATE_HOME to a directory that can be written"
+        ) from error
     if said not in (READY, TAKEN):
         raise StartFailed(said or _last_words(places))
     found = running(app, file.parent, environ)

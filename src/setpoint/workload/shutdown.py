@@ -110,15 +110,22 @@ class Shutdown:
 
 @dataclass
 class Progress:
-    """How far a clean-up has come: objects that there were, how many are gone, and which could not be deleted, each
-    with the reason."""
+    """How far a clean-up has come: objects that there were, how many are gone, which are on their way, and which could
+    not be deleted, each with the reason."""
 
     objects: int = 0
     gone: int = 0
     left: dict[str, str] = field(default_factory=dict)
+    # Those that are on their way, by uid.
+    going: dict[str, Object] = field(default_factory=dict)
 
     def told(self) -> Object:
-        return {"objects": self.objects, "gone": self.gone, "left": [f"{key}: {why}" for key, why in self.left.items()]}
+        return {
+            "objects": self.objects,
+            "gone": self.gone,
+            "going": [f"{tree['kind']} {tree['metadata']['name']}" for tree in self.going.values()],
+            "left": [f"{key}: {why}" for key, why in self.left.items()],
+        }
 
 
 class Cleaning:
@@ -162,7 +169,7 @@ class Cleaning:
     async def _delete_all(self, together: list[Object]) -> None:
         """Deletes objects that do not depend on each other; those after them are to have some of the time as well."""
         slots = asyncio.Semaphore(_AT_ONCE)
-        waiting = {tree["metadata"]["uid"]: tree for tree in together}
+        waiting = self.progress.going = {tree["metadata"]["uid"]: tree for tree in together}
 
         async def delete(tree: Object) -> None:
             async with slots:

@@ -46,7 +46,7 @@ async def test_everything_is_deleted_each_before_what_it_depends_on(tmp_path: Pa
             await gone(pid)
         for kind in ("Executable", "Service", "Endpoint"):
             assert (await world.client.list(f"{GROUP}/{kind}")).items == []
-        assert found["progress"] == {"objects": 4, "gone": 4, "left": []}
+        assert found["progress"] == {"objects": 4, "gone": 4, "going": [], "left": []}
 
 
 async def test_nothing_new_is_made_meanwhile_but_what_is_there_may_change(tmp_path: Path) -> None:
@@ -150,5 +150,5 @@ async def test_a_pull_of_minutes_is_given_up_and_keeps_nobody_waiting(tmp_path: 
         await world.state("Container", "beside", "Running")
         await patched(world, "CleaningResources")
         async with asyncio.timeout(10):
-            assert (await _cleaned(world))["progress"] == {"objects": 2, "gone": 2, "left": []}
+            assert (await _cleaned(world))["progress"] == {"objects": 2, "gone": 2, "going": [], "left": []}
         assert not engine.containers

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from setpoint.cli.failing import NOT_FOUND, USAGE, Failure
+from setpoint.cli.here import here
 
 if TYPE_CHECKING:
     from setpoint.app.loading import LoadedApp
@@ -24,7 +25,8 @@ def find_file(given: str, directory: Path | None = None) -> Path:
             missing = f"there is no {FILES[0]} in {given}" if path.is_dir() else f"there is no file {given}"
             raise Failure(f"{missing}; `setpoint init` writes one", NOT_FOUND)
         return found.resolve()
-    found = find_app_file((directory or Path.cwd()).resolve())
+    place = (directory or here()).resolve()
+    found = find_app_file(place) or _running(place)
     if found is not None:
         return found
     raise Failure(
@@ -62,11 +64,20 @@ def read_file(
 def refused(file: Path, mistakes: "Exception") -> Failure:
     """What is wrong with a file, a line each."""
     found = [str(each) for each in getattr(mistakes, "found", ())] or [str(mistakes)]
-    here = f"{Path.cwd()}{os.sep}"
+    place = f"{here()}{os.sep}"
     for line in found:
-        click.echo(line.replace(here, ""), err=True)
+        click.echo(line.replace(place, ""), err=True)
     number = f"{len(found)} mistakes" if len(found) > 1 else "a mistake"
-    return Failure(f"{str(file).replace(here, '')} has {number}; nothing was started", USAGE)
+    then = "what runs was left as it is" if _running(file.parent) == file else "nothing was started"
+    return Failure(f"{str(file).replace(place, '')} has {number}; {then}", USAGE)
+
+
+def _running(directory: Path) -> Path | None:
+    """The file of the app that runs in a directory, or above it, if there is one and it is there."""
+    from setpoint.session.registry import Sessions
+
+    files = {Path(session.file) for session in Sessions.of(os.environ).here(directory) if session.file}
+    return next((file for file in files if file.exists()), None) if len(files) == 1 else None
 
 
 def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -> "LoadedApp":
@@ -77,12 +88,15 @@ def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -
     from setpoint.app.faults import nowhere
     from setpoint.app.loading import LoadedApp
     from setpoint.app.profiles import selected
+    from setpoint.objects.typedyaml import Mistakes
     from setpoint.session.registry import session_id
 
     try:
         made = runpy.run_path(str(file))
+    except Mistakes:
+        raise
     except Exception as error:
-        raise Failure(f"{file} cannot be run: {type(error).__name__}: {error}", USAGE) from None
+        raise Failure(f"{file} cannot be run: {_where(error, file)}{type(error).__name__}: {error}", USAGE) from None
     apps: list[App] = list({id(each): each for each in made.values() if isinstance(each, App)}.values())
     if len(apps) != 1:
         raise Failure(f'{file} makes {len(apps) or "no"} apps; it should make one: app = sp.App("shop")', USAGE)
@@ -90,3 +104,11 @@ def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -
     session = session_id(app.file.app, str(file.parent))
     objects = app.render(file.parent, profiles=profiles, environ=environ, session=session)
     return LoadedApp(selected(app.file, profiles), file.parent, (file,), nowhere, objects)
+
+
+def _where(error: Exception, file: Path) -> str:
+    """The line of a file in which an error came up, if it was there."""
+    from traceback import walk_tb
+
+    lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == str(file)]
+    return f"line {lines[-1]}: " if lines else ""

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import FAILED, Failure
+from setpoint.cli.clearing import clear_dead
+from setpoint.cli.connecting import Server, connect, elsewhere, find, run, server_options
+from setpoint.cli.failing import FAILED, USAGE, Failure
+from setpoint.cli.here import here
+from setpoint.session.registry import Sessions
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -21,27 +24,32 @@ def down(timeout: float | None, everywhere: bool, server: Server) -> None:
     """End the app that runs here.
 
     Everything is stopped, in the reverse of the order in which it started, but for what the app file says to keep; then
-    it is looked whether that is so. What happened stays on record: `setpoint export` still tells of it.
+    it is looked whether that is so. What happened stays on record: `setpoint export` still tells of it. Where nothing
+    runs there is nothing to do, and that is no failure.
     """
-    for session in _meant(server, everywhere):
+    sessions = _meant(server, everywhere)
+    if not sessions:
+        click.echo(f"Nothing runs{'' if everywhere else ' here'}.{elsewhere(Sessions.of(os.environ))}", err=True)
+    for session in sessions:
         run(_down(session, server, timeout))
 
 
 def _meant(server: Server, everywhere: bool) -> "list[Session]":
-    from setpoint.cli.connecting import find
-    from setpoint.session.registry import Sessions
-
+    """What is to be ended; nothing, where nothing runs: then all is as it should be. Raises Failure."""
+    sessions = Sessions.of(os.environ)
     if everywhere:
-        found = Sessions.of(os.environ).alive()
-        if not found:
-            click.echo("Nothing runs.", err=True)
-        return found
-    place = find(server)
-    if place.session is None:
+        return sessions.alive()
+    if server.kubeconfig:
         raise Failure(
-            f"no app runs here: what was found ({place.by}) is a server, not a session of `setpoint up`. "
-            "Choose one with --session; `setpoint sessions` lists them"
+            "--kubeconfig names a server, and `setpoint down` ends an app: choose it with --session; "
+            "`setpoint sessions` lists them",
+            USAGE,
         )
+    if not server.session and not sessions.here(here()):
+        clear_dead()
+        return []
+    place = find(server)
+    assert place.session is not None
     return [place.session]
 
 
@@ -51,17 +59,24 @@ async def _down(session: "Session", server: Server, seconds: float | None) -> No
 
 
 async def end_session(session: "Session", client: "Client", seconds: float | None = None) -> None:
-    """Ends a session and tells of it. Raises Failure if something is left."""
+    """Ends a session and tells of it; when interrupted, leaves it ending. Raises Failure if something is left."""
+    import asyncio
+
     from setpoint.cli.printing.progress import progress
     from setpoint.session.ending import SECONDS, Progress, end
 
-    async with progress(f"ending {session.app}", client.clock) as shown:
+    try:
+        async with progress(f"ending {session.app}", client.clock) as shown:
 
-        def tell(reached: Progress) -> None:
-            stuck = f"; stuck: {', '.join(reached.stuck)}" if reached.stuck else ""
-            shown.text = f"ending {session.app}: {reached.gone} of {reached.objects}{stuck}"
+            def tell(reached: Progress) -> None:
+                going = f", waiting for {', '.join(reached.going)}" if reached.going else ""
+                stuck = f"; stuck: {', '.join(reached.stuck)}" if reached.stuck else ""
+                shown.text = f"ending {session.app}: {reached.gone} of {reached.objects}{going}{stuck}"
 
-        ended = await end(session, client, tell, seconds=SECONDS if seconds is None else seconds)
+            ended = await end(session, client, tell, seconds=SECONDS if seconds is None else seconds)
+    except asyncio.CancelledError:
+        click.echo(f"{session.app} goes on ending by itself · `setpoint down --timeout 0` kills it", err=True)
+        raise
     if ended.left:
         raise Failure(f"{session.app} ended, but not all of it: {ended}", FAILED)
     if session.imported:

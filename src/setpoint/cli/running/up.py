@@ -15,6 +15,7 @@ import click
 from setpoint.cli.clearing import UNTIL_GONE, clear_dead
 from setpoint.cli.connecting import Server, connect, run
 from setpoint.cli.failing import FAILED, TIMED_OUT, Failure
+from setpoint.cli.here import here
 from setpoint.cli.printing.terminal import terminal
 
 if TYPE_CHECKING:
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
     from setpoint.app.loading import LoadedApp
     from setpoint.cli.running.view.watching import Outcome
     from setpoint.client.client import Client
+    from setpoint.session.registry import Session
     from setpoint.session.standby import Standby
     from setpoint.session.starting import Started
+    from setpoint.workload.process.identity import Identity
+
+
+# How long a host that does not answer any more may take to be gone.
+_LAST_SECONDS = 10.0
 
 
 class How(NamedTuple):
@@ -81,20 +88,35 @@ def _standby(file: Path) -> "Iterator[Standby | None]":
 
 
 async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: How, standby: "Standby | None") -> int:
+    from setpoint.cli.printing.progress import progress
     from setpoint.cli.running.view.settings import settings_of
     from setpoint.cli.running.view.watching import watch_app
     from setpoint.objects.clock import SystemClock
+    from setpoint.session.attendance import detach
+    from setpoint.session.places import Places
     from setpoint.session.registry import process_identity
     from setpoint.session.starting import StartFailed, start
+    from setpoint.workload.process.gone import wait_gone
 
-    attendant = "" if how.detached else process_identity()
-    began = SystemClock().now()
+    app, clock = loaded.app.app, SystemClock()
+    began = clock.now()
     try:
-        started = await start(loaded.app.app, file, os.environ, profiles=profiles, attendant=attendant, standby=standby)
+        # Even what is to run on alone must not, before it is known what it is.
+        who = process_identity()
+        async with progress(f"starting {app}", clock):
+            started = await start(app, file, os.environ, profiles=profiles, attendant=who, standby=standby)
+        while started.joined and await _is_ending(started):
+            click.echo(f"{app} is being ended; it starts when that is done", err=True)
+            async with progress(f"waiting for {app} to end", clock):
+                await wait_gone(_host(started), clock)
+                began = clock.now()
+                started = await start(app, file, os.environ, profiles=profiles, attendant=who)
     except StartFailed as error:
-        raise Failure(f"{loaded.app.app} cannot be started: {error}") from None
+        raise Failure(f"{app} cannot be started: {error}") from None
     async with connect(Server(session=started.session.id)) as client:
         changed = await _applied(client, loaded, started)
+        if how.detached and not started.joined:
+            detach(Places.of_session(started.session).attended)
         settings = settings_of(
             loaded,
             started.session,
@@ -107,7 +129,34 @@ async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: H
         outcome = await watch_app(client, settings, place=terminal(), seconds=how.seconds if how.detached else None)
         if outcome.how == "ready" and loaded.app.controllers:
             await _with_controllers(client, loaded, how.seconds)
-        return await _concluded(client, started, outcome)
+        return await _concluded(client, started, outcome, how)
+
+
+def _host(started: "Started") -> "Identity":
+    from setpoint.workload.process.identity import parse
+
+    found = parse(started.session.process)
+    assert found is not None
+    return found
+
+
+async def _is_ending(started: "Started") -> bool:
+    """Whether a session that was found is on its way out, or is out of reach and gone in a moment. Raises Failure."""
+    from setpoint.client.transport import TransportError
+    from setpoint.objects.clock import timeout
+    from setpoint.session.ending import is_ending
+    from setpoint.workload.process.gone import wait_gone
+
+    async with connect(Server(session=started.session.id)) as client:
+        try:
+            return await is_ending(client)
+        except TransportError as error:
+            try:
+                async with timeout(client.clock, _LAST_SECONDS):
+                    await wait_gone(_host(started), client.clock)
+            except TimeoutError:
+                raise error from None
+            return True
 
 
 async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) -> None:
@@ -146,10 +195,10 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
         raise
 
 
-async def _concluded(client: "Client", started: "Started", outcome: "Outcome") -> int:
+async def _concluded(client: "Client", started: "Started", outcome: "Outcome", how: How) -> int:
     """What is left to do, and to say. The exit code."""
     from setpoint.cli.running.down import end_session
-    from setpoint.session.attendance import detach
+    from setpoint.session.attendance import attendant, detach
     from setpoint.session.places import Places
 
     app, places = started.session.app, Places.of_session(started.session)
@@ -158,12 +207,15 @@ async def _concluded(client: "Client", started: "Started", outcome: "Outcome") -
             await end_session(started.session, client)
         case "detached":
             detach(places.attended)
-            click.echo(f"{app} runs on · `setpoint up` shows it again, `setpoint down` ends it")
+            click.echo(f"{app} runs on · `{_again(started.session)}` shows it again, `setpoint down` ends it")
         case "left" | "ready":
-            click.echo(f"{app} runs on · `setpoint down` ends it")
+            until = "" if attendant(places.attended) is None else " until the terminal that started it ends it"
+            click.echo(f"{app} runs on{until} · `setpoint down` ends it")
         case "ended":
             if places.applied.exists():
                 raise Failure(f"the session of {app} is gone; its log is {places.log}")
+            if how.detached:
+                raise Failure(f"{app} was ended before it was ready")
             click.echo(f"{app} was ended")
         case "failed" | "late":
             parts = ", ".join(outcome.failed)
@@ -174,3 +226,11 @@ async def _concluded(client: "Client", started: "Started", outcome: "Outcome") -
                 FAILED if outcome.how == "failed" else TIMED_OUT,
             )
     return 0
+
+
+def _again(session: "Session") -> str:
+    """The command that shows a session, from the directory one is in."""
+    from setpoint.app.reading import FILES
+
+    file = Path(session.file)
+    return "setpoint up" if file.name in FILES else f"setpoint up {os.path.relpath(file, here())}"
