@@ -41,13 +41,16 @@ class Kinds:
 
     def find(self, word: str) -> list[APIResource]:
         """What a word means: one resource, or all of a category. Raises Failure."""
+        if found := self.meant(word):
+            return found
+        raise Failure(f"the server has no kind {word!r}{self._suggestion(word)}", NOT_FOUND)
+
+    def meant(self, word: str) -> list[APIResource]:
+        """The same; nothing where there is no such kind."""
         found = self.one(word)
         if found is not None:
             return [found]
-        of_category = [each for each in self._preferred() if word.lower() in each.categories]
-        if of_category:
-            return [each for each in of_category if "list" in each.verbs]
-        raise Failure(f"the server has no kind {word!r}{self._suggestion(word)}", NOT_FOUND)
+        return [each for each in self.listable() if word.lower() in each.categories]
 
     def one(self, word: str) -> APIResource | None:
         """The resource that a word means, if there is one."""

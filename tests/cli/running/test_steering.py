@@ -202,3 +202,12 @@ def test_a_changed_file_that_nobody_applied_is_no_matter(setpoint: Command, shop
         assert told(setpoint("restart", "web")) == ["web restarted (0s)"]
     finally:
         file.write_text(before)
+
+
+def test_parts_are_waited_for_by_their_names(setpoint: Command) -> None:
+    assert setpoint("wait", "web", "api", "--timeout", "30s").stdout.count(" is ready") == 2
+    setpoint("stop", "web")
+    late = setpoint("wait", "web", "--timeout", "200ms")
+    assert (late.code, "stopped" in late.stderr) == (4, True)
+    unknown = setpoint("wait", "wbe")
+    assert (unknown.code, "did you mean web?" in unknown.stderr) == (3, True)

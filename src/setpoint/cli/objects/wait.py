@@ -14,7 +14,7 @@ from setpoint.cli.timing import seconds_option
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from setpoint.cli.naming import Selection
+    from setpoint.cli.naming import Kinds, Selection
     from setpoint.client.client import Client
 
 _READY = "ready"
@@ -22,7 +22,7 @@ _READY = "ready"
 
 @click.command()
 @click.argument(
-    "what", metavar="KIND [NAME...] | KIND/NAME...", nargs=-1, required=True, shell_complete=kinds_and_names
+    "what", metavar="NAME... | KIND [NAME...] | KIND/NAME...", nargs=-1, required=True, shell_complete=kinds_and_names
 )
 @click.option(
     "--for", "conditions", metavar="WHAT", multiple=True, default=(_READY,), show_default=True,
@@ -39,7 +39,8 @@ def wait(what: tuple[str, ...], conditions: tuple[str, ...], server: Server, **h
     whatever its kind. Ends with exit code 4 where that takes too long, and says who is not so and why.
 
     \b
-      setpoint wait exe/api exe/web
+      setpoint wait api web
+      setpoint wait exe/api --for=condition=Ready
       setpoint wait --for=delete pod/web --timeout=60s
       setpoint wait --for=jsonpath='{.status.state}'=Running exe --all
     """
@@ -55,13 +56,35 @@ async def _wait(server: Server, what: tuple[str, ...], conditions: tuple[str, ..
     except ValueError as error:
         raise Failure(f"--for: {str(error).replace('create, delete', 'ready, create, delete')}", USAGE) from None
     async with connect(server) as client:
-        selections = select(await Kinds.of(client), what)
+        kinds = await Kinds.of(client)
+        parts = await _parts(client, kinds, what)
+        selections = parts if parts is not None else select(kinds, what)
         targets = await _targets(client, selections, how["selector"], how["everything"])
         if not targets:
             if "delete" in conditions:
                 return
             raise Failure("there is nothing to wait for: no object matches", NOT_FOUND)
         await _wait_all(client, targets, " and ".join(conditions), tests, how["timeout"])
+
+
+async def _parts(client: "Client", kinds: "Kinds", words: tuple[str, ...]) -> "list[Selection] | None":
+    """Parts of an app by their names alone; None where the words say something else. Raises Failure."""
+    from setpoint.cli.naming import merged
+
+    if any("/" in word or "," in word for word in words):
+        return None
+    if kinds.meant(words[0]):
+        return None
+    from setpoint.cli.workloads.reading import find, read_workloads, ref
+
+    if kinds.one(ref("Executable").gvk.kind) is None:
+        return None
+    workloads = await read_workloads(client)
+    if not workloads:
+        return None
+    found = [each for word in words for each in find(workloads, word)]
+    chosen = [(kinds.one(ref(each.kind).gvk.kind), each.name) for each in found]
+    return merged(kinds.selection(kind, (name,)) for kind, name in chosen if kind is not None)
 
 
 def _condition(text: str) -> str:
