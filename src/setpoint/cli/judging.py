@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from setpoint.cli.printing.terminal import Meaning
+from setpoint.objects import conditions
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.names import GROUP, OWN_GROUP
@@ -40,8 +41,7 @@ def _workload(tree: Object) -> Judgement:
     if metadata.get("deletionTimestamp"):
         return Judgement(False, "Removing", "pending", _held(metadata))
     known = progress(tree)
-    conditions = {each["type"]: each for each in status.get("conditions") or ()}
-    condition = conditions.get("Ready") or conditions.get("Started") or {}
+    condition = conditions.of(tree, "Ready", "Started")
     reason = condition.get("reason", "")
     ended_well = known.finished and known.succeeded
     state = _state(tree, status, reason)

@@ -18,6 +18,12 @@ def find(conditions: list[Object], type_: str) -> Object | None:
     return next((condition for condition in conditions if condition.get("type") == type_), None)
 
 
+def of(tree: Object, *types: str) -> Object:
+    """The condition of an object, of the first of these types that it has one of; empty where there is none."""
+    listed = [each for each in (tree.get("status") or {}).get("conditions") or () if isinstance(each, dict)]
+    return next((found for type_ in types if (found := find(listed, type_)) is not None), {})
+
+
 def is_true(conditions: list[Object], type_: str) -> bool:
     return (find(conditions, type_) or {}).get("status") == TRUE
 

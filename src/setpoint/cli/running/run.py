@@ -254,8 +254,9 @@ class _Following:
 
     def _told(self, task: "Object", before: str) -> str:
         """Says what the run waits for, when that is news."""
-        conditions = {each["type"]: each for each in (task.get("status") or {}).get("conditions") or ()}
-        ready = conditions.get("Ready") or {}
+        from setpoint.objects import conditions
+
+        ready = conditions.of(task, "Ready")
         if not ready.get("reason", "").startswith("Waiting") or ready["message"] == before:
             return before
         click.echo(f"{self._name} {ready['message']}", err=True)

@@ -13,12 +13,12 @@ from setpoint.cli.connecting import FIELD_MANAGER, Server, connect, server_optio
 from setpoint.cli.failing import FAILED, TIMED_OUT, USAGE, Failure
 from setpoint.cli.printing.terminal import terminal
 from setpoint.cli.timing import seconds_option
+from setpoint.objects import conditions
 
 if TYPE_CHECKING:
     from setpoint.cli.printing.progress import Progress
     from setpoint.cli.workloads.reading import Workload
     from setpoint.client.client import Client
-    from setpoint.objects.tree import Object
 
 # How soon it is looked again how far a part is.
 _LOOK_SECONDS = 0.1
@@ -167,10 +167,9 @@ def _why(workload: "Workload") -> str:
 # What the deeds ask of a part
 
 
-def condition(tree: "Object") -> str:
-    """The reason of its condition Ready."""
-    listed = (tree.get("status") or {}).get("conditions") or ()
-    return next((str(each.get("reason", "")) for each in listed if each["type"] == "Ready"), "")
+def says_suspended(workload: "Workload") -> bool:
+    """Whether its condition Ready says that it was stopped for the time being."""
+    return bool(conditions.of(workload.tree, "Ready").get("reason") == "Suspended")
 
 
 def is_current(workload: "Workload") -> bool:
@@ -198,7 +197,7 @@ def has_failed(workload: "Workload") -> bool:
     from setpoint.workload.progress import is_suspended
 
     should_run = not is_suspended(workload.tree) and not has_stopped_for_good(workload)
-    if not should_run or not is_current(workload) or condition(workload.tree) == "Suspended":
+    if not should_run or not is_current(workload) or says_suspended(workload):
         return False
     return is_over(workload) and not workload.judgement.ready
 

@@ -11,10 +11,10 @@ from setpoint.cli.running.steering import (
     Deed,
     How,
     HowFar,
-    condition,
     has_seen,
     has_stopped_for_good,
     is_over,
+    says_suspended,
     steer,
     steering_options,
 )
@@ -91,7 +91,7 @@ def _reached(workload: "Workload", request: str) -> HowFar:
 def _has_stopped(workload: "Workload") -> bool:
     if has_stopped_for_good(workload):
         return is_over(workload)
-    return condition(workload.tree) == "Suspended" and has_seen(workload)
+    return says_suspended(workload) and has_seen(workload)
 
 
 def _is_one_of_all(workload: "Workload") -> bool:
