@@ -4,11 +4,12 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
-from tests.past.world import Past, past
+from tests.past.world import EXECUTABLE, Past, past
 
 from setpoint.cache.cache import Cache
 from setpoint.client.patches import merge
@@ -17,6 +18,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.reconciles import remembered
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.run import Run
+from setpoint.flow.summary.summary import summarize
 from setpoint.objects.reconciled import Reconciled, Reconciles, Seen, Wanted
 from setpoint.past.moment import Moment
 from setpoint.past.reading import NotThere
@@ -203,6 +205,37 @@ async def test_why_tells_of_a_controller_that_fails_before_it_writes() -> None:
         assert story.headline.startswith("a is not as it should be: its controller shop fails: ValueError: ")
         assert story.headline.endswith("(3 s ago)")
         assert "geheim" not in story.headline
+        assert story.since == world.clock.now() - timedelta(seconds=3)
+
+
+async def test_who_does_not_get_on_with_an_object_has_seen_it() -> None:
+    async with past() as world:
+        made = await world.configmap("a")
+        place = await world.place(CONFIG_MAP, "a")
+        tree = made | {"status": {"observedGeneration": 0, "conditions": []}}
+        tree["metadata"] = {**made["metadata"], "generation": 1}
+        began = world.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        given_up = Reconciled(
+            id="r1", controller="shop", kind="ConfigMap", object="default/a", number=1, began=began, seconds=0.01,
+            result="terminal", error="TerminalError: there is no region east",
+        )  # fmt: skip
+        facts = msgspec.structs.replace(
+            await gather(world.client, place), tree=tree, summary=summarize(tree, now=world.clock.now())
+        )
+        assert [hint for hint in explain(facts).hints if "has seen the last change" in hint] != []
+        story = explain(msgspec.structs.replace(facts, reconciles=(given_up,)))
+        assert (story.verdict, story.hints) == ("failed", ())
+        assert "its controller shop has given up: TerminalError: there is no region east" in story.headline
+
+
+async def test_what_a_controller_wrote_last_is_told_where_no_state_says_anything() -> None:
+    async with past(workloads=True) as world:
+        executable = await world.workload("Executable", "a", {"executablePath": "/app"})
+        for text in ("one", "two"):
+            world.later(1)
+            await world.status(world.controller("shop", "a", executable), executable, executionID=text)
+        story = explain(await gather(world.client, await world.place(EXECUTABLE, "a")))
+        assert [step.what for step in story.steps] == ["status.executionID one→two", "created"]
 
 
 @pytest.mark.parametrize(

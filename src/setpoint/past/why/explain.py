@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
+from setpoint.objects import conditions
 from setpoint.objects.times import parse_micro_time, parse_time
 from setpoint.objects.tree import Object
 from setpoint.past.masking import masked_text
@@ -12,7 +13,7 @@ from setpoint.past.who import told
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
 from setpoint.past.why.hints import hints
 from setpoint.past.why.story import Step, Story, Verdict
-from setpoint.past.why.working import failures, took
+from setpoint.past.why.working import UNSEEN, failing, failing_since, failures, took
 
 # Of what there may be very many, so many are told.
 _MOST = 3
@@ -81,14 +82,14 @@ def _begins_deletion(revision: Revision) -> bool:
 def _headline(facts: Facts) -> tuple[Verdict, str]:
     tree, summary, name = facts.tree or {}, facts.summary, facts.place.name
     status = tree.get("status") or {}
-    ready = condition(tree, "Ready")
+    ready = conditions.of(tree, "Ready")
     state = status.get("state") or status.get("phase") or ""
     if isinstance(state, str) and ready.get("reason") in _DONE and not _is_going(tree):
         return "ready", f"{name} {_DONE[ready['reason']]}: {ready.get('message') or state}"
     if facts.unreachable and (summary is None or summary.ready):
         return "failed", f"{name} cannot be reached: {facts.unreachable}"
     failed = next(failures(facts), "")
-    if failed and (summary is None or summary.ready) and not ready:
+    if failed and (summary.reason in UNSEEN if summary is not None and not summary.ready else not ready):
         return "failed", f"{name} is not as it should be: {failed}"
     if summary is None or summary.ready:
         word = state if isinstance(state, str) and state else (summary.state if summary else "there")
@@ -120,12 +121,6 @@ def _is_going(tree: Object) -> bool:
     return bool((tree.get("metadata") or {}).get("deletionTimestamp"))
 
 
-def condition(tree: Object, kind: str) -> Object:
-    """A condition of an object; empty where it has none of that type."""
-    listed = (tree.get("status") or {}).get("conditions") or ()
-    return next((each for each in listed if isinstance(each, dict) and each.get("type") == kind), {})
-
-
 def _since(facts: Facts, verdict: Verdict) -> datetime | None:
     """Since when it has been so: by the condition that says it, by its deletion, or by its last change of state."""
     tree = facts.tree or {}
@@ -133,9 +128,11 @@ def _since(facts: Facts, verdict: Verdict) -> datetime | None:
     keeps_ending = verdict != "ready" and (tree.get("status") or {}).get("restartCount")
     if not moment and keeps_ending and (first := _first_end(facts)) is not None:
         return first
-    moment = moment or (condition(tree, "Ready") or condition(tree, "Available")).get("lastTransitionTime")
+    moment = moment or conditions.of(tree, "Ready", "Available").get("lastTransitionTime")
     if isinstance(moment, str):
         return _time(moment)
+    if verdict == "failed" and any(failing(facts)):
+        return failing_since(facts)
     for revision in reversed(facts.history):
         if any(change.path in ("status.state", "status.phase") for change in revision.changes):
             return revision.time
@@ -198,7 +195,7 @@ def _all_details(facts: Facts) -> Iterator[tuple[str, str]]:
 def _suspension(tree: Object) -> Iterator[str]:
     spec = tree.get("spec") or {}
     annotations = (tree.get("metadata") or {}).get("annotations") or {}
-    is_told = condition(tree, "Ready").get("reason") == "Suspended"
+    is_told = conditions.of(tree, "Ready").get("reason") == "Suspended"
     if not is_told and (spec.get("suspend") is True or spec.get("paused") is True):
         yield f"spec.{'suspend' if spec.get('suspend') else 'paused'} is true: nothing is done for it"
     for name, value in annotations.items():
@@ -267,7 +264,7 @@ def _restarts(facts: Facts) -> Iterator[str]:
 def _last_restart(facts: Facts) -> Iterator[str]:
     """What the last restart was for that was no mere attempt: a changed file, a probe, somebody who asked for it."""
     for revision in reversed(facts.history):
-        ready = condition(revision.raw or {}, "Ready")
+        ready = conditions.of(revision.raw or {}, "Ready")
         if ready.get("reason") == "Restarting" and ready.get("message"):
             yield f"was restarted {ago(facts.now, revision.time)}: {ready['message']}"
             return

@@ -233,13 +233,16 @@ def _port(service: Object) -> int:
 
 def turns(history: Sequence[Revision]) -> list[Revision]:
     """The revisions that made an object what it is, the newest first: its last changes of state, and the last change of
-    what it should be."""
+    what it should be. Where its status says nothing of a state, its last change counts as one."""
+    has_state = any(_is_state(change.path) for revision in history for change in revision.told)
     found: list[Revision] = []
     for revision in reversed(history):
         if revision.type == ADDED:
             found.append(revision)
             break
-        is_state = any(_is_state(change.path) for change in revision.told)
+        is_state = any(_is_state(change.path) for change in revision.told) or (
+            not has_state and not found and any(change.path.startswith("status") for change in revision.told)
+        )
         if revision.type == DELETED or (is_state and len(found) < _TURNS - 1):
             found.append(revision)
         elif any(change.path.startswith(_WANTED) for change in revision.told):

@@ -14,6 +14,7 @@ import msgspec
 from setpoint.objects.tree import Json, Object
 from setpoint.past.masking import masked_text
 from setpoint.past.why.facts import Facts, Neighbour
+from setpoint.past.why.working import UNSEEN, failing
 
 _MOST = 3
 _refused = re.compile(
@@ -85,6 +86,8 @@ def _field(tree: Object, path: str) -> Json:
 
 def _reasons(facts: Facts) -> set[str]:
     found = set(_reasons_of(facts.tree, facts.summary.reason if facts.summary else ""))
+    if any(failing(facts)):
+        found -= UNSEEN  # it was seen: its controller does not get on with it
     found |= {event.get("reason", "") for event in facts.events if event.get("type") == "Warning"}
     for each in facts.owned:
         found |= set(_of_neighbour(each))
