@@ -101,6 +101,25 @@ async def test_a_person_is_shown_what_is_new_and_told_how_much_was_left_out(
     assert shown + left_out == last + 1
 
 
+async def test_of_what_was_printed_too_fast_the_last_lines_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BEHIND_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_AGAIN_SECONDS", 0.01)
+    code = "print('\\n'.join(map(str, range(5_000))), flush=True); import signal; signal.pause()"
+    async with app(tmp_path) as world:
+        await world.python("api", code)
+        while "4999" not in await world.log("api"):
+            await asyncio.sleep(0.01)
+        lines = Lines(world.client, lambda: None, skips=True)
+        found = await collected(world, lines, lambda found: any(line.text == "4999" for line in found))
+    shown, left_out = [line.text for line in found if not line.skipped], sum(line.skipped for line in found)
+    assert len(shown) == len(set(shown))
+    assert left_out > 0
+    assert len(shown) + left_out == 5_000
+
+
 async def test_who_joins_sees_the_last_lines(tmp_path: Path) -> None:
     code = "print('\\n'.join(map(str, range(100))), flush=True); import signal; signal.pause()"
     async with app(tmp_path) as world:

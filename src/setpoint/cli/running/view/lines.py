@@ -26,6 +26,8 @@ MOST_LINES, _FEWEST_LINES = 2_000, 20
 LONGEST_BYTES = 16 << 10
 # How far the lines may be behind for how long before some are left out, in seconds.
 _BEHIND_SECONDS, _PATIENCE_SECONDS = 2.0, 3.0
+# With so many of the last ones it goes on: who printed much and now waits has told in them how it went.
+_LAST_LINES = 20
 # How soon an output that could not be read is asked for again.
 _AGAIN_SECONDS = 0.5
 LOGGED = ("Executable", "Container")
@@ -165,7 +167,9 @@ class Lines:
                     known -= 1
                     continue
                 known = 0
-                # Of the first after those that were left out only the end may have come, so that it is one of them.
+                if followed.is_behind and int(number) <= followed.number:
+                    continue
+                # The first after those that were left out stands for them, and is one of them.
                 skipped = int(number) - followed.number if followed.is_behind else 0
                 followed.count = followed.count + 1 if moment == followed.last else 1
                 followed.last, followed.number, followed.is_behind = moment, int(number), False
@@ -178,7 +182,7 @@ class Lines:
         if followed.last:
             return {"since_time": followed.last}
         if followed.is_behind:
-            return {"since_time": self._client.clock.now().isoformat()}
+            return {"tail": str(_LAST_LINES)}
         if followed.tail is not None:
             return {"tail": str(followed.tail)}
         return {"since_time": self._since.isoformat()} if self._since is not None else {}
