@@ -61,6 +61,21 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(project: Path) -> No
     assert not (project / "controllers").exists()
 
 
+def test_all_that_is_there_already_is_named() -> None:
+    new("shop")
+    assert new("Shop", code=7) == (
+        "Error: controllers/shop.py, controllers/test_shop.py and demo/shop.yaml are there already; "
+        "choose another name, or another --dir\n"
+    )
+
+
+def test_a_kind_that_is_called_like_a_test_is_taken_for_none(project: Path) -> None:
+    new("test-run")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", "."]
+    ran = subprocess.run(command, cwd=project / "controllers", capture_output=True, text=True)
+    assert "2 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
 def test_without_an_app_file_it_is_told_how_to_run_it() -> None:
     assert new("shop", "--dir", "loops").splitlines()[-1] == (
         "no setpoint.yaml here                 setpoint dev loops/shop.py runs it"
@@ -104,8 +119,9 @@ def test_names_follow_from_the_one_that_is_given(given: tuple[str, str, str], na
     [
         (
             ("9shop", "", "example.com"),
-            "'9shop' can name no controller: use letters, digits and dashes, such as ",
+            "'9shop' can name no controller: use letters, digits and dashes, a letter first, such as ",
         ),
+        (("config-map", "", "example.com"), "'ConfigMap' has a meaning of its own"),
         (("a/b", "", "example.com"), "'a/b' can name no controller"),
         (("", "", "example.com"), "'' can name no controller"),
         (

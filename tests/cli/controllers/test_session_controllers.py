@@ -104,6 +104,10 @@ def test_a_new_controller_is_loaded_into_the_running_app(project: Path, environ:
     waited = run(project, environ, "wait", "shop/first", "--for", "jsonpath={.status.text}=Moin, first!")
     assert waited.returncode == 0, waited.stderr
     assert rows(project, environ)["shop"]["state"] == "Running"
+    said = run(project, environ, "logs", "controllers/shop", "--tail", "1").stdout
+    assert said != ""
+    for name in ("controllers/shop.py", "controllers/controllers/shop.py"):  # by its file, as it is listed
+        assert run(project, environ, "logs", name, "--tail", "1").stdout == said
     up = run(project, environ, "up", "-d")  # what the file says now is what runs
     assert up.returncode == 0, up.stderr
     assert rows(project, environ)["shop"]["state"] == "Running"

@@ -75,7 +75,8 @@ def _app_file() -> Path | None:
 def _write(files: dict[PurePosixPath, str], top: Path) -> None:
     """Writes all of them, or none where one is there already."""
     if there := [str(path) for path in files if (top / path).exists()]:
-        raise Failure(f"{' and '.join(there)} is there already; choose another name, or another --dir", CONFLICT)
+        are = f"{', '.join(there[:-1])} and {there[-1]} are" if there[1:] else f"{there[0]} is"
+        raise Failure(f"{are} there already; choose another name, or another --dir", CONFLICT)
     for path, text in files.items():
         try:
             (top / path).parent.mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,7 @@ class {kind}(sp.Resource, group="{group}", version="v1", columns=[sp.Column("Tex
     spec: {kind}Spec
     status: {kind}Status | None = None
 
-
+{no_test}
 @sp.controller({kind}, owns=[ConfigMap])
 async def {function}(ctx: sp.Context, request: sp.Request) -> None:
     found: {kind} | None = await ctx.object()
@@ -80,6 +80,10 @@ spec:
 """
 
 
+# Kinds whose classes would be taken for something else, and where.
+_TAKEN = {"ConfigMap": "in the file that is written, which makes ConfigMaps"}
+
+
 class ScaffoldError(ValueError):
     """The names do not do; says why."""
 
@@ -102,11 +106,13 @@ def names_of(name: str, kind: str, group: str) -> Names:
     words = [word for word in re.split(r"[-_\s]+|(?<=[a-z0-9])(?=[A-Z])", name) if word]
     if not words or not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*", name):
         raise ScaffoldError(
-            f"{name!r} can name no controller: use letters, digits and dashes, such as shop or web-site"
+            f"{name!r} can name no controller: use letters, digits and dashes, a letter first, such as shop or web-site"
         )
     kind = kind or "".join(word[0].upper() + word[1:] for word in words)
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", kind) or dns1035_label(kind.lower()):
         raise ScaffoldError(f"{kind!r} can name no kind: use words in CamelCase, such as Shop or WebSite")
+    if kind in _TAKEN:
+        raise ScaffoldError(f"{kind!r} has a meaning of its own {_TAKEN[kind]}: choose another name, or --kind")
     if "." not in group or dns1123_subdomain(group):
         raise ScaffoldError(
             f"{group!r} can be no group: it should be a domain with at least one dot, such as example.com"
@@ -119,7 +125,9 @@ def names_of(name: str, kind: str, group: str) -> Names:
 
 def files_of(names: Names, directory: PurePosixPath) -> dict[PurePosixPath, str]:
     """The files, by where they go: the program first, its test, an example."""
-    filled = {**names._asdict(), "function": names.function}
+    is_like_a_test = names.kind.startswith("Test")
+    no_test = f"\n{names.kind}.__test__ = False  # pytest goes by names\n\n" if is_like_a_test else ""
+    filled = {**names._asdict(), "function": names.function, "no_test": no_test}
     return {
         directory / f"{names.module}.py": _PROGRAM.format(**filled),
         directory / f"test_{names.module}.py": _TEST.format(**filled),

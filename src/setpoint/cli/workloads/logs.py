@@ -19,6 +19,7 @@ from setpoint.objects.times import format_time
 if TYPE_CHECKING:
     from setpoint.cli.workloads.reading import Workload
     from setpoint.client.client import Client
+    from setpoint.session.controllers.asking import Known
 
 _PODS = ("pod/", "pods/", "po/")
 # Before the name of a controller of the app; alone it means all of them.
@@ -122,13 +123,26 @@ async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) 
     from setpoint.cli.controllers.reading import read_controllers
     from setpoint.session.controllers.asking import PATH
 
-    known = (await read_controllers(client)).logs
-    if unknown := [name for name in names if name and name not in known]:
-        hint = f"there are: {', '.join(known)}" if known else "there are none"
-        raise Failure(f"no controller {unknown[0]!r} of the app has said anything; {hint}", NOT_FOUND)
-    chosen = known if "" in names else names
+    known = await read_controllers(client)
+    chosen: dict[str, None] = {}
+    for name in names:
+        meant = _meant(name, known)
+        if name and not meant:
+            hint = f"there are: {', '.join(known.logs)}" if known.logs else "there are none"
+            raise Failure(f"no controller {name!r} of the app has said anything; {hint}", NOT_FOUND)
+        chosen |= dict.fromkeys(meant)
     query = tuple(_query(how))
     return [_Source(each, f"{PATH}/{quote(each, safe='')}/log", query, f"{CONTROLLERS}{each}") for each in chosen]
+
+
+def _meant(name: str, known: "Known") -> list[str]:
+    """Whose output a name means: a controller's, that of all controllers of a file, or everything. Most files lie in a
+    directory `controllers`, and are named with it."""
+    if not name:
+        return known.logs
+    files = {name, f"{CONTROLLERS}{name}"}
+    of_files = {row["name"] for row in known.hosted if row["module"] in files}
+    return [each for each in known.logs if each in files | of_files]
 
 
 async def _workload(client: "Client", workload: "Workload", how: dict[str, Any]) -> _Source:
