@@ -78,8 +78,12 @@ def _is_bad(finished: bool, ended_well: bool, reason: str, state: str) -> bool:
 
 
 def _held(metadata: Object) -> str:
-    finalizers = metadata.get("finalizers")
-    return f"it waits for {', '.join(finalizers)}" if finalizers else ""
+    """Who has to let go of a workload. That it has to end first is not worth the name of who sees to it."""
+    finalizers = metadata.get("finalizers") or ()
+    others = [each for each in finalizers if each.partition("/")[0] not in (GROUP, OWN_GROUP)]
+    if others:
+        return f"it waits for {', '.join(others)}"
+    return "it has to end first" if finalizers else ""
 
 
 def _other(tree: Object, clock: Clock) -> Judgement:

@@ -60,3 +60,12 @@ def test_a_changed_file_is_told_in_its_own_words(tmp_path: Path) -> None:
         "  - tidy removed",
     ]
     assert max(map(len, change_lines(found, Terminal(30)))) < 30
+
+
+def test_a_part_that_gets_replicas_or_loses_them_is_told_of_once(tmp_path: Path) -> None:
+    one, three = (
+        loaded(tmp_path, f"app: shop\nservices: {{ api: {{ run: sleep 600{more} }} }}\n").objects
+        for more in ("", ", replicas: 3")
+    )
+    assert change_lines(changes(one, three), Terminal()) == ["  ~ api: replicas 3 · is made anew"]
+    assert change_lines(changes(three, one), Terminal()) == ["  ~ api: a single process · is made anew"]

@@ -207,8 +207,10 @@ def _waits(tree: Object, find: Find, message: str) -> How:
     names = []
     for each in found:
         other = find(each.kind, each.name)
-        if other is not None or each.kind in _BY_KIND:
-            names.append((part_name(other) if other is not None else "") or each.name)
+        name = part_name(other) if other is not None else ""
+        # The ways between parts (tunnels, networks) have names that nobody gave them.
+        if name or each.kind in _BY_KIND:
+            names.append(name or each.name)
     text = f"waiting for {', '.join(dict.fromkeys(names))}" if names else "waiting"
     return How("waiting", text, "" if names else message)
 

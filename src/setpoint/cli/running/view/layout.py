@@ -21,6 +21,8 @@ _GAP = "  "
 # Columns as wide as this from the beginning on, so that nothing moves while states change.
 _STATE_WIDTH = len("waiting for db")
 _SECONDS_WIDTH = len("12.3s")
+# The kinds that parts are of.
+_PARTS = ("Executable", "ExecutableReplicaSet", "Container", "Task")
 # A column is not made narrower than this.
 _NARROWEST = 8
 
@@ -209,17 +211,32 @@ def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:
     from setpoint.app.changes import EFFECTS
 
     lines = []
+    # One that becomes of another kind, as a process does that gets replicas, goes and comes.
+    both = {each.name for each in changes if each.what == "added" and each.kind in _PARTS} & {
+        each.name for each in changes if each.what == "removed" and each.kind in _PARTS
+    }
     for each in changes:
         if each.kind == "App":
             continue  # it says what the others show
-        name = each.name if each.kind in ("Executable", "ExecutableReplicaSet", "Container", "Task") else (
-            f"{each.kind} {each.name}")  # fmt: skip
+        if each.kind in _PARTS and each.name in both and each.what != "changed":
+            if each.what == "added":
+                lines.append(_cut(f"{_INDENT}~ {each.name}: {_becomes(each)} · {EFFECTS['recreate']}", place))
+            continue
+        name = each.name if each.kind in _PARTS else f"{each.kind} {each.name}"
         fields = ", ".join(dict.fromkeys(map(_field, each.fields))) or each.why
         sign = {"added": "+", "changed": "~", "removed": "-"}[each.what]
         told = f"{sign} {name}: {fields or 'changed'} · {EFFECTS[each.effect]}" if each.what == "changed" else (
             f"{sign} {name} {each.what}")  # fmt: skip
         lines.append(_cut(f"{_INDENT}{told}", place))
     return lines
+
+
+def _becomes(change: "Change") -> str:
+    """What a part has become, in the words of the app file."""
+    assert change.new is not None
+    if change.kind == "ExecutableReplicaSet":
+        return f"replicas {change.new['spec'].get('replicas', 1)}"
+    return {"Executable": "a single process", "Container": "a container", "Task": "a task"}[change.kind]
 
 
 def _field(path: str) -> str:

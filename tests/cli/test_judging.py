@@ -1,0 +1,20 @@
+"""How an object is, in words for those who run an app."""
+
+import pytest
+
+from setpoint.cli.judging import judged
+from setpoint.workload.kinds.names import GROUP
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "why"),
+    [
+        ([f"{GROUP}/executable-reconciler"], "it has to end first"),
+        ([f"{GROUP}/executable-reconciler", "example.com/mine"], "it waits for example.com/mine"),
+        ([], ""),
+    ],
+)
+def test_of_a_workload_that_goes_it_is_said_who_else_holds_it(finalizers: list[str], why: str) -> None:
+    metadata = {"name": "api", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}
+    found = judged({"apiVersion": f"{GROUP}/v1", "kind": "Executable", "metadata": metadata, "spec": {}})
+    assert (found.state, found.why) == ("Removing", why)
