@@ -54,6 +54,8 @@ class Found(NamedTuple):
     paths: tuple[Path, ...]
     by: str
     session: "Session | None" = None
+    # Whether somebody named a kubeconfig: it may be any cluster.
+    is_given: bool = False
 
 
 def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,7 +84,7 @@ def find(
     if clearing:
         clear_dead(environ)
     if server.kubeconfig:
-        return Found((Path(server.kubeconfig),), "--kubeconfig")
+        return Found((Path(server.kubeconfig),), "--kubeconfig", is_given=True)
     sessions = Sessions.of(environ)
     if server.session:
         return _of_session(_one(sessions.named(server.session), f"session {server.session}", sessions))
@@ -91,7 +93,7 @@ def find(
     if listed := [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]:
         if not any(path.exists() for path in listed):
             raise Failure(f"KUBECONFIG names {' and '.join(map(str, listed))}, which is not there", NO_SERVER)
-        return Found(tuple(path for path in listed if path.exists()), "$KUBECONFIG")
+        return Found(tuple(path for path in listed if path.exists()), "$KUBECONFIG", is_given=True)
     served = state_directory(environ) / "kubeconfig"
     if served.exists():
         return Found((served,), str(served))

@@ -73,6 +73,23 @@ def test_a_file_that_is_not_there_is_a_mistake_on_the_command_line(setpoint: Com
     assert (ran.code, ran.stderr) == (2, f"Error: there is no file look.py, seen from {project}\n")
 
 
+def test_what_is_no_python_is_a_mistake_on_the_command_line(setpoint: Command, project: Path) -> None:
+    (project / "demo.yaml").write_text("")
+    ran = setpoint("dev", "./demo.yaml")
+    assert ran.code == 2
+    assert ran.stderr == "Error: ./demo.yaml is neither a file of Python, such as controllers/shop.py, nor a module\n"
+
+
+def test_on_any_cluster_kinds_are_installed_only_when_that_is_asked_for(setpoint: Command, project: Path) -> None:
+    assert setpoint("new", "controller", "wanted").code == 0
+    ran = setpoint("dev", "controllers/wanted.py", "--once")
+    assert ran.code == 1
+    [line] = ran.stdout.splitlines()
+    assert line.endswith("  the server has no kind Wanted in example.com/v1: --install has it installed")
+    assert setpoint("dev", "controllers/wanted.py", "--once", "--install").code == 0
+    assert setpoint("dev", "controllers/wanted.py", "--once").code == 0
+
+
 def test_a_change_is_heard_a_mistake_too_and_ctrl_c_ends_it(served: Served, one: str, project: Path) -> None:
     write(project, one, 'print("first")')
     command = [sys.executable, "-m", "setpoint", "dev", "look.py"]

@@ -34,7 +34,7 @@ _FAILURES = ("error", "terminal", "timeout")
 @click.option(
     "--install/--no-install",
     default=None,
-    help="Whether to install the kinds that they define. [default: not on the server of --kubeconfig]",
+    help="Whether to install the kinds that they define. [default: not on a server of --kubeconfig or $KUBECONFIG]",
 )
 @server_options
 def dev(modules: tuple[str, ...], once: bool, timeout: float | None, install: bool | None, server: Server) -> None:
@@ -59,6 +59,8 @@ def _entry(text: str) -> "Entry":
     module, _, name = text.partition(":")
     if module.endswith(".py") and not Path(module).is_file():
         raise Failure(f"there is no file {module}, seen from {Path.cwd()}", USAGE)
+    if not module.endswith(".py") and not all(part.isidentifier() for part in module.split(".")):
+        raise Failure(f"{module} is neither a file of Python, such as controllers/shop.py, nor a module", USAGE)
     return Entry(module, name)
 
 
@@ -72,12 +74,13 @@ async def _dev(
     found = find(server)
     if found.session is not None:
         await _warn_of_others(entries, server, Path(found.session.directory))
-    installs = install if install is not None else not server.kubeconfig
+    installs = install if install is not None else not found.is_given
     clock, here = SystemClock(), Path.cwd()
     told = Told(terminal(), clock)
     seats = Seats(here, told, clock, os.environ, at_terminal=True)
     paths = [str(path.absolute()) for path in found.paths]
-    click.echo(f"{', '.join(map(str, entries))} against {found.by}; Ctrl-C ends it", err=True)
+    where = server.kubeconfig or found.by
+    click.echo(f"{', '.join(map(str, entries))} against {where}; Ctrl-C ends it", err=True)
     ended = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, ended.set)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from setpoint.client.client import Client
 from setpoint.client.install import DEFINITION
 from setpoint.client.kinds import KindRef
+from setpoint.client.mapper import NoMatch
 from setpoint.objects import meta
 from setpoint.objects.errors import APIError, NotFound
 from setpoint.objects.frozen import thaw
@@ -27,6 +28,10 @@ class DefinitionError(Exception):
     """The kinds cannot be installed as the program has them; says why, and what to do."""
 
 
+class NotInstalledError(Exception):
+    """The server does not know a kind, which nobody asked us to install."""
+
+
 async def install(client: Client, kinds: Sequence[type[Resource]]) -> list[str]:
     """Has the server know the kinds. Returns what somebody should know. Raises DefinitionError."""
     notes: list[str] = []
@@ -42,6 +47,18 @@ async def install(client: Client, kinds: Sequence[type[Resource]]) -> list[str]:
         except (APIError, RuntimeError, TimeoutError) as error:
             raise DefinitionError(f"{name} cannot be installed: {error}") from None
     return notes
+
+
+async def check_installed(client: Client, kinds: Sequence[type[Resource]]) -> None:
+    """Raises NotInstalledError where the server does not know all of them."""
+    for kind in kinds:
+        try:
+            await client.resource(kind)
+        except NoMatch:
+            gvk = kind.gvk()
+            raise NotInstalledError(
+                f"the server has no kind {gvk.kind} in {gvk.api_version}: --install has it installed"
+            ) from None
 
 
 def _definitions(kinds: Sequence[type[Resource]]) -> list[Object]:

@@ -75,17 +75,26 @@ class Worker:
             )
             options = Options(impersonate=connection.impersonate)
             async with Client(connection.transport(), clock=self._clock, options=options) as client:
-                installed = await definitions.install(client, program.kinds) if self._begin.installs else []
-                notes = [*program.notes, *installed]
+                notes = [*program.notes, *await self._define(client, program)]
                 self._channel.send(Loaded([each.name for each in program.controllers], project_files(), notes))
                 if await self._is_wanted():
                     await self._work(client, program)
         except (definitions.DefinitionError, ConfigError) as error:
             self._refuse(str(error))
+        except definitions.NotInstalledError as error:
+            self._refuse(str(error), passes=True)
         except (TransportError, APIError) as error:
             self._refuse(f"the server cannot be used: {error}", passes=True)
         except Exception as error:
             self._channel.send(Failed(told(error, self._directory)))
+
+    async def _define(self, client: Client, program: Contents) -> list[str]:
+        """Has the server know the kinds, or sees that it does. Returns what somebody should know."""
+        if self._begin.installs:
+            return await definitions.install(client, program.kinds)
+        reconciled = {each.primary.gvk for each in program.controllers if each.primary is not None}
+        await definitions.check_installed(client, [each for each in program.kinds if each.gvk() in reconciled])
+        return []
 
     def _refuse(self, why: str, *, passes: bool = False) -> None:
         answer = Failed(why) if self._manager is not None else Refused(why, project_files(), passes)
