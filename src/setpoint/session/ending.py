@@ -84,16 +84,18 @@ async def end(
     assert host is not None
     await client.send(Call("PATCH", _PATH, (), _MERGE_PATCH, b'{"status": "Stopping"}'))
     following = asyncio.ensure_future(_follow(client, on_progress))
+    leftovers = Leftovers(Sessions.of(environ), client.clock, SystemIds(), environ)
     try:
         async with timeout(client.clock, seconds):
             await wait_gone(host, client.clock)
     except TimeoutError:
         kill(host)
         await wait_gone(host, client.clock)
+        # The guardian gives everybody the time that they may take; there is none any more.
+        await leftovers.kill(session)
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-    leftovers = Leftovers(Sessions.of(environ), client.clock, SystemIds(), environ)
     await leftovers.guarded_until_gone(session, _GUARDIAN_SECONDS)
     await leftovers.clear(session)  # there is something only if the host was killed
     left = await leftovers.look(session, in_engine=there.containers + there.networks > 0)

@@ -9,6 +9,7 @@ import asyncio
 import os
 import re
 import shutil
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import UTC, datetime
@@ -35,6 +36,8 @@ from setpoint.workload.process.table import Table
 # How long an engine may take to answer before it is done without.
 _ENGINE_SECONDS = 2.0
 _LOOK_SECONDS = 0.05
+# How long the system may take to end what was killed.
+_KILL_SECONDS = 5.0
 _LOCK = ".clearing"
 _is_only_news = re.compile(r"\d{4}-\d\d-\d\d \S+ (DEBUG|INFO|WARNING) ").match
 
@@ -137,6 +140,15 @@ class Leftovers:
                 found, problems = found.plus(removed), [*problems, *wrong]
         return found, tuple(problems)
 
+    async def kill(self, session: Session) -> None:
+        """Kills what is left of a session whose host is gone. A guardian that gives it time finds that it has ended."""
+        deadline = self._clock.monotonic() + _KILL_SECONDS
+        while self._clock.monotonic() < deadline:
+            table = await asyncio.to_thread(_carried)
+            if not sum(map(_kill, _carriers(table, _names(table, session)))):
+                return
+            await self._clock.sleep(_LOOK_SECONDS)
+
     async def guarded_until_gone(self, session: Session, patience: float) -> bool:
         """Waits while a guardian cleans up after a session; whether none does any more."""
         deadline = self._clock.monotonic() + patience
@@ -208,11 +220,23 @@ def _is_of(name: str, session: Session) -> bool:
     return name.startswith(f"{pid}-{started}-{boot[:8]}-")
 
 
-def _processes(table: Mapping[str, set[int]], names: Iterable[str]) -> tuple[str, ...]:
+def _carriers(table: Mapping[str, set[int]], names: Iterable[str]) -> list[int]:
     """The processes of control planes, without their guardians."""
     wanted = tuple(f"{name}/" for name in names)
     carried = [pids for cookie, pids in table.items() if cookie.startswith(wanted) and not cookie.endswith(GUARDIAN)]
-    return tuple(f"{pid} {program_of(pid)}" for pid in sorted({pid for pids in carried for pid in pids}))
+    return sorted({pid for pids in carried for pid in pids})
+
+
+def _processes(table: Mapping[str, set[int]], names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{pid} {program_of(pid)}" for pid in _carriers(table, names))
+
+
+def _kill(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        return False  # it has ended, or is somebody else's
+    return True
 
 
 async def _in_engine(engine: Engine, session: Session | None) -> Left:
