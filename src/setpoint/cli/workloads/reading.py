@@ -10,14 +10,12 @@ from setpoint.client.kinds import KindRef
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, SCHEME, VERSION
+from setpoint.workload.kinds.names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, SCHEME, TASK, VERSION
 from setpoint.workload.serving import cannot_listen, serves, template_of
 
 # What a person calls a part of an app, in the order in which it is looked for.
 RUNNING = ("Container", "Executable", "ExecutableReplicaSet", "Task")
 SERVICE = "Service"
-# What a run says of itself.
-_TASK = "setpoint.dev/task"
 
 
 def ref(kind: str) -> KindRef:
@@ -123,7 +121,7 @@ def _workload(tree: Object, owned: Mapping[str, list[Object]], services: Mapping
 
 def called(tree: Object) -> str:
     """What people call a workload: `api.2` is the second replica of `api`, and a run has the name of its task."""
-    return _replica(tree) or meta.annotations(tree).get(_TASK) or meta.name(tree)
+    return _replica(tree) or meta.annotations(tree).get(TASK) or meta.name(tree)
 
 
 def _replica(tree: Object) -> str:

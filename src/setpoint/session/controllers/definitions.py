@@ -17,11 +17,10 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema.types.model import ModelError
 from setpoint.schema.types.resource import Resource
+from setpoint.workload.kinds.names import APP_LABEL
 
 # How many objects are named that stand in the way.
 _NAMED = 3
-# What the objects of an app carry, its definitions too.
-_APP = "setpoint.dev/app"
 
 
 class DefinitionError(Exception):
@@ -38,7 +37,7 @@ async def install(client: Client, kinds: Sequence[type[Resource]]) -> list[str]:
     for definition in _definitions(kinds):
         name = meta.name(definition)
         old = await _installed(client, name)
-        if old is not None and _APP in meta.labels(old):
+        if old is not None and APP_LABEL in meta.labels(old):
             continue
         if old is not None:
             notes += await _check_stored(client, definition, old)

@@ -29,7 +29,14 @@ from setpoint.workload.controllers.task_runs import Due, Ending, Run, runs_of, s
 from setpoint.workload.dependencies import waiting_for
 from setpoint.workload.kinds.container import Container, ContainerSpec
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec
-from setpoint.workload.kinds.names import OWN_GROUP, RESTART_REQUESTED, RUN_ARGUMENTS, RUN_REQUEST, STOPPED_BECAUSE
+from setpoint.workload.kinds.names import (
+    OWN_GROUP,
+    RESTART_REQUESTED,
+    RUN_ARGUMENTS,
+    RUN_REQUEST,
+    STOPPED_BECAUSE,
+    TASK,
+)
 from setpoint.workload.kinds.task import Task, TaskState, TaskStatus
 from setpoint.workload.schedule import ScheduleError, parse_schedule, parse_zone
 from setpoint.workload.templates import escaped
@@ -254,7 +261,7 @@ async def _attempt(ctx: Context, obj: Task, run: Run) -> None:
             task_runs.SCHEDULED_AT: str(run.scheduled),
             task_runs.BEGAN_AT: str(MicroTime.of(run.started or ctx.clock.now())),
             task_runs.ATTEMPT: str(number),
-            task_runs.TASK: name,
+            TASK: name,
             **({RUN_REQUEST: run.request} if run.request else {}),
             **({RUN_ARGUMENTS: msgspec.json.encode(run.arguments).decode()} if run.arguments else {}),
         },

@@ -23,9 +23,7 @@ from setpoint.workload.progress import progress
 from setpoint.workload.schedule import Schedule
 
 # What the object of an attempt says of it: the run it belongs to, when that began, and its own number.
-SCHEDULED_AT, BEGAN_AT, ATTEMPT, TASK = (
-    f"setpoint.dev/{name}" for name in ("scheduled-at", "run-began-at", "task-attempt", "task")
-)
+SCHEDULED_AT, BEGAN_AT, ATTEMPT = (f"setpoint.dev/{name}" for name in ("scheduled-at", "run-began-at", "task-attempt"))
 # More are not counted one by one.
 _MOST_MISSED = 100
 _MINUTE = timedelta(minutes=1)

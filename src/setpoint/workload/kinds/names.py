@@ -19,7 +19,8 @@ SERVICE_PRODUCER = "service-producer"
 RESTART_REQUESTED = "setpoint.dev/restart-requested-at"
 # Beside a request for a run of a task: further arguments for it, as a list in JSON.
 RUN_ARGUMENTS = "setpoint.dev/run-arguments"
-# In the object of a run: the request that it is for, and why somebody stopped it.
+# In the object of a run: its task, the request that it is for, and why somebody stopped it.
+TASK = "setpoint.dev/task"
 RUN_REQUEST, STOPPED_BECAUSE = "setpoint.dev/run-request", "setpoint.dev/stopped-because"
 # The label of what a controller made: the uid of the object that it made it for.
 OWNER_LABEL = "setpoint.dev/controller-uid"

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from setpoint.server.extension import Extension
-from setpoint.workload.kinds.names import GROUP
+from setpoint.workload.kinds.names import GROUP, LOGGED
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.subresources import attach, container_exec, log
 from setpoint.workload.workloads import Workloads
 
-_PLURALS = {"Executable": "executables", "Container": "containers", "ContainerExec": "containerexecs"}
+_PLURALS = {kind: plural for plural, kind in LOGGED.items()}
 
 
 class WorkloadEndpoints:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from setpoint.cli.printing.terminal import Meaning
 from setpoint.cli.running.view.parts import part_name
 from setpoint.cli.workloads.reading import Workload, called
-from setpoint.objects import meta
+from setpoint.objects import conditions, meta
 from setpoint.objects.times import parse_micro_time, parse_time
 from setpoint.objects.tree import Object
 from setpoint.workload.dependencies import waiting_for
@@ -102,9 +102,8 @@ def ready_since(tree: Object) -> datetime | None:
     runs = status.get("runs") or ()
     if runs and (ended := time_of(runs[-1].get("finishTime"))) is not None:
         return ended
-    ready = [each for each in status.get("conditions") or () if each["type"] == "Ready"]
-    times = [time_of(status.get("startupTimestamp")), *(time_of(each.get("lastTransitionTime")) for each in ready)]
-    return max((time for time in times if time is not None), default=None)
+    times = [status.get("startupTimestamp"), conditions.of(tree, "Ready").get("lastTransitionTime")]
+    return max((time for time in map(time_of, times) if time is not None), default=None)
 
 
 def _single(workload: Workload, find: Find) -> How:
@@ -193,8 +192,7 @@ _BY_KIND: Mapping[str, Callable[[Workload, Find], How]] = {
 
 def _says(tree: Object) -> tuple[str, str]:
     """The reason and the message of the condition that says how far it is, without the output in it."""
-    conditions = {each["type"]: each for each in (tree.get("status") or {}).get("conditions") or ()}
-    found = conditions.get("Ready") or conditions.get("Started") or {}
+    found = conditions.of(tree, "Ready", "Started")
     message = found.get("message", "").partition(_LAST_WORDS)[0]
     return found.get("reason", ""), message.partition("; it is started again in")[0]
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
+from setpoint.workload.kinds.names import PART_LABEL
 
 if TYPE_CHECKING:
     from setpoint.app.model import AppFile
 
-PART_LABEL = "setpoint.dev/part"
 # The kinds that parts are.
 _PARTS = ("Container", "Executable", "ExecutableReplicaSet", "Task")
 
