@@ -19,6 +19,7 @@ from setpoint.controller.reconciles import remembered
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.run import Run
 from setpoint.flow.summary.summary import summarize
+from setpoint.objects.duration import measured
 from setpoint.objects.reconciled import Reconciled, Reconciles, Seen, Wanted
 from setpoint.past.moment import Moment
 from setpoint.past.reading import NotThere
@@ -26,7 +27,7 @@ from setpoint.past.reconciles import read_trace, read_traces
 from setpoint.past.related import Related
 from setpoint.past.timeline import timeline
 from setpoint.past.trace import Trace, traces
-from setpoint.past.trace_lines import duration, heading, lines
+from setpoint.past.trace_lines import heading, lines
 from setpoint.past.why.explain import explain
 from setpoint.past.why.gathering import gather
 
@@ -242,4 +243,4 @@ async def test_what_a_controller_wrote_last_is_told_where_no_state_says_anything
     ("seconds", "text"), [(0.0000187, "19 µs"), (0.0084, "8.4 ms"), (0.178, "178 ms"), (2.5, "2.5 s"), (90, "90 s")]
 )
 def test_how_long_something_took_is_told_in_few_figures(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert measured(seconds) == text

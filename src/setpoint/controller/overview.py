@@ -81,9 +81,20 @@ def _rate(runs: Sequence[Run], now: float, kept: int | None) -> float:
 def _notes(controller: Controller) -> list[str]:
     notes = [f"{each.run.request} does not end although it was told to" for each in controller.stuck()]
     for loop in controller.hot_loops():
-        what = f"keeps changing {loop.fields[0]}" if loop.fields else "comes back though nothing changes"
+        what = f"keeps changing {loop.fields[0]}" if loop.fields else "writes again each time it comes back"
         notes.append(f"hot loop: {loop.request} {what} ({loop.runs}× in a row); it is slowed down")
     notes += controller.troubles
+    notes += _failing(controller)
     if controller.suspended:
         notes.append(f"{len(controller.suspended)} left alone, as they ask")
     return notes
+
+
+def _failing(controller: Controller) -> list[str]:
+    """Which objects it does not get on with, by the newest of them."""
+    failed = [run for run in list(controller.last_runs.values()) if run.result in _FAILED]
+    if not failed:
+        return []
+    last = max(failed, key=lambda run: run.started)
+    why = " ".join(f"{type(last.error).__name__}: {last.error}".split()) if last.error is not None else last.result
+    return [f"{last.request} fails{f', with {len(failed) - 1} more' if failed[1:] else ''}: {why}"]

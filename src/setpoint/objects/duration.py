@@ -106,6 +106,15 @@ def _decimal(amount: int, unit: int) -> str:
     return f"{whole}.{fraction:0{places}d}".rstrip("0")
 
 
+def measured(seconds: float) -> str:
+    """How long something took or will take, in the three figures that people read: `8.4 ms`, `2.5 s`."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g} s"
+
+
 def human_duration(seconds: float) -> str:
     """How long ago, in the two or three figures that people read: `45s`, `5m30s`, `3h`, `2d4h`, `1y20d`."""
     total = int(seconds)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 
+from setpoint.objects.duration import measured
 from setpoint.objects.reconciled import Reconciled, Seen, Wrote
 from setpoint.past.masking import masked_text
 from setpoint.past.revision import DELETED, Revision
@@ -21,7 +22,7 @@ def heading(trace: Trace, shown: Callable[[datetime], str]) -> str:
     if told is None:
         return f"{cause.controller} reconciled {cause.key}  {time}  {cause.id[:8]}"
     what = f"{_kind(told.kind)}/{cause.key}" if told.kind else cause.key
-    parts = [f"{cause.controller} reconciled {what} #{told.number}", time, duration(told.seconds), _end(told)]
+    parts = [f"{cause.controller} reconciled {what} #{told.number}", time, measured(told.seconds), _end(told)]
     return "  ".join((*parts, cause.id[:8]))
 
 
@@ -39,19 +40,10 @@ def lines(trace: Trace, me: Collection[str] = ()) -> Iterator[str]:
     yield from _titled("view", _view(trace, told))
 
 
-def duration(seconds: float) -> str:
-    """How long something took, in the figures that people read."""
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.0f} µs"
-    if seconds < 1:
-        return f"{seconds * 1e3:.3g} ms"
-    return f"{seconds:.3g} s"
-
-
 def _end(told: Reconciled) -> str:
     again = told.requeue_after_seconds
     found = _ENDS.get(told.result, told.result)
-    return f"{found}, again in {duration(again)}" if again is not None else found
+    return f"{found}, again in {measured(again)}" if again is not None else found
 
 
 def _titled(title: str, texts: Iterator[str] | list[str]) -> Iterator[str]:
@@ -132,11 +124,11 @@ def _object(wrote: Wrote) -> str:
 def _view(trace: Trace, told: Reconciled) -> Iterator[str]:
     """Whether what it saw in the cache was what there was; and how long it had been due."""
     for seen, newer in trace.behind:
-        before = duration((trace.time - newer.time).total_seconds())
+        before = measured((trace.time - newer.time).total_seconds())
         what = f"{_kind(seen.kind)}/{seen.object}"
         was = f"{what}@{seen.revision} was read" if seen.revision else f"{what} was not seen"
         yield f"behind: {was}, and rv {newer.number} had been written {before} before"
-    waited = f", after {duration(told.waited_seconds)} in the queue" if told.waited_seconds > 0 else ""
+    waited = f", after {measured(told.waited_seconds)} in the queue" if told.waited_seconds > 0 else ""
     if not trace.behind:
         yield f"current{waited}"
 

@@ -47,7 +47,7 @@ def test_once_it_works_until_nothing_is_left_to_do(setpoint: Command, one: str, 
     first, *runs = ran.stdout.splitlines()
     assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3}  look\.py loaded \(looker\)", first)
     line = rf"\d\d:\d\d:\d\d\.\d{{3}}  looker {one}/one · ConfigMap {one}/one initial · apply ConfigMap {one}/one"
-    assert any(re.fullmatch(rf"{line} · success \(\d+ ms\)", each) for each in runs), runs
+    assert any(re.fullmatch(rf"{line} · success \([\d.]+ [mµ]?s\)", each) for each in runs), runs
     assert setpoint("get", "configmap", "one", "-n", one, "-o", "jsonpath={.data.seen}").stdout == "yes\n"
 
 

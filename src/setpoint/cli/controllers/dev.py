@@ -143,17 +143,18 @@ class Told:
         self._line(f"{controller} | {text}")
 
     def ran(self, entry: "Entry", run: "Ran") -> None:
+        from setpoint.objects.duration import measured
+
         about = (run.controller, run.object)
         self.failing.discard(about)
         if failed := run.result in _FAILURES:
             self.failing.add(about)
         why = ", ".join(run.why) or "nobody said why"
         wrote = ", ".join(run.writes) or "wrote nothing"
-        took = f"{run.seconds * 1000:.0f} ms" if run.seconds < 1 else f"{run.seconds:.1f} s"
         how = f"{run.result}: {run.error}" if run.error else run.result.replace("_", " ")
-        again = f", again in {run.again_after:.3g} s" if run.again_after is not None else ""
+        again = f", again in {measured(run.again_after)}" if run.again_after is not None else ""
         result = self._place.paint(how, "bad" if failed else "good")
-        self._line(f"{run.controller} {run.object} · {why} · {wrote} · {result}{again} ({took})")
+        self._line(f"{run.controller} {run.object} · {why} · {wrote} · {result}{again} ({measured(run.seconds)})")
 
     def _line(self, text: str) -> None:
         now = self._clock.now().astimezone()

@@ -6,12 +6,12 @@ A reconcile that fails before it writes leaves nothing in the log: only its cont
 from collections.abc import Iterator
 from datetime import datetime
 
+from setpoint.objects.duration import measured
 from setpoint.objects.provenance import Cause
 from setpoint.objects.reconciled import Reconciled
 from setpoint.objects.times import parse_micro_time
 from setpoint.past.masking import masked_text
 from setpoint.past.trace import kind_name
-from setpoint.past.trace_lines import duration
 from setpoint.past.why.facts import Facts
 
 _FAILED = {"error": "fails", "terminal": "has given up", "timeout": "takes too long"}
@@ -34,7 +34,7 @@ def failing(facts: Facts) -> Iterator[Reconciled]:
 def failures(facts: Facts) -> Iterator[str]:
     """Which controllers did not get through when they last tried."""
     for each in failing(facts):
-        ago = duration(max((facts.now - parse_micro_time(each.began)).total_seconds(), 0.0))
+        ago = measured(max((facts.now - parse_micro_time(each.began)).total_seconds(), 0.0))
         tries = f", {each.attempt + 1} times in a row" if each.attempt else ""
         error = masked_text(each.error).partition("\n")[0]
         yield f"its controller {each.controller} {_FAILED[each.result]}: {error} ({ago} ago{tries})"
@@ -52,4 +52,4 @@ def failing_since(facts: Facts) -> datetime | None:
 def took(facts: Facts, cause: Cause) -> str:
     """How long a reconcile took, where that was long."""
     seconds = next((each.seconds for each in facts.reconciles if each.id == cause.id), 0.0)
-    return f" (which took {duration(seconds)})" if seconds >= _LONG_SECONDS else ""
+    return f" (which took {measured(seconds)})" if seconds >= _LONG_SECONDS else ""

@@ -27,6 +27,7 @@ from setpoint.controller.overview import LOADING, STOPPED, Row, overview
 from setpoint.controller.reconciles import remembered
 from setpoint.controller.run import CANCELLED, CONFLICT, Run
 from setpoint.objects.clock import SystemClock
+from setpoint.objects.duration import measured
 from setpoint.objects.errors import APIError
 from setpoint.session.controllers import definitions, output
 from setpoint.session.controllers.channel import Channel
@@ -179,7 +180,7 @@ class Worker:
             about = str(run.request)
             self._channel.send(Ran(run.controller, about, reasons, writes, run.result, run.seconds, why, again))
         elif why:
-            next_try = "it waits for the next change" if again is None else f"next try in {again:.3g} s"
+            next_try = "it waits for the next change" if again is None else f"next try in {measured(again)}"
             self._channel.send(Line(run.controller, f"{run.request} failed: {why}; {next_try}", error=True))
 
 
