@@ -9,6 +9,7 @@ import click
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import NO_SERVER, Failure
 from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.running.app_file import find_file, profile_option, read_file
 
 if TYPE_CHECKING:
     from setpoint.cli.project.drawing import Graph, Node
@@ -23,9 +24,7 @@ _HOW = {"Started": "started", "Ready": "ready", "Finished": "finished", "Succeed
 
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
-@click.option(
-    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be."
-)
+@profile_option
 @click.option("-o", "--output", "form", type=click.Choice(_FORMS), default="text", help="How to draw it.")
 @server_options
 def graph(file: str, profiles: tuple[str, ...], form: str, server: Server) -> None:
@@ -76,7 +75,6 @@ async def _live(server: Server) -> "Graph":
 
 def _by_file(file: str, profiles: tuple[str, ...]) -> "Graph":
     from setpoint.cli.judging import is_workload
-    from setpoint.cli.running.app_file import find_file, read_file
 
     loaded = read_file(find_file(file), os.environ, profiles, on_this_machine=False)
     return graph_of(list(filter(is_workload, loaded.objects)), {})

@@ -8,6 +8,7 @@ import click
 from setpoint.cli.failing import USAGE, Failure
 from setpoint.cli.printing.output import Form, output_option, write_objects, write_tree
 from setpoint.cli.printing.terminal import Meaning, terminal
+from setpoint.cli.running.app_file import find_file, profile_option, read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,9 +21,7 @@ _MEANINGS: dict[str, Meaning] = {"added": "good", "removed": "bad", "changed": "
 
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
-@click.option(
-    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be."
-)
+@profile_option
 @click.option("--diff", "compares", is_flag=True, help="Say what `setpoint up` would do to the app that runs.")
 @click.option("--show-secrets", is_flag=True, help="Show the values of secrets, too.")
 @output_option("yaml", "json", "name")
@@ -32,8 +31,6 @@ def render(file: str, profiles: tuple[str, ...], compares: bool, show_secrets: b
     They can be given to `kubectl apply`, too. With --diff: which of them are new, changed or gone since the last
     `setpoint up`, and what that would mean for what runs.
     """
-    from setpoint.cli.running.app_file import find_file, read_file
-
     found = find_file(file)
     loaded = read_file(found, os.environ, profiles, on_this_machine=False)
     if compares:

@@ -13,6 +13,10 @@ from setpoint.cli.here import here
 if TYPE_CHECKING:
     from setpoint.app.loading import LoadedApp
 
+profile_option = click.option(
+    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be."
+)
+
 
 def find_file(given: str, directory: Path | None = None) -> Path:
     """The app file: the one given, the one in the directory given, or the nearest at or above here. Raises Failure."""

@@ -17,6 +17,7 @@ from setpoint.cli.connecting import Server, connect, run
 from setpoint.cli.failing import FAILED, TIMED_OUT, Failure
 from setpoint.cli.here import here
 from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.running.app_file import find_file, profile_option, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,9 +46,7 @@ class How(NamedTuple):
 
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
-@click.option(
-    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be."
-)
+@profile_option
 @click.option("-d", "--detach", "detached", is_flag=True, help="Return when all is ready, and let it run on.")
 @click.option("--logs/--no-logs", default=True, help="Whether to show what the app prints.")
 @click.option(
@@ -65,8 +64,6 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
     If it runs already, what changed in the file is applied and nothing else is touched. While it is shown, `d` leaves
     it running and `q` ends it. With --detach the exit code tells whether everything became ready.
     """
-    from setpoint.cli.running.app_file import find_file, read_file
-
     found = find_file(file)
     with _standby(found) as standby:
         loaded = read_file(found, os.environ, profiles)
