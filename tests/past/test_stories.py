@@ -415,3 +415,23 @@ async def test_the_same_facts_make_the_same_story() -> None:
         assert explain(facts) == explain(facts)
         assert msgspec.json.encode(explain(facts).to_json())
         assert GROUP.partition("/")[0] in str(facts.chain)
+
+
+async def test_what_was_made_anew_has_been_so_since_then() -> None:
+    async with past() as world:
+        await world.client.delete(await world.configmap("a"))
+        world.later(60)
+        await world.configmap("a")
+        story = explain(await facts_of(world, await world.place("v1/ConfigMap", "a")))
+        assert story.since == world.clock.now()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(30, "event Broken (3×): no"), (300, "event Broken (3×, 5m ago): no")])
+async def test_of_an_event_that_is_long_ago_it_is_told_when_it_was(seconds: int, told: str) -> None:
+    async with past() as world:
+        await world.configmap("a")
+        event = {"type": "Warning", "reason": "Broken", "message": "no", "count": 3}
+        event["lastTimestamp"] = world.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        world.later(seconds)
+        facts = await facts_of(world, await world.place("v1/ConfigMap", "a"), events=(event,))
+        assert told in explain(facts).details

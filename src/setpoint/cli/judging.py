@@ -25,7 +25,8 @@ class Judgement(NamedTuple):
 
 
 def is_workload(tree: Object) -> bool:
-    return tree.get("apiVersion", "").rpartition("/")[0] in (GROUP, OWN_GROUP)
+    """Whether it is something that runs; the App, which lists what does, is not."""
+    return tree.get("apiVersion", "").rpartition("/")[0] in (GROUP, OWN_GROUP) and tree.get("kind") != "App"
 
 
 def judged(tree: Object, clock: Clock | None = None) -> Judgement:

@@ -38,7 +38,7 @@ class HotLoop:
     seconds: float = FIRST_SECONDS
 
     def __str__(self) -> str:
-        what = f"it keeps changing {', '.join(self.fields)}" if self.fields else "nothing else changed"
+        what = f"it keeps changing {', '.join(self.fields)}" if self.fields else "it writes, and nothing else changes"
         return f"{self.request} is reconciled in circles ({self.runs} times in {HOT_SECONDS:g} s): {what}"
 
 

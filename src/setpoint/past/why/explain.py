@@ -8,7 +8,7 @@ from setpoint.objects import conditions
 from setpoint.objects.times import parse_micro_time, parse_time
 from setpoint.objects.tree import Object
 from setpoint.past.masking import masked_text
-from setpoint.past.revision import DELETED, MODIFIED, Revision
+from setpoint.past.revision import ADDED, DELETED, MODIFIED, Revision
 from setpoint.past.who import told
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
 from setpoint.past.why.hints import hints
@@ -19,6 +19,8 @@ from setpoint.past.why.working import UNSEEN, failing, failing_since, failures, 
 _MOST = 3
 _MOST_OUTPUT = 5
 _MOST_CHANGES = 1
+# An event that is older may have been mended since.
+_LONG_AGO_SECONDS = 60.0
 # Of several lines that a program ended with the last says what it was; the others are among the output.
 _LINES_BEFORE_THE_LAST = re.compile(r"(its last words: )(?:.*\n)+")
 _TEMPLATED_HOST = re.compile(r"^\w+://[^/]*\{\{.*?\}\}[^/]*(?=/|$)")
@@ -136,7 +138,7 @@ def _since(facts: Facts, verdict: Verdict) -> datetime | None:
     for revision in reversed(facts.history):
         if any(change.path in ("status.state", "status.phase") for change in revision.changes):
             return revision.time
-    return facts.history[0].time if facts.history else None
+    return next((each.time for each in reversed(facts.history) if each.type == ADDED), None)
 
 
 def _first_end(facts: Facts) -> datetime | None:
@@ -330,9 +332,18 @@ def _events(facts: Facts) -> Iterator[tuple[str, str]]:
     last = {each.get("reason", ""): each for each in facts.events if each.get("type") == "Warning"}
     for reason, each in list(last.items())[-_MOST:]:
         if reason not in told_already:
-            count = each.get("count") or (each.get("series") or {}).get("count") or 1
             words = each.get("message") or each.get("note", "")
-            yield f"event {reason}{f' ({count}×)' if count > 1 else ''}: {words}", _after_name(words)
+            yield f"event {reason}{_often_and_when(each, facts.now)}: {words}", _after_name(words)
+
+
+def _often_and_when(event: Object, now: datetime) -> str:
+    """How often it happened, and when last if that is long ago: it may have been mended since."""
+    series = event.get("series") or {}
+    count = event.get("count") or series.get("count") or 1
+    last = _time(event.get("lastTimestamp") or series.get("lastObservedTime") or event.get("eventTime") or "")
+    is_old = last is not None and (now - last).total_seconds() >= _LONG_AGO_SECONDS
+    found = [f"{count}×" if count > 1 else "", ago(now, last) if last is not None and is_old else ""]
+    return f" ({', '.join(filter(None, found))})" if any(found) else ""
 
 
 # How it came to that
