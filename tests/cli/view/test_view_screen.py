@@ -75,6 +75,13 @@ def test_no_line_of_a_table_is_as_wide_as_the_terminal(rows: list[Row], columns:
     assert max(map(width_of, lines), default=0) < columns
 
 
+@given(ROWS_OF_TABLES, st.integers(8, 69))
+def test_in_a_narrow_terminal_columns_are_left_out_and_no_line_breaks(rows: list[Row], columns: int) -> None:
+    lines = layout.table(rows, Widths().grown(rows), Terminal(columns))
+    lines += layout.starting_line(rows, 12.0, layout.KEYS, Terminal(columns))
+    assert max(map(width_of, lines), default=0) < columns
+
+
 @given(ROWS_OF_TABLES, st.integers(1, 69))
 def test_the_narrowest_terminal_still_gets_something(rows: list[Row], columns: int) -> None:
     place, names = Terminal(columns), [row.name for row in rows]

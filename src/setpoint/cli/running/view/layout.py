@@ -5,6 +5,7 @@ No line is as wide as the terminal, so that none ever wraps; output that goes el
 
 import textwrap
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.cli.printing.terminal import Meaning, Terminal, harmless, shortened, width_of
@@ -25,6 +26,9 @@ _SECONDS_WIDTH = len("12.3s")
 _PARTS = ("Executable", "ExecutableReplicaSet", "Container", "Task")
 # A column is not made narrower than this.
 _NARROWEST = 8
+# Columns that are left out where there is too little room even so.
+_LEFT_OUT = -1
+_WITHOUT = ((), ("kind",), ("kind", "detail"), ("kind", "detail", "seconds"))
 
 
 class Widths(NamedTuple):
@@ -34,6 +38,13 @@ class Widths(NamedTuple):
     kind: int = 0
     detail: int = 0
     state: int = _STATE_WIDTH
+    seconds: int = _SECONDS_WIDTH
+
+    @property
+    def whole(self) -> int:
+        """How wide a line is, without what stands last."""
+        shown = [width for width in self if width != _LEFT_OUT]
+        return len(_INDENT) + sum(shown) + len(_GAP) * (len(shown) - 1)
 
     def grown(self, rows: Sequence[Row]) -> "Widths":
         """Wide enough for some rows as well."""
@@ -44,6 +55,22 @@ class Widths(NamedTuple):
             max((self.state, *(width_of(row.state) for row in rows))),
         )
 
+    def within(self, columns: int) -> "Widths":
+        """Where there is too little room what says most is shortened; then columns are left out."""
+        for without in _WITHOUT:
+            found = self._replace(**dict.fromkeys(without, _LEFT_OUT))
+            while found.whole > columns:
+                name, width = max(
+                    (("detail", found.detail), ("state", found.state), ("name", found.name)), key=itemgetter(1)
+                )
+                if width <= _NARROWEST:
+                    break
+                found = found._replace(**{name: width - 1})
+            if found.whole <= columns:
+                return found
+        half = max((columns - len(_INDENT) - len(_GAP)) // 2, 1)
+        return found._replace(name=half, state=half)
+
 
 def header(app: str, session: str, dashboard: str, place: Terminal) -> str:
     """Whose view it is."""
@@ -53,41 +80,28 @@ def header(app: str, session: str, dashboard: str, place: Terminal) -> str:
 
 
 def table(rows: Sequence[Row], widths: Widths, place: Terminal) -> list[str]:
-    """A line for every row. Where there is too little room what stands last gives way, then what says most."""
+    """A line for every row. Where there is too little room what stands last gives way first."""
     if place.width is None:
         return [_line(row, widths, None, place) for row in rows]
-    fixed = len(_INDENT) + len(_GAP) * 4 + widths.kind + _SECONDS_WIDTH
-    room = place.width - 1 - fixed
-    name, detail, state = widths.name, widths.detail, widths.state
-    while name + detail + state > room:
-        widest = max(name, detail, state)
-        if widest <= _NARROWEST:
-            break
-        if widest == detail:
-            detail -= 1
-        elif widest == state:
-            state -= 1
-        else:
-            name -= 1
-    left = room - name - detail - state - len(_GAP)
-    return [_line(row, Widths(name, widths.kind, detail, state), max(left, 0), place) for row in rows]
+    fitting = widths.within(place.width - 1)
+    left = place.width - 1 - fitting.whole - len(_GAP)
+    return [_line(row, fitting, max(left, 0), place) for row in rows]
 
 
 def _line(row: Row, widths: Widths, left: int | None, place: Terminal) -> str:
-    seconds = _seconds(row)
     cells: list[tuple[str, int, Meaning]] = [
         (row.name, widths.name, ""),
         (row.kind, widths.kind, "quiet"),
         (row.detail, widths.detail, ""),
         (row.state, widths.state, row.meaning),
+        (f"{_seconds(row):>{_SECONDS_WIDTH}}", widths.seconds, ""),
     ]
     texts = [place.paint(text := shortened(harmless(cell), width), meaning) + " " * (width - width_of(text))
-             for cell, width, meaning in cells]  # fmt: skip
+             for cell, width, meaning in cells if width != _LEFT_OUT]  # fmt: skip
     note = harmless(row.note)
     if left is not None:
         note = shortened(note, left) if left >= _NARROWEST or width_of(note) <= left else ""
-    parts = [*texts, f"{seconds:>{_SECONDS_WIDTH}}", place.paint(note, "quiet")]
-    return (_INDENT + _GAP.join(parts)).rstrip()
+    return (_INDENT + _GAP.join([*texts, place.paint(note, "quiet")])).rstrip()
 
 
 def _seconds(row: Row) -> str:
