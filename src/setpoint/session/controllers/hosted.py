@@ -122,8 +122,7 @@ class HostedControllers:
         if self._app is not None:
             record = self._recorder.warning if bad else self._recorder.normal
             record(self._app, reason, text)
-        names = self._seats.names(entry)
-        self.printed(entry, names[0] if len(names) == 1 else entry.module, f"[setpoint] {text}", error=bad)
+        self.printed(entry, self._seats.called(entry), f"[setpoint] {text}", error=bad)
 
     def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
         uid, source = quote(controller, safe=""), "stderr" if error else "stdout"

@@ -6,12 +6,13 @@ started again, ever more slowly; a change of its files starts it at once.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
 from setpoint.controller.overview import FAILED, LOADING, Row
-from setpoint.objects.clock import Clock
+from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.reconciled import Reconciled, Wanted
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.lag import REMEDY
@@ -20,6 +21,8 @@ from setpoint.session.controllers.program import Program
 
 # What the reconciles of a program that is replaced have to finish.
 GRACE_SECONDS = 10.0
+# After how long it is said that they are waited for.
+PATIENT_SECONDS = 1.0
 # How long a program may take to tell how it does.
 ANSWER_SECONDS = 2.0
 # How long one that ended by itself waits to be started again: at first, at most; and after how long it is forgiven.
@@ -84,6 +87,11 @@ class Seat:
         """Whether a change of files has to do with it: with any, while it waits for its mistake to be mended."""
         return bool(self.problem) or bool(self.files & files)
 
+    @property
+    def called(self) -> str:
+        """Whose it is what nobody in particular says: the one controller's that there is, or the file's."""
+        return self.names[0] if len(self.names) == 1 else self.entry.module
+
     async def refresh(self) -> None:
         """Learns which files it is made of by now."""
         told = await self._ask()
@@ -101,8 +109,7 @@ class Seat:
         known = told or self._known
         if self._program is None or known is None:
             state = FAILED if self.problem and not self._trying else LOADING
-            return [Row(name=self.names[0] if len(self.names) == 1 else self.entry.module, state=state,
-                        note=self.problem, module=self.entry.module)]  # fmt: skip
+            return [Row(name=self.called, state=state, note=self.problem, module=self.entry.module)]
         notes = ["it does not answer"] if told is None else []
         if self.problem:
             notes.append(f"the version before still runs: {self.problem}")
@@ -192,7 +199,7 @@ class Seat:
                 return
         self.names = answer.controllers
         if self._program is not None:
-            await self._program.stop(GRACE_SECONDS)
+            await self._end(self._program)
         self._program, self._known = program, None
         self.problem, self._passes = "", False
         program.work()
@@ -201,6 +208,22 @@ class Seat:
         self._teller.happened(self.entry, "ControllersLoaded", f"{what} ({names})", bad=False)
         for note in answer.notes:
             self._teller.happened(self.entry, "ControllersNote", note, bad=True)
+
+    async def _end(self, program: Program) -> None:
+        """Has the version before finish; where that takes long, says what is waited for."""
+        ending = asyncio.ensure_future(program.stop(GRACE_SECONDS))
+        try:
+            with suppress(TimeoutError):
+                async with timeout(self._clock, PATIENT_SECONDS):
+                    await asyncio.shield(ending)
+            if not ending.done():
+                text = (
+                    f"{self.entry}: the new version waits for the one before, which has {GRACE_SECONDS:g} s to finish"
+                )
+                self._teller.happened(self.entry, "ControllersWait", text, bad=True)
+            await ending
+        finally:
+            ending.cancel()
 
     def _refuse(self, why: str, *, passes: bool = False) -> None:
         """Tells why the files cannot be run as they are. What passes is tried again and again: once is enough."""
@@ -214,8 +237,7 @@ class Seat:
     def _heard(self, message: Line | Ran | Blocked) -> None:
         match message:
             case Line(controller, text, error):
-                alone = self.names[0] if len(self.names) == 1 else self.entry.module
-                self._teller.printed(self.entry, controller or alone, text, error=error)
+                self._teller.printed(self.entry, controller or self.called, text, error=error)
             case Blocked(controller, about, where, _):
                 at = f" at {where}" if where else ""
                 what = f" while it reconciles {about}" if about else ""

@@ -75,10 +75,10 @@ class Seats:
         """Whether none of them has anything to do, before something changes or time has passed."""
         return all(await asyncio.gather(*(seat.settled() for seat in self._seats.values())))
 
-    def names(self, entry: Entry) -> list[str]:
-        """The controllers of an entry, as far as they are known."""
+    def called(self, entry: Entry) -> str:
+        """Whose it is what nobody in particular says of an entry."""
         seat = self._seats.get(entry)
-        return seat.names if seat is not None else []
+        return seat.called if seat is not None else entry.module
 
     async def close(self) -> None:
         """Ends all: what reconciles may finish."""
