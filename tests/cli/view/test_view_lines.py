@@ -48,7 +48,6 @@ async def test_every_line_comes_once_and_in_order_over_restarts(tmp_path: Path) 
     async with app(tmp_path) as world:
         await world.python("api", code, restartPolicy="OnFailure", restartBackoff={"initial": "50ms", "max": "50ms"})
         found = await collected(world, Lines(world.client, lambda: None), lambda lines: len(lines) >= 200)
-        await asyncio.sleep(0.1)
     of_each = {is_error: [line.text for line in found if line.is_error is is_error] for is_error in (True, False)}
     wanted = [(life, number) for life in range(4) for number in range(50)]
     assert of_each[True] == [f"{life}.{number}" for life, number in wanted if number % 3 == 0]
