@@ -95,6 +95,21 @@ async def test_reconciles_that_run_are_finished_before_the_next_version_takes_ov
         await app.said("first")
 
 
+async def test_who_keeps_the_next_version_waiting_is_told(tmp_path: Path) -> None:
+    sign = tmp_path / "sign"
+    waits = f'while not Path("{sign}").exists(): await asyncio.sleep(0.05)'
+    slow = program(f'print("begins")\n        {waits}\n        ctx.status["text"] = "slow"')
+    async with hosted_app(tmp_path, {FILE: f"from pathlib import Path\n{slow}"}) as app:
+        await app.run(FILE)
+        await app.client.create(greeting("first", to="world"))
+        await app.logged("greeting", "begins")
+        app.write({FILE: HELLO})
+        waiting = f"{FILE}: the new version waits for the one before, which has 10 s to finish"
+        await app.logged("greeting", f"[setpoint] {waiting}")
+        sign.touch()
+        await app.said("first")
+
+
 async def test_two_files_cannot_have_a_controller_of_one_name(tmp_path: Path) -> None:
     other = "controllers/other.py"
     text = 'import setpoint as sp\n\n\n@sp.controller("v1/Secret", name="greeting")\nasync def it(ctx, request): ...\n'
