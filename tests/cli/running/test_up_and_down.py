@@ -13,6 +13,7 @@ from tests.cli.running.conftest import Shop
 from tests.cli.running.machine import own_environ
 
 from setpoint.session.registry import Sessions
+from setpoint.workload.kinds.names import GROUP
 
 PATIENCE_SECONDS = 30.0
 PLAIN = "app: shop\nservices: { api: { run: sleep 600 } }\n"
@@ -113,6 +114,27 @@ def test_a_file_with_a_mistake_leaves_what_runs_as_it_is(place: Shop) -> None:
     assert refused.code == 2
     assert "setpoint.yaml has a mistake; what runs was left as it is" in refused.stderr
     assert running(place) == ["shop"]
+
+
+def test_a_file_with_nothing_in_it_neither_starts_nor_ends_anything(place: Shop) -> None:
+    assert place.run("up", "-d").code == 0
+    (place.directory / "setpoint.yaml").write_text("app: shop\n")
+    refused = place.run("up", "-d")
+    assert refused.code == 2
+    assert "it has no services" in refused.stderr
+    assert place.run("ps", "-o", "name").stdout == f"executable.{GROUP}/api\n"
+
+
+def test_who_joins_is_told_with_whom_the_app_ends(place: Shop) -> None:
+    with place.running("up") as shown:
+        until(lambda: running(place))
+        joined = place.run("up", "-d")
+        assert joined.stdout.endswith(
+            "shop runs on, as long as the terminal that started it · `setpoint down` ends it\n"
+        )
+        shown.send_signal(signal.SIGINT)
+        assert "nothing left running" in shown.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert shown.returncode == 0
 
 
 def test_an_app_whose_directory_was_removed_is_ended_from_there(place: Shop) -> None:

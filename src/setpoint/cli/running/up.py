@@ -14,7 +14,7 @@ import click
 
 from setpoint.cli.clearing import UNTIL_GONE, clear_dead
 from setpoint.cli.connecting import Server, connect, run
-from setpoint.cli.failing import FAILED, TIMED_OUT, Failure
+from setpoint.cli.failing import FAILED, TIMED_OUT, USAGE, Failure
 from setpoint.cli.here import here
 from setpoint.cli.printing.terminal import terminal
 from setpoint.cli.running.app_file import find_file, profile_option, read_file
@@ -67,6 +67,11 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
     found = find_file(file)
     with _standby(found) as standby:
         loaded = read_file(found, os.environ, profiles)
+        app = loaded.app
+        if not any((app.services, app.tasks, app.controllers, app.crds, app.objects)):
+            raise Failure(
+                f"there is nothing to run in {found}: it has no services; `setpoint init` proposes some", USAGE
+            )
         clear_dead(patience=UNTIL_GONE)
         sys.exit(run(_up(found, loaded, profiles, How(detached, logs, seconds), standby)))
 
@@ -206,7 +211,7 @@ async def _concluded(client: "Client", started: "Started", outcome: "Outcome", h
             detach(places.attended)
             click.echo(f"{app} runs on · `{_again(started.session)}` shows it again, `setpoint down` ends it")
         case "left" | "ready":
-            until = "" if attendant(places.attended) is None else " until the terminal that started it ends it"
+            until = "" if attendant(places.attended) is None else ", as long as the terminal that started it"
             click.echo(f"{app} runs on{until} · `setpoint down` ends it")
         case "ended":
             if places.applied.exists():
