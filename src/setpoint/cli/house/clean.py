@@ -1,13 +1,13 @@
 """`setpoint clean`: clears away what sessions that have ended left, and looks that nothing is left running."""
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from setpoint.cli.connecting import run
 from setpoint.cli.failing import FAILED, Failure
+from setpoint.cli.here import here
 from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.words import counted, enumerated, in_bytes
 
@@ -46,7 +46,7 @@ async def _plan(everything: bool, kept: bool) -> "Plan":
     from setpoint.objects.clock import SystemClock
     from setpoint.session.cleaning import Cleaning
 
-    return await Cleaning(os.environ, SystemClock()).plan(None if everything else Path.cwd(), kept=kept)
+    return await Cleaning(os.environ, SystemClock()).plan(None if everything else here(), kept=kept)
 
 
 async def _clean(plan: "Plan") -> "Cleaned":

@@ -10,6 +10,7 @@ import click
 
 from setpoint.cli.connecting import Server, connect, find, run, server_options
 from setpoint.cli.failing import NOT_FOUND, Failure
+from setpoint.cli.here import here
 from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.words import counted, in_bytes
 from setpoint.cli.timing import seconds_option
@@ -84,7 +85,7 @@ def _meant(server: Server, crashed: bool) -> _From:
 
     clear_dead()
     sessions = Sessions.of(os.environ)
-    running = sessions.named(server.session) if server.session else sessions.here(Path.cwd())
+    running = sessions.named(server.session) if server.session else sessions.here(here())
     if crashed:
         known = [*running, *_ended(sessions.past(), server.session)]
         found = [each for each in known if each.data and Places.of_session(each).crashed.is_dir()]
@@ -99,7 +100,7 @@ def _meant(server: Server, crashed: bool) -> _From:
 
 def _ended(past: "list[Session]", name: str) -> "list[Session]":
     """The sessions that have ended and are meant by a name, or by this directory."""
-    return [each for each in past if (each.is_called(name) if name else each.is_at(Path.cwd()))]
+    return [each for each in past if (each.is_called(name) if name else each.is_at(here()))]
 
 
 async def _export(source: _From, path: Path, since: float | None, logs: bool, server: Server) -> "Written":
