@@ -1,14 +1,17 @@
 """How much a command takes before it does anything: modules that are imported, which every machine counts the same.
 What it takes when it does something is in `test_quick`."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from setpoint.cli.main import SECTIONS, main
+from setpoint.session.registry import Session, Sessions, process_identity
 
 # What the interpreter, click and the standard library bring; a command adds what it needs, and no more.
 HELP_MODULES = 20
@@ -72,3 +75,11 @@ def test_a_command_that_is_mistyped_is_suggested() -> None:
     done = subprocess.run([sys.executable, "-m", "setpoint", "descrbe"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "There is no command 'descrbe'. Did you mean describe?" in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_does_its_work_where_an_output_is_closed(closed: str, tmp_path: Path) -> None:
+    environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    Sessions.of(environ).add(Session("shop", str(tmp_path), process_identity(), "kc", "https://127.0.0.1:1"))
+    done = subprocess.run(["sh", "-c", f'"$0" -m setpoint sessions {closed}', sys.executable], env=environ)
+    assert done.returncode == 0

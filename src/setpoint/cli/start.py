@@ -7,6 +7,7 @@ who runs for long without it turns the collector on by itself, as `serve` and `d
 
 import atexit
 import gc
+import os
 import sys
 
 # As `failing` has it, which is not there yet.
@@ -17,8 +18,16 @@ def start() -> None:
     """Runs the command that the arguments name, and ends the process."""
     gc.disable()
     atexit.register(gc.freeze)
+    _open_closed()
     try:
         from setpoint.cli.main import main
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     main(prog_name="setpoint")
+
+
+def _open_closed() -> None:
+    """Who has closed an output (`>&-`) wants nothing of it; and no file of ours must get its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
