@@ -14,7 +14,7 @@ from setpoint.controller.run import ERROR, TERMINAL, TIMEOUT, Run
 _MINUTE = 60.0
 _FAILED = (ERROR, TERMINAL, TIMEOUT)
 RUNNING, WAITING, PAUSED, STOPPED = "Running", "Waiting", "Paused", "Stopped"
-LOADING, FAILED = "Loading", "Failed"
+LOADING, FAILED, BLOCKED = "Loading", "Failed", "Blocked"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -23,7 +23,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str
     # The kind whose objects it reconciles, as `kubectl` would say it; empty where it is for none.
     kind: str = ""
-    # Running, Waiting (not everything could be read yet), Paused, Stopped, Loading or Failed.
+    # Running, Waiting (not everything could be read yet), Paused, Stopped, Loading, Failed, Blocked (by its code).
     state: str = RUNNING
     # How many objects are due.
     queue: int = 0

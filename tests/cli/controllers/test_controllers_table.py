@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from setpoint.cli.asking.why import hampered
 from setpoint.cli.controllers.group import table
 from setpoint.cli.printing.terminal import Terminal
 
@@ -31,3 +32,19 @@ def test_the_table_looks_as_it_did_when_it_was_looked_at(name: str, place: Termi
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"{text}\n")
     assert f"{text}\n" == file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, []),
+        ({"kind": "Other.example.com", "state": "Blocked"}, []),
+        ({"state": "Blocked", "note": "blocks at a.py:3"}, ["its controller shop blocks at a.py:3"]),
+        ({"queue": 9, "lagSeconds": 4.6}, ["its controller shop is behind: 9 are due, the first for 4.6 s"]),
+    ],
+)
+def test_why_tells_what_keeps_the_controllers_of_a_kind_from_its_objects(
+    changed: dict[str, object], told: list[str]
+) -> None:
+    row = {"name": "shop", "kind": "Shop.example.com", "state": "Running", "queue": 0, "lagSeconds": 0.1, "note": ""}
+    assert hampered([row | changed], "Shop.example.com") == told

@@ -95,6 +95,7 @@ async def test_a_controller_that_blocks_is_named_and_others_go_on(tmp_path: Path
             "asyncio there, or `await ctx.in_thread(…)`"
         ]
         row = await app.note("greeting", "blocks all of its file for ")
+        assert row["state"] == "Blocked"
         assert row["note"].endswith(f" s now at {FILE}:30: use `await` and asyncio there, or `await ctx.in_thread(…)`")
         metadata = {"name": "meanwhile", "namespace": "default"}
         await app.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
@@ -103,7 +104,8 @@ async def test_a_controller_that_blocks_is_named_and_others_go_on(tmp_path: Path
             "example.com/v1/Greeting", merge({"spec": {"to": "free"}}), "first", "default"
         )  # so that it does not block again
         await app.said("first")
-        await app.note("greeting", "blocked all of its file for ")
+        row = await app.note("greeting", "blocked all of its file for ")
+        assert row["state"] == "Running"
 
 
 def _id(lines: list[str]) -> str:

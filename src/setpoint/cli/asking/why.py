@@ -12,8 +12,14 @@ from setpoint.cli.printing.output import Form, output_option, write_tree
 
 if TYPE_CHECKING:
     from setpoint.cli.asking.target import Times
+    from setpoint.client.client import Client
+    from setpoint.objects.tree import Object
+    from setpoint.past.place import Place
     from setpoint.past.why.rendering import Meaning
     from setpoint.past.why.story import Story
+
+# A controller whose objects have waited for longer is behind.
+_LONG_SECONDS = 2.0
 
 
 @click.command()
@@ -54,8 +60,38 @@ async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> 
             if at is not None and facts.history:
                 facts = replace(facts, now=(moment.time if moment else None) or facts.history[-1].time)
         story = explain(facts)
+        if at is None:
+            story = replace(story, details=(*story.details, *await _hampered(client, place)))
     _print(story, form, times)
     return NOT_FOUND if story.verdict == "gone" else 0
+
+
+async def _hampered(client: "Client", place: "Place") -> list[str]:
+    """Which controllers do not get around to it, of those that the server can tell of."""
+    from setpoint.objects.errors import APIError
+    from setpoint.past.trace import kind_name
+    from setpoint.session.controllers.asking import ask
+
+    try:
+        return hampered((await ask(client)).hosted, kind_name(place))
+    except APIError:  # another server, or somebody who may not know
+        return []
+
+
+def hampered(rows: "list[Object]", kind: str) -> list[str]:
+    """What keeps the controllers of a kind (`Kind.group`) from its objects."""
+    from setpoint.objects.duration import measured
+
+    found = []
+    for row in rows:
+        if row["kind"] != kind:
+            continue
+        if row["state"] == "Blocked":
+            found.append(f"its controller {row['name']} {row['note']}")
+        elif row["lagSeconds"] >= _LONG_SECONDS:
+            waited = measured(row["lagSeconds"])
+            found.append(f"its controller {row['name']} is behind: {row['queue']} are due, the first for {waited}")
+    return found
 
 
 def _print(story: "Story", form: Form, times: "Times") -> None:

@@ -46,6 +46,10 @@ class Lag:
     def stop(self) -> None:
         self._ended.set()
 
+    def blocks(self, controller: str) -> bool:
+        """Whether it is this controller that keeps the loop from turning, now."""
+        return self.last is not None and self.last.until is None and self.last.controller == controller
+
     def note(self, controller: str) -> str:
         """What to say of a controller that blocks, or did so lately; empty: nothing."""
         block = self.last

@@ -23,7 +23,7 @@ from setpoint.client.transport import TransportError
 from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
 from setpoint.controller.options import Observer
-from setpoint.controller.overview import LOADING, STOPPED, Row, overview
+from setpoint.controller.overview import BLOCKED, LOADING, STOPPED, Row, overview
 from setpoint.controller.reconciles import remembered
 from setpoint.controller.run import CANCELLED, CONFLICT, Run
 from setpoint.objects.clock import SystemClock
@@ -164,6 +164,8 @@ class Worker:
         row = overview(controller)
         notes = [self._lag.note(controller.name) if self._lag is not None else "", row.note]
         state = LOADING if row.state == STOPPED else row.state
+        if self._lag is not None and self._lag.blocks(controller.name):
+            state = BLOCKED
         return msgspec.structs.replace(row, state=state, note="; ".join(filter(None, notes)), module=self._begin.module)
 
     # What it tells
