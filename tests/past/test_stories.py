@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC
+from datetime import UTC, timedelta
 from typing import Any
 
 import msgspec
@@ -435,3 +435,17 @@ async def test_of_an_event_that_is_long_ago_it_is_told_when_it_was(seconds: int,
         world.later(seconds)
         facts = await facts_of(world, await world.place("v1/ConfigMap", "a"), events=(event,))
         assert told in explain(facts).details
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(-5, ()), (5, ("event Starting: 0 of 2 are ready",))])
+async def test_what_was_wrong_before_it_got_ready_is_told_no_more(seconds: int, told: tuple[str, ...]) -> None:
+    async with past() as world:
+        made = await world.configmap("a")
+        world.later(20)
+        when = world.clock.now() + timedelta(seconds=seconds)
+        event = {"type": "Warning", "reason": "Starting", "message": "0 of 2 are ready"}
+        event["lastTimestamp"] = when.strftime("%Y-%m-%dT%H:%M:%SZ")
+        tree = made | {"status": {"conditions": [world.condition("Ready", "True", "Done", "")]}}
+        world.later(10)
+        facts = await facts_of(world, await world.place("v1/ConfigMap", "a"), events=(event,), tree=tree)
+        assert explain(facts).details == told

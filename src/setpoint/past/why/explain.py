@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from setpoint.objects import conditions
-from setpoint.objects.times import parse_micro_time, parse_time
 from setpoint.objects.tree import Object
 from setpoint.past.masking import masked_text
 from setpoint.past.revision import ADDED, DELETED, MODIFIED, Revision
@@ -13,6 +12,7 @@ from setpoint.past.who import told
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
 from setpoint.past.why.hints import hints
 from setpoint.past.why.story import Step, Story, Verdict
+from setpoint.past.why.times import ago, moment_of, span
 from setpoint.past.why.working import UNSEEN, failing, failing_since, failures, took
 
 # Of what there may be very many, so many are told.
@@ -28,7 +28,7 @@ _TEMPLATED_HOST = re.compile(r"^\w+://[^/]*\{\{.*?\}\}[^/]*(?=/|$)")
 _SOURCES = {
     "processes": "its process told of a change",
     "requeue": "it was time to look again",
-    "retry": "the attempt before had failed",
+    "retry": "it was to be tried again",
     "timer": "it was time",
     "initial": "the controller started",
     "resync": "everything was looked at again",
@@ -132,7 +132,7 @@ def _since(facts: Facts, verdict: Verdict) -> datetime | None:
         return first
     moment = moment or conditions.of(tree, "Ready", "Available").get("lastTransitionTime")
     if isinstance(moment, str):
-        return _time(moment)
+        return moment_of(moment)
     if verdict == "failed" and any(failing(facts)):
         return failing_since(facts)
     for revision in reversed(facts.history):
@@ -151,15 +151,6 @@ def _first_end(facts: Facts) -> datetime | None:
         elif first is None and "status.exitCode" in paths:
             first = revision.time
     return first
-
-
-def _time(text: str) -> datetime | None:
-    for parse in (parse_time, parse_micro_time):
-        try:
-            return parse(text)
-        except ValueError:
-            continue
-    return None
 
 
 # What more there is to know
@@ -255,11 +246,11 @@ def _restarts(facts: Facts) -> Iterator[str]:
         return
     parts = [f"restarted {count}×" if count else "", f"last exit code {code}" if code is not None else ""]
     text = ", ".join(filter(None, parts))
-    if isinstance(ended, str) and (time := _time(ended)) is not None:
+    if isinstance(ended, str) and (time := moment_of(ended)) is not None:
         text += f" {ago(facts.now, time)}"
-    due = _time(status.get("nextRestartTime") or "")
+    due = moment_of(status.get("nextRestartTime") or "")
     if due is not None and due > facts.now:
-        text += f"; next try in {_span((due - facts.now).total_seconds())}"
+        text += f"; next try in {span((due - facts.now).total_seconds())}"
     yield text
 
 
@@ -327,20 +318,31 @@ def _child(each: Neighbour) -> str:
 
 
 def _events(facts: Facts) -> Iterator[tuple[str, str]]:
-    """The last warning for each reason; what the conditions say already is not told again."""
+    """The last warning for each reason; what the conditions say already is not told again, and what was before it got
+    ready not either."""
     told_already = {facts.summary.reason} if facts.summary is not None else set()
+    ready = conditions.of(facts.tree or {}, "Ready")
+    mended = moment_of(ready.get("lastTransitionTime") or "") if ready.get("status") == "True" else None
     last = {each.get("reason", ""): each for each in facts.events if each.get("type") == "Warning"}
     for reason, each in list(last.items())[-_MOST:]:
-        if reason not in told_already:
+        happened = _happened(each)
+        # Conditions know whole seconds.
+        is_past = mended is not None and happened is not None and happened.replace(microsecond=0) <= mended
+        if reason not in told_already and not is_past:
             words = each.get("message") or each.get("note", "")
             yield f"event {reason}{_often_and_when(each, facts.now)}: {words}", _after_name(words)
 
 
+def _happened(event: Object) -> datetime | None:
+    """When an event happened last."""
+    series = event.get("series") or {}
+    return moment_of(event.get("lastTimestamp") or series.get("lastObservedTime") or event.get("eventTime") or "")
+
+
 def _often_and_when(event: Object, now: datetime) -> str:
     """How often it happened, and when last if that is long ago: it may have been mended since."""
-    series = event.get("series") or {}
-    count = event.get("count") or series.get("count") or 1
-    last = _time(event.get("lastTimestamp") or series.get("lastObservedTime") or event.get("eventTime") or "")
+    count = event.get("count") or (event.get("series") or {}).get("count") or 1
+    last = _happened(event)
     is_old = last is not None and (now - last).total_seconds() >= _LONG_AGO_SECONDS
     found = [f"{count}×" if count > 1 else "", ago(now, last) if last is not None and is_old else ""]
     return f" ({', '.join(filter(None, found))})" if any(found) else ""
@@ -396,18 +398,3 @@ def _what(write: Revision) -> str:
         return write.summary
     more = len(write.told) - _MOST_CHANGES
     return f"{', '.join(map(str, write.told[:_MOST_CHANGES]))} (+{more})"
-
-
-# Times
-
-
-def ago(now: datetime, then: datetime) -> str:
-    seconds = (now - then).total_seconds()
-    return "just now" if seconds < 1 else f"{_span(seconds)} ago"
-
-
-def _span(seconds: float) -> str:
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= 2 * size:
-            return f"{int(seconds // size)}{unit}"
-    return f"{max(round(seconds), 1)}s"
