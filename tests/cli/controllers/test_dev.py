@@ -1,5 +1,6 @@
 """`setpoint dev` runs controllers against the server that is meant, tells of each reconcile, and hears of changes."""
 
+import os
 import re
 import signal
 import subprocess
@@ -71,6 +72,13 @@ def test_a_file_that_cannot_be_loaded_is_told_and_in_the_exit_code(setpoint: Com
 def test_a_file_that_is_not_there_is_a_mistake_on_the_command_line(setpoint: Command, project: Path) -> None:
     ran = setpoint("dev", "look.py")
     assert (ran.code, ran.stderr) == (2, f"Error: there is no file look.py, seen from {project}\n")
+
+
+def test_files_are_completed_by_the_shell() -> None:
+    words = {"_SETPOINT_COMPLETE": "bash_complete", "COMP_WORDS": "setpoint dev lo", "COMP_CWORD": "2"}
+    command = [sys.executable, "-c", "from setpoint.cli.main import main; main(prog_name='setpoint')"]
+    ran = subprocess.run(command, env={**os.environ, **words}, capture_output=True, text=True)
+    assert ran.stdout == "file,lo\n"
 
 
 def test_what_is_no_python_is_a_mistake_on_the_command_line(setpoint: Command, project: Path) -> None:

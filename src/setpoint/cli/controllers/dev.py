@@ -28,7 +28,7 @@ _FAILURES = ("error", "terminal", "timeout")
 
 
 @click.command()
-@click.argument("modules", metavar="MODULE...", nargs=-1, required=True)
+@click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=click.Path())
 @click.option("--once", is_flag=True, help="End when nothing is left to do; 1 if a reconcile failed.")
 @seconds_option("--timeout", default="60s", help="With --once: how long that may take.")
 @click.option(

@@ -44,7 +44,9 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
     """Imports a file (relative to the directory) or a module, and makes its controllers; with a name, only that one.
     Raises LoadError."""
     try:
-        found = _import_file(directory / module) if module.endswith(".py") else _import_module(module, directory)
+        found = (
+            _import_file(directory / module, module) if module.endswith(".py") else _import_module(module, directory)
+        )
     except LoadError:
         raise
     except BaseException as error:  # whatever somebody's code raises, SystemExit too
@@ -62,9 +64,9 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
 # Importing
 
 
-def _import_file(path: Path) -> ModuleType:
+def _import_file(path: Path, named: str) -> ModuleType:
     if not path.is_file():
-        raise LoadError(f"there is no file {path}")
+        raise LoadError(f"there is no file {named}: name the one that is there instead, or bring it back")
     root, parts = path.parent, [path.stem]
     while (root / "__init__.py").is_file():
         root, parts = root.parent, [root.name, *parts]
