@@ -142,7 +142,7 @@ async def _follow(client: "Client", on_progress: Callable[[Progress], None]) -> 
             told = msgspec.json.decode(answer.body).get("progress")
         except (TransportError, msgspec.DecodeError):
             return
-        if told:
+        if told and told["objects"]:  # before, they are not counted yet
             going = tuple(name for kind, _, name in (each.partition(" ") for each in told["going"]) if kind in _RUN)
             on_progress(Progress(told["objects"], told["gone"], going, tuple(told["left"])))
         await client.clock.sleep(_LOOK_SECONDS)

@@ -79,6 +79,7 @@ class Host:
         from setpoint.session.controllers.following import hosting
         from setpoint.session.controllers.page import ControllersPage
         from setpoint.store.contract import StoreError
+        from setpoint.store.sqlite.errors import Damaged, UnknownLayout
         from setpoint.workload.records import records_path
         from setpoint.workload.workloads import WorkloadSettings
 
@@ -110,14 +111,20 @@ class Host:
                     places.applied.unlink(missing_ok=True)
                 finally:
                     self._sessions.remove(session, ended=format_time(self._clock.now()))
+        except (Damaged, UnknownLayout) as error:
+            raise HostError(
+                f"what is kept of its past cannot be read ({places.store}); `setpoint clean` removes it"
+            ) from error
         except (PlaneError, StoreError, OSError) as error:
             raise HostError(str(error)) from error
 
     async def _until_told(self, plane: "ControlPlane", stop: asyncio.Event) -> None:
         """Returns when there is a reason to end, and everything is cleaned up."""
         ended = asyncio.ensure_future(plane.ended())
-        living = asyncio.ensure_future(_show_life(self._places.lock, self._clock))
         reasons = {
+            "its files were removed, and nobody could find it": asyncio.ensure_future(
+                show_life(self._places.lock, self._clock)
+            ),
             "a signal came": asyncio.ensure_future(stop.wait()),
             "its terminal is gone": asyncio.ensure_future(deserted(self._places.attended, self._clock)),
         }
@@ -129,9 +136,9 @@ class Host:
                 await asyncio.wait((ended,))
             ended.result()
         finally:
-            for task in (ended, living, *reasons.values()):
+            for task in (ended, *reasons.values()):
                 task.cancel()
-            await asyncio.gather(ended, living, *reasons.values(), return_exceptions=True)
+            await asyncio.gather(ended, *reasons.values(), return_exceptions=True)
 
     def _session(self, url: str) -> Session:
         return Session(
@@ -155,11 +162,16 @@ class Host:
             return 0
 
 
-async def _show_life(path: Path, clock: Clock) -> None:
-    """Leaves a sign of life from time to time: should it be killed, it is known until when it lived."""
+async def show_life(path: Path, clock: Clock) -> None:
+    """Leaves a sign of life from time to time: should it be killed, it is known until when it lived. Returns when there
+    is no place for it any more."""
     while True:
-        with suppress(OSError):
+        try:
             os.utime(path)
+        except FileNotFoundError:
+            return
+        except OSError:
+            pass  # a disk that is full, or out of reach for a while
         await clock.sleep(_SIGN_SECONDS)
 
 
