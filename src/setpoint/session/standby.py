@@ -14,6 +14,8 @@ from typing import Self
 
 import msgspec
 
+from setpoint.session import apart
+
 # What a host imports in any case, by the time it serves.
 _NEEDED = (
     "setpoint.plane",
@@ -42,15 +44,7 @@ class Standby:
     def __init__(self, environ: Mapping[str, str], file: Path) -> None:
         self._has_orders = False
         # The file is for those who look at what runs on their machine, and wonder.
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env=dict(environ),
-            start_new_session=True,
-        )
+        self._process = apart.start(__name__, [str(file)], environ, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     @property
     def pid(self) -> int:
@@ -71,8 +65,7 @@ class Standby:
             self._process.kill()
             self._process.wait()
             return
-        # It is on its own: nothing is to be waited for, and nothing to be complained of.
-        self._process.returncode = 0
+        apart.let_go(self._process)
 
     def host(self, arguments: Sequence[str], log: Path) -> bytes:
         """Has it host an app; what it says to that. Raises OSError where it is gone."""

@@ -3,13 +3,13 @@
 import asyncio
 import os
 import subprocess
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from setpoint.objects.clock import SystemClock
+from setpoint.session import apart
 from setpoint.session.host import READY, TAKEN
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, session_id
@@ -84,19 +84,9 @@ async def _host(arguments: Sequence[str], environ: Mapping[str, str], places: Pl
 
 async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, str], places: Places) -> str:
     """Starts the host of a session, which goes on by itself; what it says. Raises OSError."""
-    command = [sys.executable, "-m", module, *arguments]
     descriptor = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        # Where it stands must not matter: a directory that is in use can be neither removed nor unmounted.
-        started = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=descriptor,
-            cwd="/",
-            env=dict(environ),
-            start_new_session=True,
-        )
+        started = apart.start(module, arguments, environ, stdin=subprocess.DEVNULL, stderr=descriptor)
     finally:
         os.close(descriptor)
     assert started.stdout is not None
@@ -104,8 +94,7 @@ async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, st
         with started.stdout as output:
             said = await asyncio.to_thread(output.read)
     finally:
-        # It is on its own from now on: nothing is to be waited for, and nothing to be complained of.
-        started.returncode = 0
+        apart.let_go(started)
     return said.decode(errors="replace").strip()
 
 
