@@ -62,6 +62,25 @@ def test_a_changed_file_is_told_in_its_own_words(tmp_path: Path) -> None:
     assert max(map(len, change_lines(found, Terminal(30)))) < 30
 
 
+def test_fields_that_changed_have_the_names_of_the_app_file(tmp_path: Path) -> None:
+    old = loaded(
+        tmp_path,
+        "app: shop\nservices: { a: { run: sleep 1, dir: . }, b: { run: sleep 1, after: a } }\n"
+        "tasks: { t: { run: sleep 1, after: a }, u: { image: i, args: [one] } }\n",
+    )
+    new = loaded(
+        tmp_path,
+        "app: shop\nservices: { a: { run: sleep 2, stop: { grace: 1s } }, b: { run: sleep 1 } }\n"
+        "tasks: { t: { run: sleep 2, after: b }, u: { image: i, args: [two] } }\n",
+    )
+    assert sorted(change_lines(changes(old.objects, new.objects), Terminal())) == [
+        "  ~ a: run, stop · restarts",
+        "  ~ b: after · goes on running",
+        "  ~ t: run, after · from its next run on",
+        "  ~ u: args · from its next run on",
+    ]
+
+
 def test_a_part_that_gets_replicas_or_loses_them_is_told_of_once(tmp_path: Path) -> None:
     one, three = (
         loaded(tmp_path, f"app: shop\nservices: {{ api: {{ run: sleep 600{more} }} }}\n").objects

@@ -3,6 +3,7 @@
 No line is as wide as the terminal, so that none ever wraps; output that goes elsewhere is never shortened.
 """
 
+import re
 import textwrap
 from collections.abc import Sequence
 from operator import itemgetter
@@ -22,8 +23,29 @@ _GAP = "  "
 # Columns as wide as this from the beginning on, so that nothing moves while states change.
 _STATE_WIDTH = len("waiting for db")
 _SECONDS_WIDTH = len("12.3s")
+# What a change means for a task that does not run, or is not to run anew.
+_LATER = "from its next run on"
 # The kinds that parts are of.
 _PARTS = ("Executable", "ExecutableReplicaSet", "Container", "Task")
+# How the app file calls the fields of workloads.
+_WORDS = {
+    "executablePath": "run",
+    "command": "entrypoint",
+    "workingDirectory": "dir",
+    "envFiles": "env_file",
+    "ambientEnvironment": "inherit_env",
+    "dependsOn": "after",
+    "healthProbes": "probes",
+    "restartPolicy": "restart",
+    "maxRestarts": "restart",
+    "restartBackoff": "restart",
+    "stopSignal": "stop",
+    "stopTimeout": "stop",
+    "volumeMounts": "volumes",
+    "pullPolicy": "pull",
+    "persistent": "keep",
+    "serves": "ports",
+}
 # A column is not made narrower than this.
 _NARROWEST = 8
 # Columns that are left out where there is too little room even so.
@@ -237,9 +259,10 @@ def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:
                 lines.append(_cut(f"{_INDENT}~ {each.name}: {_becomes(each)} · {EFFECTS['recreate']}", place))
             continue
         name = each.name if each.kind in _PARTS else f"{each.kind} {each.name}"
-        fields = ", ".join(dict.fromkeys(map(_field, each.fields))) or each.why
+        fields = ", ".join(dict.fromkeys(_field(path, each.kind) for path in each.fields)) or each.why
+        effect = _LATER if each.kind == "Task" and each.effect == "live" else EFFECTS[each.effect]
         sign = {"added": "+", "changed": "~", "removed": "-"}[each.what]
-        told = f"{sign} {name}: {fields or 'changed'} · {EFFECTS[each.effect]}" if each.what == "changed" else (
+        told = f"{sign} {name}: {fields or 'changed'} · {effect}" if each.what == "changed" else (
             f"{sign} {name} {each.what}")  # fmt: skip
         lines.append(_cut(f"{_INDENT}{told}", place))
     return lines
@@ -253,8 +276,12 @@ def _becomes(change: "Change") -> str:
     return {"Executable": "a single process", "Container": "a container", "Task": "a task"}[change.kind]
 
 
-def _field(path: str) -> str:
-    """A field of an object in the words of the app file, as far as they are the same."""
+def _field(path: str, kind: str) -> str:
+    """A field of an object in the words of the app file, as far as it has one for it."""
+    is_process = kind in ("Executable", "ExecutableReplicaSet") or path.startswith("spec.template.executable.")
     for beginning in ("spec.template.spec.", "spec.template.executable.", "spec.template.container.", "spec."):
         path = path.removeprefix(beginning)
-    return path.replace("env[", "env ").replace("].value", "")
+    first = re.split(r"[.\[]", path)[0]
+    if first == "args":
+        return "run" if is_process else "args"
+    return _WORDS.get(first) or path.replace("env[", "env ").replace("].value", "")
