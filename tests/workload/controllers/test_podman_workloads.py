@@ -87,6 +87,23 @@ async def test_a_service_reaches_a_container_and_containers_reach_each_other_by_
         assert await engine.networks.find(network["id"]) is None
 
 
+async def test_a_container_that_goes_leaves_no_rule_for_its_port(tmp_path: Path, podman: Service) -> None:
+    async with ship(tmp_path, podman) as (world, _):
+        await world.make("ContainerNetwork", "inner", {})
+        await shell(world, "server", SERVES, networks=[{"name": "inner"}], ports=[{"containerPort": 80}])
+        found = (await world.ready("Container", "server"))["status"]["containerId"]
+        # So that it is in the network for its object as well, and would be taken out again.
+        await world.until("ContainerNetwork", "inner", lambda tree: found in tree["status"].get("containerIds", ()))
+        assert found in rules()
+        await world.delete("Container", "server")
+        assert found not in rules()
+
+
+def rules() -> str:
+    """How the machine sends on what comes to its ports."""
+    return subprocess.run(["iptables-save", "-t", "nat"], capture_output=True, text=True, check=True).stdout
+
+
 async def fetched(host: str, port: int) -> str:
     """What a server of one answer sends."""
     for _ in range(50):

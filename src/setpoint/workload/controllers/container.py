@@ -178,10 +178,11 @@ class Containers:
             life.work = None
             life.stale = True
         await serve(ctx, links.tree_with_kind(obj), {}, life.served)
-        if obj.spec.networks is not None:
-            await links.connect(ctx, obj, "")
         if ends_with_object(mode):
             await self._remove(ctx, obj, life)
+        # Afterwards: Podman leaves the rules for the ports of one that is taken out of its network while it runs.
+        if obj.spec.networks is not None:
+            await links.connect(ctx, obj, "")
         if mode != "session":
             self._world.records.give_back(KIND, obj.spec.container_name)
 

@@ -35,6 +35,8 @@ KIND = "ContainerNetwork"
 # How soon what the engine refused, what is not there, and what another control plane has is asked for again.
 _AGAIN_SECONDS = 5.0
 _IN_USE_SECONDS = 1.0
+# The states of containers that have ended, or are about to.
+_ENDED = frozenset({"stopping", "stopped", "exited", "removing", "dead"})
 
 
 @dataclass
@@ -47,6 +49,8 @@ class _Known:
     seen: Network | None = None
     # The containers that were connected for an object, with their aliases.
     connected: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # It could not be removed, because somebody was in it.
+    was_in_use: bool = False
     state: ContainerNetworkState = "Pending"
     reason: str = "Pending"
     message: str = ""
@@ -211,7 +215,7 @@ class ContainerNetworks:
                 continue
             known.connected[container] = aliases
         for container in known.connected.keys() - wanted.keys():
-            await engine.networks.disconnect(found.id, container)
+            await _take_out(engine, found.id, container)
             del known.connected[container]
         return "; ".join(trouble)
 
@@ -229,14 +233,15 @@ class ContainerNetworks:
         goes = ends_with_object(obj.spec.effective_mode)
         try:
             for container in known.connected if not goes else {*known.connected, *known.seen.container_ids}:
-                await engine.networks.disconnect(known.seen.id, container)
+                await _take_out(engine, known.seen.id, container, even_ended=known.was_in_use)
             if goes:
                 await engine.networks.remove(known.seen.id)
                 self._world.records.drop(KIND, known.network_name)
         except EngineError as error:
             known.becomes("Pending", "RemoveFailed", words_of(error))
             self._report(ctx, known)
-            seconds = _IN_USE_SECONDS if isinstance(error, InUse) else _AGAIN_SECONDS
+            known.was_in_use = isinstance(error, InUse)
+            seconds = _IN_USE_SECONDS if known.was_in_use else _AGAIN_SECONDS
             raise Requeue(seconds, error.message) from None
 
     def _report(self, ctx: Context, known: _Known) -> None:
@@ -255,6 +260,14 @@ class ContainerNetworks:
             )
         )
         ctx.status.condition("Ready", is_running, known.reason, known.message)
+
+
+async def _take_out(engine: Engine, network: str, container: str, *, even_ended: bool = False) -> None:
+    """Takes a container out of a network. One that has ended is left in it, for it is about to go, and Podman cleans up
+    after it by the networks that it is in: the rules for its ports would stay for ever."""
+    found = await engine.containers.find(container)
+    if found is not None and (even_ended or found.status not in _ENDED):
+        await engine.networks.disconnect(network, container)
 
 
 def _difference(spec: ContainerNetworkSpec, found: Network) -> str:
