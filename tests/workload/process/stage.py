@@ -52,7 +52,14 @@ def asleep(nap: str) -> list[int]:
 
 def sleepers(nap: str) -> int:
     """How many of them sleep already, and are no shells on their way there."""
-    return sum(Path("/proc", str(pid), "comm").read_text() == "sleep\n" for pid in asleep(nap))
+    return sum(_name(pid) == "sleep\n" for pid in asleep(nap))
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path("/proc", str(pid), "comm").read_text()
+    except OSError:
+        return ""  # it has just ended
 
 
 def wait_for_end(pid: int) -> None:
