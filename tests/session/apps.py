@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -36,11 +36,12 @@ class Running:
     def places(self) -> Places:
         return Places.of_session(self.started.session)
 
-    async def apply(self, text: str = "") -> list[str]:
+    async def apply(self, text: str = "", on_wait: Callable[[str], None] = lambda _: None) -> list[str]:
         """Applies the file, or another text of it; what that took."""
         if text:
             self.file.write_text(text)
-        found: list[Change] = await apply_app(self.client, self.places, read_file(self.file, self.environ).objects)
+        objects = read_file(self.file, self.environ).objects
+        found: list[Change] = await apply_app(self.client, self.places, objects, on_wait)
         return [str(each) for each in found]
 
     async def get(self, kind: str, name: str) -> Object:

@@ -95,7 +95,9 @@ async def test_two_who_start_it_at_once_get_one_session(tmp_path: Path) -> None:
 async def test_a_changed_file_touches_only_what_changed(tmp_path: Path) -> None:
     async with app(tmp_path / "shop", services(same="", other="", old="")) as shop:
         before = {name: await shop.running(name) for name in ("same", "other", "old")}
-        changed = await shop.apply(services(same="", other=", env: { SAYS: hello }", new=""))
+        waits: list[str] = []
+        changed = await shop.apply(services(same="", other=", env: { SAYS: hello }", new=""), waits.append)
+        assert waits == ["old"]
         assert changed == [
             "changed App shop (goes on running): spec.services[2]",
             "changed Executable other (restarts): spec.env",

@@ -4,7 +4,7 @@ What was applied last is kept beside the store, so that a changed file is a diff
 not touched. Two who apply at once take turns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -61,8 +61,11 @@ def planned(before: Applied, objects: Sequence[Object]) -> list[Change]:
     return changes([*before.objects, *unfinished], objects)
 
 
-async def apply_app(client: "Client", places: Places, objects: Sequence[Object]) -> list[Change]:
-    """Leads a session to the objects of an app; what that took. Raises APIError, TransportError, OSError."""
+async def apply_app(
+    client: "Client", places: Places, objects: Sequence[Object], on_wait: Callable[[str], None] = lambda _: None
+) -> list[Change]:
+    """Leads a session to the objects of an app; what that took. `on_wait` is told who has to end first. Raises
+    APIError, TransportError, OSError."""
     client = client.with_options(field_manager=FIELD_MANAGER)
     async with turn(places.data / "applying", client.clock):
         before = read_applied(places)
@@ -75,7 +78,7 @@ async def apply_app(client: "Client", places: Places, objects: Sequence[Object])
         stamps |= {_key(each.new): now for each in found if each.new is not None and _is_asked_for(each)}
         made = [each.new for each in found if each.what == "added" and each.new is not None]
         _write(places, msgspec.structs.replace(before, pending=[*before.pending, *made]))
-        await _delete(client, [each.old for each in found if each.old is not None and _goes(each)])
+        await _delete(client, [each.old for each in found if each.old is not None and _goes(each)], on_wait)
         changed = [_stamped(each.new, stamps) for each in found if each.new is not None]
         await _apply(client, changed, _SERVED_SECONDS if _has_controllers(objects) else 0.0)
         _write(places, Applied(list(objects), stamps))
@@ -145,7 +148,7 @@ async def _established(client: "Client", definitions: Iterable[Object]) -> None:
         )
 
 
-async def _delete(client: "Client", objects: Iterable[Object]) -> None:
+async def _delete(client: "Client", objects: Iterable[Object], on_wait: Callable[[str], None]) -> None:
     """Returns when all are gone, so that what comes finds their names and ports free."""
     waiting = []
     for tree in objects:
@@ -154,6 +157,7 @@ async def _delete(client: "Client", objects: Iterable[Object]) -> None:
             await client.delete(kind, name, namespace)
             waiting.append((kind, name, namespace))
     for kind, name, namespace in waiting:
+        on_wait(name)
         with suppress(NotFound):
             await client.wait_for(kind, name, namespace, until="delete", timeout=_GONE_SECONDS)
 

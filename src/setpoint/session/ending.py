@@ -97,7 +97,7 @@ async def end(
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     await leftovers.guarded_until_gone(session, _GUARDIAN_SECONDS)
-    await leftovers.clear(session)  # there is something only if the host was killed
+    await leftovers.clear(session, crashed=False)  # there is something only if the host was killed
     left = await leftovers.look(session, in_engine=there.containers + there.networks > 0)
     kinds = (("process", left.processes), ("container", left.containers), ("network", left.networks))
     return there._replace(left=tuple(f"{kind} {name}" for kind, names in kinds for name in names))

@@ -95,9 +95,10 @@ class Leftovers:
         async with self.engine() as engine:
             return found if isinstance(engine, Unavailable) else found.plus(await _in_engine(engine, session))
 
-    async def clear(self, session: Session, patience: float = 0.0) -> Cleared | None:
+    async def clear(self, session: Session, patience: float = 0.0, *, crashed: bool = True) -> Cleared | None:
         """Removes what a dead session left, and its record; what happened in it stays in its directory. None: somebody
-        else does that, or has. A guardian that is still at it is given some time."""
+        else does that, or has. A guardian that is still at it is given some time. One that was killed on request is
+        not `crashed`."""
         if session not in self._sessions.dead():
             return None
         with _alone(self._sessions.directory) as alone:
@@ -109,7 +110,7 @@ class Leftovers:
                 return Cleared(session, ended, pending=True)
             left, problems = await self._remove(session)
             words = last_words(session)
-            self._sessions.remove(session, ended=format_time(ended) if ended else "", crashed=True)
+            self._sessions.remove(session, ended=format_time(ended) if ended else "", crashed=crashed)
             if session.imported:
                 shutil.rmtree(session.data, ignore_errors=True)  # a copy of the archive
             return Cleared(session, ended, left, problems=problems, last_words=words)

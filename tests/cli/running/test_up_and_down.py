@@ -99,6 +99,7 @@ def test_who_does_not_wait_for_the_end_is_told_that_it_goes_on(place: Shop) -> N
     # And it does, without anything being called unexpected afterwards.
     assert place.run("down", "--timeout", "0").stdout == "shop ended · nothing left running (1 process checked)\n"
     assert place.run("sessions").stderr.startswith("Nothing runs.")
+    assert "Crashed" not in place.run("sessions", "--all").stdout
 
 
 def test_where_nothing_runs_there_is_nothing_to_end_whatever_cluster_the_shell_is_set_to(place: Shop) -> None:

@@ -180,6 +180,7 @@ async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) 
 async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") -> "list[Change]":
     """Raises Failure; then a session that was started for it is ended again, for nothing half done shall remain."""
     from setpoint.cli.failing import explained
+    from setpoint.cli.printing.progress import progress
     from setpoint.cli.running.down import end_session
     from setpoint.session.applying import apply_app
     from setpoint.session.places import Places
@@ -187,7 +188,12 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
 
     try:
         with explained():
-            changed = await apply_app(client, Places.of_session(started.session), loaded.objects)
+            async with progress(f"applying the file of {started.session.app}", client.clock) as shown:
+
+                def tell(name: str) -> None:
+                    shown.text = f"waiting for {name} to end"
+
+                changed = await apply_app(client, Places.of_session(started.session), loaded.objects, tell)
             if started.joined:
                 await start_stopped(client, loaded.objects)
             return changed
