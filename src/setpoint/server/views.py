@@ -58,6 +58,9 @@ class View(Generic[T]):
         """Somebody wrote, or deleted, an object."""
         if revision <= self._revisions.get(key, 0) or revision <= self._gone.get(key, 0):
             return
+        # What cannot be made is not taken for known: the one before would pass for the one that is there.
+        if value is not None:
+            made = self._make(self._decode(Item(key, value, revision, 0)))
         self.generation += 1
         self.is_empty = False
         if value is None:
@@ -71,7 +74,7 @@ class View(Generic[T]):
                 self._changed(key, None)
             return
         self._revisions[key] = revision
-        made = self._values[key] = self._make(self._decode(Item(key, value, revision, 0)))
+        self._values[key] = made
         if self._changed is not None:
             self._changed(key, made)
 

@@ -1,6 +1,7 @@
 """The books of quotas on a whole server: what is charged, what is refused, and that both are one decision."""
 
 import asyncio
+import json
 from typing import Any
 from unittest.mock import patch
 
@@ -10,6 +11,7 @@ from tests.server.write.api import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, confi
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
+from setpoint.objects.provenance import Actor
 from setpoint.objects.quantity import Quantity
 from setpoint.server.exchange import Request
 from setpoint.server.pipeline import Server
@@ -362,5 +364,21 @@ def test_counting_ends_though_what_was_counted_is_read_back_as_something_else() 
         with patch("setpoint.server.quota.ledger.recount", never_the_same):
             await set_quota(api, quota(configmaps="10"))
             assert await used(api) == {"configmaps": str(times)}
+
+    run(scenario)
+
+
+def test_a_quota_that_cannot_be_read_is_given_up_and_not_counted_for_ever() -> None:
+    async def scenario(api: Api) -> None:
+        made = (await api("POST", QUOTAS, quota(configmaps="10"))).body
+        services, key = api.server.services, "/core/resourcequotas/default/q"
+        assert services.ledger is not None
+        broken = json.dumps({**made, "status": {"hard": {}, "used": {"configmaps": "many"}}}).encode()
+        item = await services.store.get(key)
+        assert item is not None
+        await services.store.commit(key, broken, item.revision, Actor("somebody"))
+        for _ in range(2):
+            with pytest.raises(ValueError, match="quantities must match"):
+                await services.ledger.settle("default", "q")
 
     run(scenario)

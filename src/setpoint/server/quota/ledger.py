@@ -14,6 +14,7 @@ store past it. So everything is counted anew from time to time (`settle_all`), a
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -36,6 +37,7 @@ from setpoint.store.contract import ExpectationFailed, Item, StoreError, Write
 # How soon a quota that was written is counted, if nothing is charged to it before.
 _SETTLES_AFTER = 1.0
 _ATTEMPTS = 100
+_log = logging.getLogger(__name__)
 
 
 class _Change(NamedTuple):
@@ -200,7 +202,10 @@ class Ledger:
                 await self._services.clock.sleep(_SETTLES_AFTER)
                 unsettled, self._unsettled = self._unsettled, set()
                 for namespace, name in sorted(unsettled):
-                    await self.settle(namespace, name)
+                    try:
+                        await self.settle(namespace, name)
+                    except ValueError as error:
+                        _log.warning("the quota %s/%s cannot be counted: %s", namespace, name, error)
         except StoreError:
             return  # the store is closed, or will be asked again with the next write
 
@@ -215,7 +220,10 @@ class Ledger:
         resource = self._resource()
         key = resource.storage.key(namespace, name)
         async with self._lock(namespace):
-            while (quota := (await self._quotas.all(self._services, namespace)).get(name)) is not None:
+            for _ in range(_ATTEMPTS):
+                quota = (await self._quotas.all(self._services, namespace)).get(name)
+                if quota is None:
+                    return
                 counted = await recount(self._services, namespace, quota)
                 if quota.is_counted and counted.used == quota.used:
                     return
