@@ -204,7 +204,7 @@ class Ledger:
                 for namespace, name in sorted(unsettled):
                     try:
                         await self.settle(namespace, name)
-                    except ValueError as error:
+                    except (ValueError, ArithmeticError, LookupError, TypeError) as error:
                         _log.warning("the quota %s/%s cannot be counted: %s", namespace, name, error)
         except StoreError:
             return  # the store is closed, or will be asked again with the next write
