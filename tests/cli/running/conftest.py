@@ -1,5 +1,6 @@
 """An app that runs, and commands that are run in its directory."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -52,6 +53,8 @@ class Shop(NamedTuple):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # Who runs the tests in the background has it ignored, and what they start inherits that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         with process:
             try:

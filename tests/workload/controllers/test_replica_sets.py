@@ -137,8 +137,11 @@ async def test_replicas_can_be_stopped_and_kept_with_their_logs(tmp_path: Path) 
 
 async def test_a_replica_that_was_deleted_is_made_anew_and_one_that_ended_is_not(tmp_path: Path) -> None:
     async with app(tmp_path) as world:
-        await make(world, 2, "import sys, signal, os; os.path.exists('end') and sys.exit(); signal.pause()")
+        code = "import sys, signal, os; os.path.exists('end') and sys.exit(); print('up', flush=True); signal.pause()"
+        await make(world, 2, code)
         await counts(world, running=2)
+        for each in await replicas(world):
+            assert await world.first_line(each["metadata"]["name"]) == "up"
         (tmp_path / "end").touch()
         first = (await replicas(world))[0]["metadata"]["name"]
         await world.delete("Executable", first)
