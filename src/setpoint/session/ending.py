@@ -31,7 +31,7 @@ _MERGE_PATCH = {"content-type": "application/merge-patch+json", "accept": "appli
 _LOOK_SECONDS = 0.05
 _RUN = ("Executable", "Container")
 # The states of what has to be ended.
-_THERE = frozenset(("Building", "Starting", "Running", "Paused", "Stopping", "Pending"))
+_THERE = frozenset(("Building", "Starting", "Running", "Paused", "Stopping"))
 # As long as the host itself gives those that it stops, and a little more.
 SECONDS = 140.0
 # How long the guardian may take when the host is gone.
