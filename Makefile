@@ -60,6 +60,7 @@ $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev --group clients
+	$(BIN)/python -m compileall -q src  # as pip does for what it installs as a copy: the first command need not
 	touch $(READY)
 
 clean:
