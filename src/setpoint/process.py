@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Protocol
 
 from setpoint.client.loop import loop_factory
+
+_log = logging.getLogger(__name__)
 
 Serve = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
@@ -30,6 +33,38 @@ async def until(stop: asyncio.Event, ended: Coroutine[Any, Any, None]) -> None:
         for task in (stopping, ending):
             task.cancel()
         await asyncio.gather(stopping, ending, return_exceptions=True)
+
+
+class Workloads(Protocol):
+    """A control plane, as far as its end goes."""
+
+    @property
+    def runs_workloads(self) -> bool: ...
+
+    def end(self) -> None:
+        """Asks for the end of its workloads."""
+
+    async def ended(self) -> None:
+        """Returns when somebody has asked for it, and they are cleaned up."""
+
+
+async def until_ended(plane: Workloads, reasons: Mapping[str, Coroutine[Any, Any, Any]]) -> None:
+    """Returns when one of the reasons to end has come about, or a client asks for it, and all is cleaned up. Raises
+    what keeps the workloads from running."""
+    ended = asyncio.ensure_future(plane.ended())
+    waiting = {why: asyncio.ensure_future(reason) for why, reason in reasons.items()}
+    try:
+        await asyncio.wait((ended, *waiting.values()), return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done() and plane.runs_workloads:
+            _log.info("everything ends: %s", next(why for why, task in waiting.items() if task.done()))
+            plane.end()
+            await asyncio.wait((ended,))
+        if ended.done():
+            ended.result()
+    finally:
+        for task in (ended, *waiting.values()):
+            task.cancel()
+        await asyncio.gather(ended, *waiting.values(), return_exceptions=True)
 
 
 async def _until_told(serve: Serve) -> int:

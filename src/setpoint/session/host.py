@@ -107,7 +107,14 @@ class Host:
                     gc.freeze()
                     gc.enable()
                     async with hosting(plane, page, directory=self._file.parent, data=places.data):
-                        await self._until_told(plane, stop)
+                        await process.until_ended(
+                            plane,
+                            {
+                                "its files were removed, and nobody could find it": show_life(places.lock, self._clock),
+                                "a signal came": stop.wait(),
+                                "its terminal is gone": deserted(places.attended, self._clock),
+                            },
+                        )
                     places.applied.unlink(missing_ok=True)
                 finally:
                     self._sessions.remove(session, ended=format_time(self._clock.now()))
@@ -117,28 +124,6 @@ class Host:
             ) from error
         except (PlaneError, StoreError, OSError) as error:
             raise HostError(str(error)) from error
-
-    async def _until_told(self, plane: "ControlPlane", stop: asyncio.Event) -> None:
-        """Returns when there is a reason to end, and everything is cleaned up."""
-        ended = asyncio.ensure_future(plane.ended())
-        reasons = {
-            "its files were removed, and nobody could find it": asyncio.ensure_future(
-                show_life(self._places.lock, self._clock)
-            ),
-            "a signal came": asyncio.ensure_future(stop.wait()),
-            "its terminal is gone": asyncio.ensure_future(deserted(self._places.attended, self._clock)),
-        }
-        try:
-            await asyncio.wait((ended, *reasons.values()), return_when=asyncio.FIRST_COMPLETED)
-            if not ended.done():
-                _log.info("everything ends: %s", next(why for why, task in reasons.items() if task.done()))
-                plane.end()
-                await asyncio.wait((ended,))
-            ended.result()
-        finally:
-            for task in (ended, *reasons.values()):
-                task.cancel()
-            await asyncio.gather(ended, *reasons.values(), return_exceptions=True)
 
     def _session(self, url: str) -> Session:
         return Session(

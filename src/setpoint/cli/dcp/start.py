@@ -108,8 +108,11 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                 gc.freeze()
                 gc.enable()
                 _log.info("serves at %s; the kubeconfig is %s", url, kubeconfig)
-                gone = [] if watched is None else [wait_gone(watched, SystemClock(), flags["monitor_interval"])]
-                await _until_told(plane, [stop.wait(), *gone])
+                reasons: dict[str, Coroutine[Any, Any, Any]] = {"a signal came": stop.wait()}
+                if watched is not None:
+                    gone = wait_gone(watched, SystemClock(), flags["monitor_interval"])
+                    reasons["the process that was watched is gone"] = gone
+                await process.until_ended(plane, reasons)
                 await sending
         except PlaneError as error:
             raise click.ClickException(str(error)) from error
@@ -139,24 +142,6 @@ async def _install(plane: "ControlPlane") -> None:
 
     async with plane.client() as client:
         await install(client)
-
-
-async def _until_told(plane: "ControlPlane", reasons: Sequence[Coroutine[Any, Any, Any]]) -> None:
-    """Returns when there is a reason to end, or a client asks for it, and all is cleaned up."""
-    ended = asyncio.ensure_future(plane.ended())
-    told = [asyncio.ensure_future(each) for each in reasons]
-    try:
-        await asyncio.wait((ended, *told), return_when=asyncio.FIRST_COMPLETED)
-        if not ended.done() and plane.runs_workloads:
-            _log.info("everything ends: a signal came, or the process that was watched is gone")
-            plane.end()
-            await asyncio.wait((ended,))
-        if ended.done():
-            ended.result()
-    finally:
-        for task in (ended, *told):
-            task.cancel()
-        await asyncio.gather(ended, *told, return_exceptions=True)
 
 
 def _detach(context: click.Context, kubeconfig: Path) -> None:
