@@ -189,6 +189,7 @@ class ControlPlane:
                 auditor=self._auditor,
                 overload=self.config.overload,
                 event_ttl=self.config.event_ttl_seconds,
+                history_seconds=self.config.history_seconds,
                 read_only=self._read_only,
             )
             services = self._server.services

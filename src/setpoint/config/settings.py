@@ -248,6 +248,14 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
             extra={"flag": "--service-cluster-ip-range", "metavar": "CIDR"},
         ),
     ] = "10.0.0.0/16"
+    history_seconds: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="How long a list or watch may reach back without the right to the history.",
+            extra={"flag": "--history-seconds"},
+        ),
+    ] = 300.0
     event_ttl_seconds: Annotated[
         float, Meta(ge=1, description="How long Events are kept.", extra={"flag": "--event-ttl-seconds"})
     ] = 3600.0

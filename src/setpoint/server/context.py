@@ -14,6 +14,7 @@ from setpoint.server.admission.service_resolver import ServiceResolver
 from setpoint.server.allocations import Allocations
 from setpoint.server.exchange import Request
 from setpoint.server.kinds.allocation import SERVICE_CIDR, Pool
+from setpoint.server.past_access import HistoryWindow
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.views import View, Views
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 # A longer query is read anew each time: what is remembered stays small.
 _REMEMBERED = 256
 _ANONYMOUS = "system:anonymous"
+# As long as etcd keeps superseded revisions for kube-apiserver.
+HISTORY_SECONDS = 300.0
 
 
 @lru_cache(maxsize=256)
@@ -114,6 +117,8 @@ class Services:
     watches: "set[Progress]" = field(default_factory=set, repr=False)
     # Who keeps the books of quotas; None where nobody does.
     ledger: "Ledger | None" = field(default=None, repr=False)
+    # For how many seconds a superseded revision can be listed and watched from without the right to the history.
+    history_seconds: float = HISTORY_SECONDS
     views: Views = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +128,11 @@ class Services:
     def namespaces(self) -> View[Object]:
         """The namespaces, for those who judge by them."""
         return self.views.of("", "v1", "namespaces", lambda tree: tree)
+
+    @cached_property
+    def history_window(self) -> HistoryWindow:
+        """The recent past that every list and watch may read."""
+        return HistoryWindow(self, self.history_seconds)
 
     @cached_property
     def allocations(self) -> Allocations:

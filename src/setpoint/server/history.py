@@ -3,10 +3,10 @@
     GET /apis/setpoint.dev/v1/[namespaces/{namespace}/]{plural}[.{group}]/{name}/history[?limit=N&continue=REVISION]
 
 The resource is named as in `kubectl` and in error messages: `configmaps`, `deployments.apps`. So a rule that allows to
-read the past names what it is the past of: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`
-(for the past of a namespace itself: resource `history`, verb `list`, in that namespace). Beside that right one needs
-the one to `get` the object: nobody reads in the past what they may not read now. An object need not be there any more,
-and all the lives of its name are told. The answer is an `ObjectHistory`, newest revision first:
+read the past names what it is the past of: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`.
+Beside that right one needs the one to `get` the object: nobody reads in the past what they may not read now. An object
+need not be there any more, and all the lives of its name since the creation of its namespace are told; with the right
+in the whole cluster, those before as well (`past_access`). The answer is an `ObjectHistory`, newest revision first:
 
     {"kind": "ObjectHistory", "apiVersion": "setpoint.dev/v1",
      "metadata": {"resourceVersion": "41", "continue": "17"},
@@ -26,9 +26,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from setpoint.merge import jsonpatch
-from setpoint.objects.errors import BadRequest, NotFound
+from setpoint.objects.errors import BadRequest, Expired, NotFound
 from setpoint.objects.gotext import parse_uint
-from setpoint.objects.gvk import GroupResource
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Json, Object
 from setpoint.server.answer import json_answer
@@ -36,43 +35,32 @@ from setpoint.server.authorization.attributes import authorize_reading
 from setpoint.server.changes import kind_of
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
-from setpoint.server.registry import Registry
-from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.past_access import first_revision
+from setpoint.server.requestinfo import OWN_GROUP
 from setpoint.server.resource import Resource
 from setpoint.store.contract import Entry, Item
 
-GROUP, VERSION, SUBRESOURCE = "setpoint.dev", "v1", "history"
+GROUP, VERSION = OWN_GROUP, "v1"
 # How many revisions an answer has, unless it was asked for less.
 _PAGE = 100
 
 
-def is_history(info: RequestInfo) -> bool:
-    """Whether a request asks for the past of an object."""
-    if info.group != GROUP or info.version != VERSION:
-        return False
-    return (info.subresource == SUBRESOURCE and info.verb == "get") or _is_of_namespace(info)
-
-
-def _is_of_namespace(info: RequestInfo) -> bool:
-    """Whether the past of a namespace itself is meant: `namespaces/{name}/history` reads as something in it."""
-    return info.resource == SUBRESOURCE and info.verb == "list" and bool(info.namespace)
-
-
-async def history(context: Context) -> Response:
-    """Answers with the past of an object. Raises NotFound where there is none."""
+async def history(context: Context, resource: Resource) -> Response:
+    """Answers with the past of an object. Raises NotFound where there is none, and Expired before the first revision
+    that the user may read."""
     info, store = context.info, context.services.store
-    asked, namespace, name = GroupResource.parse(info.resource), info.namespace, info.name
-    if _is_of_namespace(info):
-        asked, namespace, name = GroupResource("", "namespaces"), "", info.namespace
-    resource = _find(context.registry, asked, bool(namespace))
-    if resource is None:
-        raise NotFound.resource()
+    asked, name = resource.group_resource, info.name
+    namespace = info.namespace if resource.namespaced else ""
     await authorize_reading(context, resource, namespace, name)
     limit, before = _number(context, "limit"), _number(context, "continue")
+    first = await first_revision(context, resource, name)
+    if before is not None and before <= first:
+        raise Expired(f"the history of {asked} {name!r} before revision {first} is that of an earlier namespace")
     limit = min(limit, _PAGE) if limit else _PAGE
     revision = await store.revision()
     # One more than is shown: the oldest one shown is compared with it.
     entries = await store.history(resource.storage.key(namespace, name), before, limit + 1)
+    entries = [entry for entry in entries if entry.revision >= first]
     if not entries and before is None:
         raise NotFound.of(asked, name)
     metadata: Object = {"resourceVersion": str(revision)}
@@ -89,14 +77,6 @@ async def history(context: Context) -> Response:
             "items": items,
         },
     )
-
-
-def _find(registry: Registry, asked: GroupResource, in_namespace: bool) -> Resource | None:
-    """The resource that is meant, in the version it is stored in if that is served."""
-    for resource in registry:
-        if resource.group_resource == asked and resource.namespaced == in_namespace:
-            return resource.in_storage_version
-    return None
 
 
 def _number(context: Context, name: str) -> int | None:

@@ -27,11 +27,9 @@ from setpoint.server import freshness
 from setpoint.server.changes import ADDED, BOOKMARK, DELETED, ERROR, event_frame, event_line, kind_of
 from setpoint.server.context import Context, Services
 from setpoint.server.exchange import Frame, Response, Sink
-from setpoint.server.history import GROUP, VERSION
 from setpoint.server.negotiate import JSON
 from setpoint.server.registry import Registry
 from setpoint.server.repeats import AtHand
-from setpoint.server.requestinfo import RequestInfo
 from setpoint.store.contract import Closed, Event, TooLate, Watch
 
 RESOURCE = "ownership"
@@ -78,11 +76,6 @@ class _Told(msgspec.Struct, rename="camel", omit_defaults=True):
 _decode = msgspec.json.Decoder(_Object).decode
 
 
-def is_ownership(info: RequestInfo) -> bool:
-    """Whether a request asks for this watch."""
-    return info.resource == RESOURCE and info.group == GROUP and info.version == VERSION and info.verb == "watch"
-
-
 async def ownership(context: Context) -> Response:
     """Answers with the watch."""
     text = context.parameter("resourceVersion")
@@ -92,6 +85,8 @@ async def ownership(context: Context) -> Response:
         raise BadRequest(f"resourceVersion must be a number: {error}") from None
     services = context.services
     now = await freshness.wait_for(services.store, services.clock, after)
+    if after and after < now and not await services.history_window.contains(after):
+        raise freshness.too_old(after, now)
     initial = context.parameter("sendInitialEvents") == "true"
     return Response(200, JSON, _Stream(services, after or now, now, initial=initial))
 

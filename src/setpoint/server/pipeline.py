@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import (
     APIError,
+    BadRequest,
     Forbidden,
     InternalError,
     MethodNotAllowed,
@@ -35,37 +36,27 @@ from setpoint.server.authorization.assembly import Authorization
 from setpoint.server.authorization.attributes import asked
 from setpoint.server.authorization.authorizer import MASTERS, Authorizer, refusal
 from setpoint.server.compress import compressed, is_large
-from setpoint.server.context import Authenticator, Context, Services, User
+from setpoint.server.context import HISTORY_SECONDS, Authenticator, Context, Services, User
 from setpoint.server.conversion.converters import Converters
 from setpoint.server.definitions import Definitions
 from setpoint.server.exchange import Request, Response
-from setpoint.server.extension import Extension, Verb
-from setpoint.server.history import GROUP, history, is_history
+from setpoint.server.extension import Extension
 from setpoint.server.kinds.allocation import SERVICE_CIDR
 from setpoint.server.kinds.event import EVENT_TTL, keep_events
+from setpoint.server.listoptions import at_revision
 from setpoint.server.negotiate import PLAIN, negotiate, wants_indents
 from setpoint.server.overload import objects as flow_control
 from setpoint.server.overload.gate import Gate
 from setpoint.server.overload.measures import GateMeasures
 from setpoint.server.overload.settings import Overload
-from setpoint.server.ownership import is_ownership, ownership
+from setpoint.server.past_access import authorize_past
 from setpoint.server.quota.ledger import Ledger
 from setpoint.server.registry import Registry
 from setpoint.server.repeats import AtHand, Repeat
-from setpoint.server.requestinfo import RequestInfo, request_info
+from setpoint.server.requestinfo import OWN_GROUP, request_info
 from setpoint.server.resource import CREATE_ONLY, Resource
-from setpoint.server.revisions import is_revisions, revisions
+from setpoint.server.routes import VERBS, Endpoint, Route, find
 from setpoint.server.timeouts import Timeouts
-from setpoint.server.verbs.create import create
-from setpoint.server.verbs.delete import delete, delete_collection
-from setpoint.server.verbs.get import get
-from setpoint.server.verbs.list import list_objects
-from setpoint.server.verbs.patch import patch
-from setpoint.server.verbs.pods import bind
-from setpoint.server.verbs.reviews import review
-from setpoint.server.verbs.subresources import SUBRESOURCES
-from setpoint.server.verbs.update import update
-from setpoint.server.verbs.watch import watch
 from setpoint.server.warnings import warning_headers
 from setpoint.store.contract import Store, StoreError
 
@@ -73,18 +64,9 @@ if TYPE_CHECKING:
     from setpoint.server.audit.auditor import Auditor
     from setpoint.server.conversion.functions import ConversionFunction
 
-VERBS: Mapping[str, Verb] = {
-    "create": create,
-    "get": get,
-    "list": list_objects,
-    "watch": watch,
-    "update": update,
-    "patch": patch,
-    "delete": delete,
-    "deletecollection": delete_collection,
-}
-
 _WRITING = frozenset(VERBS) - {"get", "list", "watch"}
+# The verbs that can be asked for the past.
+_AT_VERBS = frozenset(("get", "list"))
 _new = tuple.__new__  # makes a named tuple in half the time
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
@@ -116,8 +98,8 @@ class Server:
     `resolver` knows the services that webhooks refer to. `conversions` are functions that convert the objects of
     definitions, by their names. `service_cidr` are the addresses for Services. `plain` answer for paths that are no
     resources, `extensions` below the objects of custom resources. `auditor` records requests, `overload` says how many
-    are served at once, and `event_ttl` for how many seconds Events are kept. With `read_only`, which says why, nothing
-    is ever written.
+    are served at once, `event_ttl` for how many seconds Events are kept, and `history_seconds` for how long lists and
+    watches may reach back without the right to the history. With `read_only`, which says why, nothing is ever written.
     """
 
     def __init__(
@@ -141,6 +123,7 @@ class Server:
         auditor: "Auditor | None" = None,
         overload: Overload = Overload(),  # noqa: B008 - immutable
         event_ttl: float = EVENT_TTL,
+        history_seconds: float = HISTORY_SECONDS,
         read_only: str = "",
     ) -> None:
         self._plain = plain
@@ -161,6 +144,7 @@ class Server:
             reactions=(definitions, authorization.aggregation, PolicyStatus()),
             service_cidr=service_cidr,
             resolver=resolver or ServiceResolver(),
+            history_seconds=history_seconds,
         )
         self.services.authenticator.attach(self.services)
         self._impersonation = Impersonation()
@@ -205,21 +189,24 @@ class Server:
             return None
         context = self._context(request)
         info = context.info
-        if info.verb != "get" or not info.name or info.subresource or not info.is_resource or is_history(info):
+        if info.verb != "get" or not info.name or info.subresource or not info.is_resource or info.group == OWN_GROUP:
             return None
         try:
             await self._authenticate(context)
             if MASTERS not in context.user.groups or PREFIX in "".join(request.headers):
                 return None
             await self._authorize(context)
-            found = _route(context.registry, info)
-            # Who has to wait for a conversion cannot answer from here.
-            if found is None or found[1] is not get or found[0].deprecation_warning or found[0].fetch is not None:
+            route = find(context.registry, info)
+            if not isinstance(route, Route) or route.verb is not VERBS["get"]:
                 return None
-            is_plain = negotiate(context, found[0]) == PLAIN and not wants_indents(request, "")
+            resource = route.resource
+            # Who has to wait for a conversion cannot answer from here.
+            if resource.deprecation_warning or resource.fetch is not None:
+                return None
+            is_plain = negotiate(context, resource) == PLAIN and not wants_indents(request, "")
         except APIError:
             return None
-        return Repeat(context, found[0], store, self._observer) if is_plain else None
+        return Repeat(context, resource, store, self._observer) if is_plain else None
 
     async def _handle(self, request: Request) -> Response:
         started = self.services.clock.monotonic()
@@ -302,6 +289,14 @@ class Server:
         if not decision.allowed:
             raise refusal(context.user, info, decision)
 
+    async def _authorize_past(self, context: Context, resource: Resource) -> None:
+        """Refuses a read of the past with `at` to a user without the right to it, and `at` where nothing is read."""
+        if context.info.verb not in _AT_VERBS:
+            raise BadRequest(f"at is for get and list: {context.info.verb} works on the present; leave it out")
+        revision = at_revision(context)
+        if revision is not None:
+            await authorize_past(context, resource, revision)
+
     async def _answer(self, context: Context) -> Response:
         """Hands the request to the verb, or to who answers for plain paths."""
         info = context.info
@@ -313,25 +308,23 @@ class Server:
             if _is_in_builtin_group(context):
                 raise NotFound.resource()
             return _NO_PAGE
-        if info.group == GROUP:
-            if is_history(info):
-                return await history(context)
-            if is_ownership(info):
-                return await ownership(context)
-            if is_revisions(info):
-                return await revisions(context)
-        found = _route(context.registry, info)
-        if found is None:
+        route = find(context.registry, info)
+        if route is None:
             return _NO_PAGE
-        resource, verb = found
+        if isinstance(route, Endpoint):
+            return await route.answer(context)
+        resource, verb = route
         if self._read_only and info.verb in _WRITING and resource.verbs != CREATE_ONLY:
             raise Forbidden.of(resource.group_resource, info.name, self._read_only)
+        if context.request.query and "at" in context.query:
+            await self._authorize_past(context, resource)
         if resource.deprecation_warning:
             context.warn(resource.deprecation_warning)
         if context.request.method == "HEAD" and not resource.is_custom:
             raise MethodNotAllowed.method()
         # Who could not read the answer is told before anything is done. What others answer is no object.
-        if not (info.subresource and resource.subresources[info.subresource].answers):
+        below = resource.subresources.get(info.subresource)
+        if info.group == resource.group and (below is None or not below.answers):
             negotiate(context, resource)
         return await verb(context, resource)
 
@@ -341,44 +334,6 @@ def _is_in_builtin_group(context: Context) -> bool:
     first, _, rest = context.info.path.strip("/").partition("/")
     group = rest.partition("/")[0]
     return bool(group) and (first == "api" or (first == "apis" and group in context.registry.builtin_groups))
-
-
-def _route(registry: Registry, info: RequestInfo) -> tuple[Resource, Verb] | None:
-    """The resource and the function that answers for it. None: nobody has ever heard of that path."""
-    resource = registry.resource(info.group, info.version, info.resource)
-    if resource is None:
-        if info.group in registry.builtin_groups:
-            raise NotFound.resource()
-        return None
-    in_namespace = bool(info.namespace) and not (info.resource == "namespaces" and not info.group)
-    if resource.namespaced != in_namespace and (in_namespace or info.name or info.verb not in ("list", "watch")):
-        if resource.is_custom:
-            return None
-        if info.name or in_namespace:
-            raise NotFound.resource()
-        raise MethodNotAllowed.method()
-    if info.subresource:
-        return resource, _subresource_verb(resource, info)
-    verb = VERBS.get(info.verb)
-    if verb is None or info.verb not in resource.verbs:
-        raise MethodNotAllowed.method()
-    if resource.verbs == CREATE_ONLY:
-        return resource, bind if resource.kind == "Binding" else review
-    return resource, verb
-
-
-def _subresource_verb(resource: Resource, info: RequestInfo) -> Verb:
-    subresource = resource.subresources.get(info.subresource)
-    if subresource is None:
-        if resource.is_custom:
-            raise NotFound.of(resource.group_resource, info.name)
-        raise NotFound.resource()
-    if info.verb not in subresource.verbs:
-        if resource.is_custom:
-            raise MethodNotAllowed.of(resource.group_resource, info.verb)
-        raise MethodNotAllowed.method()
-    own = subresource.answers.get(info.verb) or SUBRESOURCES.get(info.subresource, {}).get(info.verb)
-    return own or VERBS[info.verb]
 
 
 def _watch_parameter(request: Request) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from setpoint.objects.gvk import GroupVersion, GroupVersionKind, version_priority
+from setpoint.objects.gvk import GroupResource, GroupVersion, GroupVersionKind, version_priority
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.server.resource import Resource
 
@@ -57,6 +57,14 @@ class Registry:
     def builtin_groups(self) -> frozenset[str]:
         """The groups that answer for what they do not have with a Status."""
         return frozenset(resource.group for resource in self.builtin)
+
+    @cached_property
+    def group_resources(self) -> Mapping[GroupResource, Resource]:
+        """The preferred resource of each group and plural."""
+        found: dict[GroupResource, Resource] = {}
+        for resource in self:
+            found.setdefault(resource.group_resource, resource)
+        return found
 
     @cached_property
     def kinds(self) -> Mapping[GroupVersionKind, Resource]:

@@ -10,7 +10,11 @@ _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH
 _PREFIXES = {"api": 3, "apis": 4}  # with how many segments at least a path names a resource
 # How many slashes the path of a subresource has below an object in a namespace, by what it begins with.
 _BELOW = {"/api/": 7, "/apis": 8}
+# What lies below a namespace itself; every other segment names a resource in it.
 _NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
+# Setpoint's own endpoints below a namespace itself, in its own group.
+OWN_GROUP = "setpoint.dev"
+_OWN_NAMESPACE_SUBRESOURCES = frozenset(("history", "purge"))
 # A longer path is read anew each time: what is remembered stays small.
 _REMEMBERED = 256
 # To make a tuple so costs half as much: every request has one.
@@ -30,6 +34,9 @@ class RequestInfo(NamedTuple):
     name: str = ""
     subresource: str = ""
     rest: tuple[str, ...] = ()  # what follows a subresource, for those that take a path (proxy)
+    # Whether the path has a prefix `namespaces/{namespace}/`. A path of a Namespace itself has none, though the request
+    # is authorized in that namespace.
+    in_namespace: bool = False
 
     @property
     def group_version(self) -> GroupVersion:
@@ -57,8 +64,8 @@ def request_info(method: str, path: str, watch: str | None = None) -> RequestInf
         found = _collection(method, above)
     if found is None or not name or "%" in name:
         return _remembered(method, path, watch)
-    verb, _, _, group, version, namespace, resource, _, subresource, _ = found
-    return _new(RequestInfo, (verb, path, True, group, version, namespace, resource, name, subresource, ()))
+    verb, _, _, group, version, namespace, resource, _, subresource, _, within = found
+    return _new(RequestInfo, (verb, path, True, group, version, namespace, resource, name, subresource, (), within))
 
 
 @lru_cache(maxsize=1024)
@@ -92,10 +99,13 @@ def _read(method: str, path: str, watch: str | None) -> RequestInfo:
             return plain
         verb = "watch"
 
-    namespace = ""
+    namespace, in_namespace = "", False
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
-        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+        in_namespace = len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES
+        if in_namespace and group == OWN_GROUP and rest[2] in _OWN_NAMESPACE_SUBRESOURCES and len(rest) == 3:
+            in_namespace = False
+        if in_namespace:
             rest = rest[2:]
     resource, name, subresource, *tail = *rest, "", "", ""
     if not name and verb in ("get", "delete"):
@@ -111,6 +121,7 @@ def _read(method: str, path: str, watch: str | None) -> RequestInfo:
         name,
         subresource,
         tuple(part for part in tail if part),
+        in_namespace,
     )
 
 

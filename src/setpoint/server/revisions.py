@@ -9,8 +9,9 @@ then, at which everything can be read with `?at=REVISION`. What a revision chang
 tell, which takes the right to read that; the right to this is the one to `list` `revisions.setpoint.dev`.
 
 With `objects` each item has the whole object too, as it is stored, as `value` (null where it was deleted), its `key`,
-and the revision that `created` it: for who takes a copy of everything. That takes the right to list each of the
-resources. An answer is then as long as is easy to hold; `continue` says after which revision the next begins.
+and the revision that `created` it: for who takes a copy of everything. That takes the rights to list each of the
+resources and to get its history, in the whole cluster. An answer is then as long as is easy to hold; `continue` says
+after which revision the next begins.
 """
 
 from datetime import UTC, datetime
@@ -27,22 +28,16 @@ from setpoint.server.authorization.attributes import authorize_listing
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
 from setpoint.server.history import GROUP, VERSION, told
+from setpoint.server.past_access import authorize_history
 from setpoint.server.registry import Registry
-from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.resource import Resource
 from setpoint.store.contract import Entry, Store
 
-RESOURCE = "revisions"
 _PAGE = 500
 # With the objects: how many there are at most, how many are read at once at first, and how many bytes are enough.
 _WHOLE_PAGE = 4000
 _STEP = 64
 _PAGE_BYTES = 4 << 20
-
-
-def is_revisions(info: RequestInfo) -> bool:
-    """Whether a request asks for the log."""
-    return info.resource == RESOURCE and info.group == GROUP and info.version == VERSION and info.verb == "list"
 
 
 async def revisions(context: Context) -> Response:
@@ -84,6 +79,7 @@ async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object]
                 continue
             if resource not in allowed:
                 await authorize_listing(context, resource)
+                await authorize_history(context, resource)
                 allowed.add(resource)
             size += len(entry.value or b"")
             value: Any = None if entry.value is None else msgspec.Raw(entry.value)

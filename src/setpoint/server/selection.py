@@ -9,6 +9,7 @@ from setpoint.server import continuation, freshness
 from setpoint.server.context import Context
 from setpoint.server.continuation import NEWEST, Position
 from setpoint.server.listoptions import EXACT, ListOptions, list_options
+from setpoint.server.past_access import is_within_reach
 from setpoint.server.resource import Resource
 from setpoint.server.selectors import ObjectSelector
 from setpoint.store.contract import Item, Store, TooEarly, TooLate
@@ -46,7 +47,7 @@ async def select(context: Context, resource: Resource) -> Selected:
     selector = ObjectSelector(resource, context.info.namespace, options.label_selector, options.field_selector)
     store = context.services.store
     scope = resource.storage.scope(context.info.namespace)
-    start = await _start(context, options, scope)
+    start = await _start(context, resource, options, scope)
     try:
         if selector.key is not None:
             return await _select_one(store, resource, selector, selector.key, start)
@@ -63,7 +64,7 @@ async def select(context: Context, resource: Resource) -> Selected:
         raise freshness.too_large(early.revision, early.current) from None
 
 
-async def _start(context: Context, options: ListOptions, scope: str) -> _Start:
+async def _start(context: Context, resource: Resource, options: ListOptions, scope: str) -> _Start:
     store, clock = context.services.store, context.services.clock
     revision = options.revision
     if options.continue_token:
@@ -71,6 +72,8 @@ async def _start(context: Context, options: ListOptions, scope: str) -> _Start:
             raise BadRequest("specifying resource version is not allowed when using continue")
         position = continuation.decode(options.continue_token)
         at = position.revision if position.revision != NEWEST else None
+        if at is not None and not await is_within_reach(context, resource, at):
+            raise Expired.listing(continuation.encode(position._replace(revision=NEWEST)))
         return _Start(at, scope + position.last, options.limit)
     # Who takes any state gets all of it: that is how the caches of clients are filled.
     limit = 0 if options.resource_version == "0" else options.limit
@@ -79,6 +82,8 @@ async def _start(context: Context, options: ListOptions, scope: str) -> _Start:
     if revision:
         await freshness.wait_for(store, clock, revision)
         if options.match == EXACT or (limit and not options.match):
+            if not await is_within_reach(context, resource, revision):
+                raise Expired(freshness.TOO_OLD)
             return _Start(revision, "", limit)
     return _Start(None, "", limit)
 

@@ -55,7 +55,7 @@ class RBAC:
         if self._generation != self.roles.generation:
             self._generation = self.roles.generation
             self._answers.clear()
-        verb, path, is_resource, group, _, namespace, resource, name, subresource, _ = info
+        verb, path, is_resource, group, _, namespace, resource, name, subresource, _, _ = info
         key: tuple[object, ...] = (user.name, groups, verb, path)
         if is_resource:
             key = (user.name, groups, verb, group, resource, subresource, namespace)

@@ -272,7 +272,10 @@ class Gate:
 
     def _find(self, context: Context) -> Flow:
         """The flow of a request, by what is remembered of others like it."""
-        user, (verb, path, is_resource, group, _, namespace, resource, _, subresource, _) = context.user, context.info
+        user, (verb, path, is_resource, group, _, namespace, resource, _, subresource, _, _) = (
+            context.user,
+            context.info,
+        )
         key = (user.name, tuple(user.groups), verb, group, resource, subresource, namespace if is_resource else path)
         found = self._flows.get(key)
         if found is None:

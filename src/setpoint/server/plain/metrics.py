@@ -65,7 +65,7 @@ class Metrics:
 
     def observe(self, context: Context, response: Response, seconds: float) -> Response:
         """Counts a request that was answered. The answer comes back, the same but for streams, which count on."""
-        verb, _, _, group, version, namespace, resource, name, subresource, _ = context.info
+        verb, _, _, group, version, namespace, resource, name, subresource, _, _ = context.info
         key = (verb, group, version, resource, subresource, not name, not namespace, response.status)
         known = self._by_request.get(key)
         tally = known if known is not None else self._first(key, context)

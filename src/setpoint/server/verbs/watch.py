@@ -23,6 +23,7 @@ from setpoint.server.definitions import PREFIX as DEFINITIONS
 from setpoint.server.exchange import Frame, Response, Sink
 from setpoint.server.listoptions import ListOptions, list_options
 from setpoint.server.negotiate import JSON, negotiate_stream
+from setpoint.server.past_access import is_within_reach
 from setpoint.server.relay import Relay, prepared
 from setpoint.server.resource import Resource
 from setpoint.server.selectors import NAME, ObjectSelector
@@ -306,7 +307,10 @@ class WatchStream:
     # What is watched
 
     async def _check_begun(self) -> None:
-        """A custom resource has no past before its definition: what lies there was of another one."""
+        """Checks that the watch may begin where it is to begin: not too far in the past, and for a custom resource not
+        before its definition, for what lies there was of another one. Raises TooLate."""
+        if not await is_within_reach(self._context, self._resource, self.reached):
+            raise TooLate(self.reached, await self._services.store.revision())
         if self._resource.crd is None:
             return
         item = await self._services.store.get(DEFINITIONS + self._resource.crd.name)

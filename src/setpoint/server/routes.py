@@ -1,0 +1,194 @@
+"""The routing table: which resources, scopes, subresources and verbs are served, and by which function.
+
+A request reaches a verb only through a row of this table. A request without a row was authorized by what its path says,
+as on kube-apiserver, and ends here: with 405 where other verbs are served at the same path, with 404 everywhere else.
+The rows of a resource follow from its declaration: its scope, its verbs and its subresources. Setpoint's own endpoints
+in the group `setpoint.dev` are rows as well.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+from setpoint.objects.errors import APIError, MethodNotAllowed, NotFound
+from setpoint.objects.gvk import GroupResource
+from setpoint.server.context import Context
+from setpoint.server.exchange import Response
+from setpoint.server.extension import Verb
+from setpoint.server.history import GROUP, VERSION, history
+from setpoint.server.ownership import ownership
+from setpoint.server.registry import Registry
+from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.resource import CREATE_ONLY, Resource
+from setpoint.server.revisions import revisions
+from setpoint.server.verbs.create import create
+from setpoint.server.verbs.delete import delete, delete_collection
+from setpoint.server.verbs.get import get
+from setpoint.server.verbs.list import list_objects
+from setpoint.server.verbs.patch import patch
+from setpoint.server.verbs.pods import bind
+from setpoint.server.verbs.reviews import review
+from setpoint.server.verbs.subresources import SUBRESOURCES
+from setpoint.server.verbs.update import update
+from setpoint.server.verbs.watch import watch
+
+OwnVerb: TypeAlias = Callable[[Context], Awaitable[Response]]
+
+VERBS: Mapping[str, Verb] = {
+    "create": create,
+    "get": get,
+    "list": list_objects,
+    "watch": watch,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+# The verbs of a collection, and those of a named object. The oldest clients watch one object by its name.
+_OF_COLLECTIONS = frozenset(("create", "list", "watch", "deletecollection"))
+_OF_OBJECTS = frozenset(("get", "update", "patch", "delete", "watch"))
+# The verbs that read a collection across all namespaces.
+_ACROSS_NAMESPACES = frozenset(("list", "watch"))
+# The subresource that takes a path of its own behind it.
+_WITH_PATH = "proxy"
+# Cluster-scoped collections of `setpoint.dev` that are computed from the log.
+_OWN_COLLECTIONS: Mapping[str, Mapping[str, OwnVerb]] = {
+    "revisions": {"list": revisions},
+    "ownership": {"watch": ownership},
+}
+# Endpoints of `setpoint.dev` below an object of any stored resource, which is named `PLURAL.GROUP`.
+_BELOW_OBJECTS: Mapping[str, Mapping[str, Verb]] = {"history": {"get": history}}
+
+
+class Place(NamedTuple):
+    """A sort of path: below a namespace or not, with a name or without one, and the subresource."""
+
+    in_namespace: bool
+    named: bool
+    subresource: str = ""
+
+
+class Row(NamedTuple):
+    """One row of the table, as the rights matrix of the tests lists it."""
+
+    group: str
+    version: str
+    resource: str
+    place: Place
+    verb: str
+
+
+class Route(NamedTuple):
+    """The function that answers a request, with the resource it is about."""
+
+    resource: Resource
+    verb: Verb
+
+
+class Endpoint(NamedTuple):
+    """The function that answers a request which is about no stored resource."""
+
+    answer: OwnVerb
+
+
+def find(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
+    """Returns the route of a request; None where the path is unknown and answered with a plain page.
+
+    Raises NotFound for unknown paths of built-in groups and MethodNotAllowed for unknown verbs of known paths.
+    """
+    if info.group == GROUP and info.version == VERSION and (own := _find_own(registry, info)) is not None:
+        return own
+    resource = registry.resource(info.group, info.version, info.resource)
+    if resource is None:
+        if info.group in registry.builtin_groups or info.group == GROUP:
+            raise NotFound.resource()
+        return None
+    rows = resource.routes or _fill(resource)
+    subresource = info.subresource
+    if not info.rest or subresource == _WITH_PATH:
+        verb = rows.get((info.in_namespace, bool(info.name), subresource, info.verb))
+        if verb is not None:
+            return Route(resource, verb)
+    error = _refusal(resource, info)
+    if error is not None:
+        raise error
+    return None
+
+
+def rows(registry: Registry) -> Iterator[Row]:
+    """Yields the whole table."""
+    for resource in registry:
+        for in_namespace, named, subresource, verb in resource.routes or _fill(resource):
+            place = Place(in_namespace, named, subresource)
+            yield Row(resource.group, resource.version, resource.resource, place, verb)
+    for name, verbs in _OWN_COLLECTIONS.items():
+        for verb in verbs:
+            yield Row(GROUP, VERSION, name, Place(in_namespace=False, named=False), verb)
+    for resource in registry.group_resources.values():
+        if resource.verbs == CREATE_ONLY:
+            continue
+        for subresource, below in _BELOW_OBJECTS.items():
+            for verb in below:
+                place = Place(resource.namespaced, True, subresource)
+                yield Row(GROUP, VERSION, str(resource.group_resource), place, verb)
+
+
+def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Verb]:
+    """Makes the rows of a resource; they are kept on it."""
+    found: dict[tuple[bool, bool, str, str], Verb] = {}
+    scope = resource.namespaced
+    if resource.verbs == CREATE_ONLY:
+        found[scope, False, "", "create"] = bind if resource.kind == "Binding" else review
+    else:
+        for name in resource.verbs:
+            if name in _OF_COLLECTIONS:
+                found[scope, False, "", name] = VERBS[name]
+            if name in _OF_OBJECTS:
+                found[scope, True, "", name] = VERBS[name]
+            if scope and name in _ACROSS_NAMESPACES:
+                found[False, False, "", name] = VERBS[name]
+    for subresource in resource.subresources.values():
+        own = SUBRESOURCES.get(subresource.name, {})
+        for name in subresource.verbs:
+            found[scope, True, subresource.name, name] = subresource.answers.get(name) or own.get(name) or VERBS[name]
+    resource.routes.update(found)
+    return resource.routes
+
+
+def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
+    """Returns the error for a path or verb that a resource does not have; None where that is answered with a page."""
+    in_scope = info.in_namespace == resource.namespaced
+    if resource.is_custom:
+        across = not info.in_namespace and not info.name and info.verb in _ACROSS_NAMESPACES
+        if (not in_scope and not across) or (info.rest and info.subresource in resource.subresources):
+            return None
+        if info.subresource and info.subresource not in resource.subresources:
+            return NotFound.of(resource.group_resource, info.name)
+        if info.subresource:
+            return MethodNotAllowed.of(resource.group_resource, info.verb)
+        return MethodNotAllowed.method()
+    place = (info.in_namespace, bool(info.name), info.subresource)
+    if not info.rest and any(row[:3] == place for row in resource.routes):
+        return MethodNotAllowed.method()
+    return NotFound.resource()
+
+
+def _find_own(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
+    """Returns the route of an endpoint of `setpoint.dev`; None where the path is not one of these."""
+    if info.rest:
+        return None
+    below = _BELOW_OBJECTS.get(info.subresource) if info.name else None
+    if below is not None:
+        resource = registry.group_resources.get(GroupResource.parse(info.resource))
+        if resource is None or resource.namespaced != info.in_namespace or resource.verbs == CREATE_ONLY:
+            raise NotFound.resource()
+        verb = below.get(info.verb)
+        if verb is None:
+            raise MethodNotAllowed.method()
+        return Route(resource.in_storage_version, verb)
+    verbs = _OWN_COLLECTIONS.get(info.resource)
+    if verbs is None or info.in_namespace or info.name:
+        return None
+    own = verbs.get(info.verb)
+    if own is None:
+        raise MethodNotAllowed.method()
+    return Endpoint(own)
