@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from setpoint.cache.backoff import Backoff
+from setpoint.cache.backoff import RESET_SECONDS, Backoff
 from setpoint.cache.gate import Gate
 from setpoint.cache.held import Held
 from setpoint.cache.problem import explain
@@ -147,6 +147,8 @@ class Reflector:
         self.problem = ""
         # How often everything was listed, and how often a watch was begun.
         self.lists = self.watches = 0
+        # When a revision last turned out to be expired.
+        self._expired_at = -RESET_SECONDS
 
     @property
     def resource_version(self) -> str:
@@ -373,12 +375,16 @@ class Reflector:
 
     async def _wait(self, error: Exception) -> None:
         """Waits before the next try. What was expected to happen some time is no failure."""
+        if isinstance(error, (Expired, Gone)):
+            _log.info("%s: what happened meanwhile is not known any more (%s): listing", self._scope.kind, error)
+            now, before = self._clock.monotonic(), self._expired_at
+            self._expired_at = now
+            if now - before >= RESET_SECONDS:
+                return  # no failure of the server: after a long time without one, listing again needs no wait
         seconds = self._backoff.next()
         if isinstance(error, TooManyRequests):
             seconds = max(seconds, error.retry_after_seconds)
-        if isinstance(error, (Expired, Gone)):
-            _log.info("%s: what happened meanwhile is not known any more (%s): listing", self._scope.kind, error)
-        else:
+        if not isinstance(error, (Expired, Gone)):
             self.last_error = error
             self.problem = explain(error, self._scope, self._namespace, await self._resource(error))
             self._enter(FAILING)

@@ -13,12 +13,13 @@ history, and the reads above beyond their bounds) need the right to `get` `PLURA
 created; what happened before needs the right in the whole cluster.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects.errors import Expired
 from setpoint.objects.gvk import GroupResource
 from setpoint.server.authorization.authorizer import refusal
 from setpoint.server.requestinfo import OWN_GROUP, RequestInfo
+from setpoint.store.contract import TooLate
 
 if TYPE_CHECKING:
     from setpoint.server.context import Context, Services
@@ -42,12 +43,17 @@ class HistoryWindow:
         self._superseded: tuple[int, float] | None = None
         self._too_old = -1
 
+    @property
+    def begin(self) -> float:
+        """The time at which the window begins now, in seconds since the epoch."""
+        return self._services.clock.now().timestamp() - self._seconds
+
     async def contains(self, revision: int) -> bool:
         """Tells whether a revision was current within the window."""
         store = self._services.store
         if revision <= self._too_old or revision < await store.oldest():
             return False
-        begin = self._services.clock.now().timestamp() - self._seconds
+        begin = self.begin
         known = self._superseded
         if known is not None and revision >= known[0] and known[1] >= begin:
             return True
@@ -83,7 +89,7 @@ async def authorize_history(context: "Context", resource: "Resource", namespace:
 
 
 async def is_within_reach(context: "Context", resource: "Resource", revision: int) -> bool:
-    """Tells whether a list may be read at a revision, or a watch from it: it is recent, or the user has the right."""
+    """Tells whether a list may be read at a revision: because it is recent, or because the user has the right to it."""
     services = context.services
     if revision >= await services.store.revision():
         return True
@@ -95,6 +101,30 @@ async def is_within_reach(context: "Context", resource: "Resource", revision: in
     if await services.history_window.contains(revision):
         return True
     return await _may_read(context, resource, namespace, context.info.name)
+
+
+class Past(NamedTuple):
+    """The part of the past that a watch may not tell: entries up to a revision that are older than a time."""
+
+    until: int = 0
+    since: float = 0.0
+
+
+async def past_of_watch(context: "Context", resource: "Resource", revision: int) -> Past:
+    """Returns the past that a watch from a revision may not tell. Raises TooLate for one that may not begin there.
+
+    A watch of objects that did not change for long goes on from an old revision, as with the watch cache of
+    kube-apiserver: the entries that it would tell count, not the age of the revision.
+    """
+    services, namespace = context.services, context.info.namespace
+    current = await services.store.revision()
+    if revision >= current or await _may_read(context, resource, "", ""):
+        return Past()
+    if namespace and revision < await _created(context, namespace):
+        raise TooLate(revision, current)
+    if await _may_read(context, resource, namespace, context.info.name):
+        return Past()
+    return Past(current, services.history_window.begin)
 
 
 async def first_revision(context: "Context", resource: "Resource", name: str) -> int:

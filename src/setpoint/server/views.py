@@ -54,6 +54,10 @@ class View(Generic[T]):
             await self._load()
         return self._values
 
+    def peek(self, key: str) -> T | None:
+        """Returns an object that the view has at hand; the view must have been loaded with `current`."""
+        return self._values.get(key)
+
     def wrote(self, key: str, value: bytes | None, revision: int) -> None:
         """Somebody wrote, or deleted, an object."""
         if revision <= self._revisions.get(key, 0) or revision <= self._gone.get(key, 0):

@@ -15,6 +15,7 @@ from setpoint.objects import fields
 from setpoint.objects.errors import APIError, BadRequest, InternalError
 from setpoint.objects.tree import Object
 from setpoint.server import freshness
+from setpoint.server.authorization.attributes import asked
 from setpoint.server.changes import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, event_line, kind_of
 from setpoint.server.context import Context
 from setpoint.server.conversion.review import ConversionFailed
@@ -23,7 +24,7 @@ from setpoint.server.definitions import PREFIX as DEFINITIONS
 from setpoint.server.exchange import Frame, Response, Sink
 from setpoint.server.listoptions import ListOptions, list_options
 from setpoint.server.negotiate import JSON, negotiate_stream
-from setpoint.server.past_access import is_within_reach
+from setpoint.server.past_access import Past, past_of_watch
 from setpoint.server.relay import Relay, prepared
 from setpoint.server.resource import Resource
 from setpoint.server.selectors import NAME, ObjectSelector
@@ -86,6 +87,10 @@ class WatchStream:
         self._over = False
         # How much was written since the client was last given time.
         self._pending = 0
+        # The uid of the namespace that is watched; empty for a watch of the whole cluster.
+        self._namespace_uid = ""
+        # The part of the past that may not be told.
+        self._past = Past()
         self._registry = context.registry
         self._follow(resource)
 
@@ -106,6 +111,7 @@ class WatchStream:
     async def run(self, sink: Sink) -> None:
         """Sends everything there is to send. Returns at the end of the watch."""
         self._sink = sink
+        await self._note_namespace()
         self._services.watches.add(self)
         minders = (asyncio.create_task(self._mind()), asyncio.create_task(self._end_with_client()))
         try:
@@ -154,6 +160,9 @@ class WatchStream:
             await clock.sleep(left if last else min(BOOKMARK_INTERVAL, left - _FAREWELL))
             if not last:
                 self.tell_progress()
+                await self._services.authorizer.prepare(self._context.user)
+                if not self._is_allowed():
+                    break
             if self._current() is None:
                 break
         self._end()
@@ -244,7 +253,11 @@ class WatchStream:
         return ride
 
     def tell(self, events: Sequence[Event]) -> bool:
-        """Sends events. False: the client needs time to take them, or the watch has to look around."""
+        """Sends events. False: the client needs time to take them, or the watch has to look around. Raises TooLate for
+        those of a past that the watch may not tell."""
+        if self._namespace_uid and not self._may_go_on():
+            self._over = True
+            return False
         form, frame, reached = self._form, self._resource.changes.frame, self.reached
         frames: list[Frame] = []
         size = 0
@@ -252,6 +265,8 @@ class WatchStream:
             entry = event.entry
             if entry.revision <= reached:
                 continue
+            if entry.revision <= self._past.until and entry.time < self._past.since:
+                raise TooLate(reached, self._past.until)
             kind = self._kind(event) if self._selects else kind_of(entry)
             if not kind:
                 continue
@@ -306,11 +321,36 @@ class WatchStream:
 
     # What is watched
 
+    async def _note_namespace(self) -> None:
+        """Remembers which incarnation of its namespace is watched."""
+        if self._context.info.namespace:
+            await self._services.namespaces.current()
+            self._namespace_uid = self._current_namespace_uid()
+
+    def _current_namespace_uid(self) -> str:
+        """Returns the uid of the namespace as it is now; empty where there is none."""
+        namespace = self._services.namespaces
+        found = namespace.peek(namespace.prefix + self._context.info.namespace)
+        return "" if found is None else str(found["metadata"]["uid"])
+
+    def _may_go_on(self) -> bool:
+        """Tells whether the watch may tell of its namespace, which may have been deleted and created again: its rights
+        in the earlier one are none in the new one."""
+        uid = self._current_namespace_uid()
+        if uid in ("", self._namespace_uid):
+            return True
+        self._namespace_uid = uid
+        return self._is_allowed()
+
+    def _is_allowed(self) -> bool:
+        """Tells whether the user may still watch this."""
+        context = self._context
+        return self._services.authorizer.decide(context.user, asked(context)).allowed
+
     async def _check_begun(self) -> None:
         """Checks that the watch may begin where it is to begin: not too far in the past, and for a custom resource not
         before its definition, for what lies there was of another one. Raises TooLate."""
-        if not await is_within_reach(self._context, self._resource, self.reached):
-            raise TooLate(self.reached, await self._services.store.revision())
+        self._past = await past_of_watch(self._context, self._resource, self.reached)
         if self._resource.crd is None:
             return
         item = await self._services.store.get(DEFINITIONS + self._resource.crd.name)
