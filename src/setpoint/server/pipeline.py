@@ -65,8 +65,12 @@ if TYPE_CHECKING:
     from setpoint.server.conversion.functions import ConversionFunction
 
 _WRITING = frozenset(VERBS) - {"get", "list", "watch"}
+_READING_METHODS = frozenset(("GET", "HEAD"))
 # The verbs that can be asked for the past.
 _AT_VERBS = frozenset(("get", "list"))
+# Subresources that a client talks with over a WebSocket, which begins with a GET: who may only read may not do that, so
+# it takes the right to create as well, as in Kubernetes 1.35.
+_CONVERSATIONS = frozenset(("attach", "exec", "portforward"))
 _new = tuple.__new__  # makes a named tuple in half the time
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
@@ -283,6 +287,9 @@ class Server:
         await authorizer.prepare(context.user)
         info = asked(context)
         decision = authorizer.decide(context.user, info)
+        if decision.allowed and info.verb == "get" and info.subresource in _CONVERSATIONS:
+            info = info._replace(verb="create")
+            decision = authorizer.decide(context.user, info)
         if self._auditor is not None:
             context.annotations["authorization.k8s.io/decision"] = "allow" if decision.allowed else "forbid"
             context.annotations["authorization.k8s.io/reason"] = decision.reason
@@ -311,6 +318,8 @@ class Server:
         route = find(context.registry, info)
         if route is None:
             return _NO_PAGE
+        if info.verb == "watch" and context.request.method not in _READING_METHODS:
+            raise MethodNotAllowed.method()  # the path of a watch says the verb, whatever the method
         if isinstance(route, Endpoint):
             return await route.answer(context)
         resource, verb = route

@@ -259,6 +259,8 @@ def test_what_is_touched_is_what_the_authorizer_was_asked_about() -> None:
         for key in store.touched:
             assert any(scope and key.startswith(scope) for scope in scopes), (key, authorizer.asked)
         for info in authorizer.asked:
+            if info.subresource == "history" and "at=" in query:
+                continue  # the right to the past of what the path says
             # What the authorizer sees is in the path, letter by letter, once that is decoded.
             for part in (info.group, info.namespace, info.resource, info.name, info.subresource):
                 assert part in unquote(path) + query
@@ -266,6 +268,8 @@ def test_what_is_touched_is_what_the_authorizer_was_asked_about() -> None:
     with asyncio.Runner() as runner:
         cluster = Cluster(store, authorizer)
         runner.run(cluster.server.start())
+        # What the server itself knows of namespaces is read once.
+        runner.run(cluster.server.services.namespaces.current())
 
         @settings(max_examples=250, deadline=None)
         @given(st.sampled_from(["GET", "HEAD", "DELETE", "PATCH", "OPTIONS", "get"]), PATHS, QUERIES)
