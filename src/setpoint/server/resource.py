@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from setpoint.server.admission.operation import Plugin
     from setpoint.server.context import Reaction, Services
     from setpoint.server.extension import Verb
+    from setpoint.server.routes import Route
 
 T = TypeVar("T")
 
@@ -95,8 +96,8 @@ class Resource:
     admitting: "dict[tuple[str, str], Sequence[Plugin]]" = field(default_factory=dict, repr=False)
     # Who follows up the writes of the resource, as the services of each server found out.
     reacting: "dict[Services, Sequence[Reaction]]" = field(default_factory=dict, repr=False)
-    # The functions that answer for the resource, by in namespace, named, subresource and verb: rows of `routes`.
-    routes: "dict[tuple[bool, bool, str, str], Verb]" = field(default_factory=dict, repr=False)
+    # The routes of the resource, by in namespace, named, subresource and verb: the rows of `server.routes`.
+    routes: "dict[tuple[bool, bool, str, str], Route]" = field(default_factory=dict, repr=False)
     # What the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
     relays: Relays = field(default_factory=Relays, repr=False)

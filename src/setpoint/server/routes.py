@@ -105,9 +105,9 @@ def find(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
     rows = resource.routes or _fill(resource)
     subresource = info.subresource
     if not info.rest or subresource == _WITH_PATH:
-        verb = rows.get((info.in_namespace, bool(info.name), subresource, info.verb))
-        if verb is not None:
-            return Route(resource, verb)
+        found = rows.get((info.in_namespace, bool(info.name), subresource, info.verb))
+        if found is not None:
+            return found
     error = _refusal(resource, info)
     if error is not None:
         raise error
@@ -132,7 +132,7 @@ def rows(registry: Registry) -> Iterator[Row]:
                 yield Row(GROUP, VERSION, str(resource.group_resource), place, verb)
 
 
-def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Verb]:
+def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Route]:
     """Makes the rows of a resource; they are kept on it."""
     found: dict[tuple[bool, bool, str, str], Verb] = {}
     scope = resource.namespaced
@@ -150,7 +150,7 @@ def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Verb]:
         own = SUBRESOURCES.get(subresource.name, {})
         for name in subresource.verbs:
             found[scope, True, subresource.name, name] = subresource.answers.get(name) or own.get(name) or VERBS[name]
-    resource.routes.update(found)
+    resource.routes.update({place: Route(resource, verb) for place, verb in found.items()})
     return resource.routes
 
 
