@@ -189,7 +189,7 @@ class ControlPlane:
                 auditor=self._auditor,
                 overload=self.config.overload,
                 event_ttl=self.config.event_ttl_seconds,
-                history_seconds=self.config.history_seconds,
+                history_window_seconds=self.config.history_window_seconds,
                 read_only=self._read_only,
             )
             services = self._server.services

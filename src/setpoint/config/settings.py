@@ -248,12 +248,12 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
             extra={"flag": "--service-cluster-ip-range", "metavar": "CIDR"},
         ),
     ] = "10.0.0.0/16"
-    history_seconds: Annotated[
+    history_window_seconds: Annotated[
         float,
         Meta(
             ge=0,
             description="How long a list or watch may reach back without the right to the history.",
-            extra={"flag": "--history-seconds"},
+            extra={"flag": "--history-window-seconds"},
         ),
     ] = 300.0
     event_ttl_seconds: Annotated[

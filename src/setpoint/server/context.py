@@ -118,7 +118,7 @@ class Services:
     # Who keeps the books of quotas; None where nobody does.
     ledger: "Ledger | None" = field(default=None, repr=False)
     # For how many seconds a superseded revision can be listed and watched from without the right to the history.
-    history_seconds: float = HISTORY_SECONDS
+    history_window_seconds: float = HISTORY_SECONDS
     views: Views = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class Services:
     @cached_property
     def history_window(self) -> HistoryWindow:
         """The recent past that every list and watch may read."""
-        return HistoryWindow(self, self.history_seconds)
+        return HistoryWindow(self, self.history_window_seconds)
 
     @cached_property
     def allocations(self) -> Allocations:

@@ -3,7 +3,7 @@
 Kubernetes reads the recent past itself: a list goes on at the revision of its first page, a watch resumes after the
 last event, `resourceVersionMatch=Exact` names a revision. Such reads need the right to list or watch, and nothing else,
 
-* if the revision was current within a window (`Services.history_seconds`, five minutes by default), and
+* if the revision was current within a window (`Services.history_window_seconds`, five minutes by default), and
 * if a read in a namespace does not reach back before the creation of that namespace: what lies there belonged to the
   namespace's previous owner.
 

@@ -102,7 +102,7 @@ class Server:
     `resolver` knows the services that webhooks refer to. `conversions` are functions that convert the objects of
     definitions, by their names. `service_cidr` are the addresses for Services. `plain` answer for paths that are no
     resources, `extensions` below the objects of custom resources. `auditor` records requests, `overload` says how many
-    are served at once, `event_ttl` for how many seconds Events are kept, and `history_seconds` for how long lists and
+    are served at once, `event_ttl` for how many seconds Events are kept, and `history_window_seconds` for how long lists and
     watches may reach back without the right to the history. With `read_only`, which says why, nothing is ever written.
     """
 
@@ -127,7 +127,7 @@ class Server:
         auditor: "Auditor | None" = None,
         overload: Overload = Overload(),  # noqa: B008 - immutable
         event_ttl: float = EVENT_TTL,
-        history_seconds: float = HISTORY_SECONDS,
+        history_window_seconds: float = HISTORY_SECONDS,
         read_only: str = "",
     ) -> None:
         self._plain = plain
@@ -148,7 +148,7 @@ class Server:
             reactions=(definitions, authorization.aggregation, PolicyStatus()),
             service_cidr=service_cidr,
             resolver=resolver or ServiceResolver(),
-            history_seconds=history_seconds,
+            history_window_seconds=history_window_seconds,
         )
         self.services.authenticator.attach(self.services)
         self._impersonation = Impersonation()
