@@ -102,8 +102,9 @@ class Server:
     `resolver` knows the services that webhooks refer to. `conversions` are functions that convert the objects of
     definitions, by their names. `service_cidr` are the addresses for Services. `plain` answer for paths that are no
     resources, `extensions` below the objects of custom resources. `auditor` records requests, `overload` says how many
-    are served at once, `event_ttl` for how many seconds Events are kept, and `history_window_seconds` for how long lists and
-    watches may reach back without the right to the history. With `read_only`, which says why, nothing is ever written.
+    are served at once, `event_ttl` for how many seconds Events are kept, and `history_window_seconds` for how long
+    lists and watches may reach back without the right to the history. With `read_only`, which says why, nothing is ever
+    written.
     """
 
     def __init__(
