@@ -12,7 +12,9 @@ What every backend promises, and one test suite checks:
 * A commit that has returned is durable (as far as the backend was told to be) and visible to every later read.
 * A watcher sees each revision after the one it named exactly once, in order and whole, or is told it is too late.
   However slow it is, it never slows a writer or another watcher, and the memory it holds is bounded.
-* The current state survives every compaction.
+* The current state survives every compaction and every purge.
+* A purged value is never handed out again: a read that would need it raises Purged, and so does a watch that would
+  replay it. The entry stays in the log with its revision, time, actor and cause, and carries the tombstone.
 
 Keys are text and ordered by code point, which is also the order of their UTF-8 bytes. A key that is empty or cannot be
 written as UTF-8, and a transaction that names a key twice, are mistakes of the caller: ValueError.
@@ -49,6 +51,18 @@ class TooLate(StoreError):
         self.oldest = oldest
 
 
+class Purged(TooLate):
+    """The value asked for was removed by a purge. `purge` is its tombstone; None where the backend keeps none beside
+    the log. A read at `oldest`, or a watch from it, does not need the value."""
+
+    def __init__(self, revision: int, oldest: int, key: str, purge: "Purge | None") -> None:
+        super().__init__(revision, oldest)
+        by = f" by {purge.user}: {purge.reason}" if purge is not None else ""
+        self.args = (f"the value of {key} at revision {revision} was purged{by}",)
+        self.key = key
+        self.purge = purge
+
+
 class TooEarly(StoreError):
     """The revision asked for does not exist yet."""
 
@@ -80,21 +94,50 @@ class Item(NamedTuple):
     created: int  # the revision that created the key, after its last deletion
 
 
+class Purge(NamedTuple):
+    """The tombstone of a purged value: the user who had it removed, the time, and the reason given."""
+
+    user: str
+    time: float
+    reason: str
+
+
+class Selection(NamedTuple):
+    """The past values that a purge removes: of one key, or of every key with a prefix. The current value of a key is
+    never among them. With `through`, only values written at or before that revision; with `before`, only values that
+    were replaced or deleted at or before that time."""
+
+    key: str
+    is_prefix: bool = False
+    through: int | None = None
+    before: float | None = None
+
+
+class PurgedPage(NamedTuple):
+    """A part of a purge: the keys that lost values, with the number of values, and the key to continue after; None
+    when the purge has visited every selected key."""
+
+    removed: Sequence[tuple[str, int]]
+    after: str | None
+
+
 class Entry(NamedTuple):
     """One line of the log: what one revision did to one key, who did it and what it came from."""
 
     revision: int
     key: str
-    value: bytes | None  # None: the key was deleted
+    value: bytes | None  # None: the key was deleted, or the value was purged
     previous: int  # the revision that this one replaced, 0 if the key was absent
     created: int  # as in Item; for a deletion, of the key that was deleted
     time: float  # seconds since the epoch, by the store's clock
     actor: Actor
     cause: Cause | None
+    purged: Purge | None = None  # the tombstone of a value that was purged
 
 
 class Event(NamedTuple):
-    """What a watcher is told: an entry, and the value it replaced."""
+    """What a watcher is told: an entry, and the value it replaced. A watcher is never told an event that lost one of
+    its values in a purge."""
 
     entry: Entry
     previous_value: bytes | None
@@ -202,6 +245,20 @@ class Store(Protocol):
     async def compact(self, to: int) -> None:
         """Forgets what was superseded at or before a revision: reads at it and watches from it are still possible.
         What is forgotten already stays so; a revision that does not exist yet is TooEarly."""
+
+    @property
+    def purges_single_keys(self) -> bool:
+        """Whether a purge removes the past of the selected keys alone. Otherwise it removes the whole past of the
+        store, and that of everything else in the same cluster."""
+
+    async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
+        """Removes past values, of at most `limit` keys after a key, in steps that let others write in between. The
+        values can no longer be read afterwards; `scrub` removes their bytes from the disk. Idempotent: whoever is
+        interrupted asks again."""
+
+    async def scrub(self) -> None:
+        """Removes the bytes of purged values from the files of the store, and returns when they are gone. A store that
+        ends before continues when it is opened again."""
 
     async def maintain(self) -> None:
         """Deletes what has expired and compacts by the retention policy, now. The store also does it by itself."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Closed, Event, TooLate
+from setpoint.store.contract import Closed, Event, Purged, TooLate
 
 # How many events a watch looks at before it lets others run.
 STEP = 1000
@@ -55,6 +55,10 @@ class Source(Protocol):
     @property
     def restored(self) -> int:
         """The revision that the last `restore` made; whoever began to follow before it is too late."""
+
+    @property
+    def purged(self) -> int:
+        """No event after this revision has lost a value in a purge."""
 
     def recent(self, after: int) -> Sequence[Event] | None:
         """A step of the events after a revision, whole revisions; None if they are not at hand."""
@@ -100,6 +104,9 @@ class Cursor:
             reached = events[-1].entry.revision if events else current
             prefix = self.prefix
             found = [event for event in events if event.entry.key.startswith(prefix)] if prefix else events
+            if self._revision < self._source.purged:
+                self._late = _first_purged(found, self._source.purged)
+                self._check()
             self._revision = max(reached, self._revision)
             if found:
                 return found
@@ -137,6 +144,14 @@ class Cursor:
                 self._followers.leave(self)
                 self._revision = self.revision
                 self._waiting = None
+
+
+def _first_purged(events: Sequence[Event], oldest: int) -> Purged | None:
+    """Why a watch cannot be told these events: one of them has lost its value, or the value that it replaced."""
+    for entry, previous_value in events:
+        if entry.purged is not None or (entry.previous and previous_value is None):
+            return Purged(entry.revision, oldest, entry.key, entry.purged)
+    return None
 
 
 class Followers:

@@ -12,18 +12,19 @@ from typing import Any
 
 import grpc
 from aetcd.rpc import rpc_pb2 as pb
-from aetcd.rpc.rpc_pb2_grpc import AuthStub, KVStub, LeaseStub, WatchStub
+from aetcd.rpc.rpc_pb2_grpc import AuthStub, ClusterStub, KVStub, LeaseStub, MaintenanceStub, WatchStub
 from grpc.aio import AioRpcError
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
-from setpoint.store.contract import Closed
+from setpoint.store.contract import Closed, StoreError
 from setpoint.store.etcd.config import EtcdConfig
 from setpoint.store.etcd.failures import Kind, kind_of, refusal, unreachable
 from setpoint.store.etcd.wire import Message
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
+_DEFRAGMENT_TIMEOUT = 600.0  # seconds; it takes as long as writing the database anew
 _OPTIONS: list[tuple[str, int | str]] = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -88,6 +89,8 @@ class _Member:
         self.grant = lease.LeaseGrant
         self.authenticate = AuthStub(self.channel).Authenticate
         self.watch = WatchStub(self.channel).Watch
+        self.members = ClusterStub(self.channel).MemberList
+        self.defragment = MaintenanceStub(self.channel).Defragment
 
 
 class WatchStream:
@@ -155,9 +158,37 @@ class EtcdClient:
         """A transaction. With `once` it raises Lost when it may have been done; otherwise it is repeated then."""
         return await self._call(lambda member: member.txn, request, once=once, deadline=deadline)
 
-    async def compact(self, revision: int) -> None:
-        """Compacts etcd. Raises OutOfRange if it was already, or if there is no such revision yet."""
-        await self._call(lambda member: member.compact, pb.CompactionRequest(revision=revision))
+    async def compact(self, revision: int, *, physical: bool = False) -> None:
+        """Compacts etcd, with `physical` until the entries are removed from its database. Raises OutOfRange if it was
+        already, or if there is no such revision yet."""
+        await self._call(lambda member: member.compact, pb.CompactionRequest(revision=revision, physical=physical))
+
+    async def defragment(self) -> None:
+        """Writes the database of every member anew, one member after the other: each is blocked meanwhile. Raises
+        StoreError if a member could not be reached; those before it are done."""
+        listed = (await self._call(lambda member: member.members, pb.MemberListRequest())).members
+        known = {member.address: member for member in self._members}
+        members = list(known.values())
+        if len(listed) != len(known):  # not every member is among our endpoints
+            addresses = [each.clientURLs[0].partition("://")[2] for each in listed if each.clientURLs]
+            members = [known.get(address) or _Member(address, self.config) for address in addresses]
+        try:
+            for member in members:
+                try:
+                    token = await self._login(member)
+                    with self.closing():
+                        await member.defragment(
+                            pb.DefragmentRequest(), timeout=_DEFRAGMENT_TIMEOUT, metadata=_metadata(token)
+                        )
+                except AioRpcError as error:
+                    raise StoreError(
+                        f"the past was compacted, but the etcd member {member.address} was not defragmented, and its "
+                        f"file may still hold purged values: {error.details()}; run etcdctl defrag for it"
+                    ) from error
+        finally:
+            for member in members:
+                if member not in self._members:
+                    await member.channel.close(0)
 
     async def grant(self, ttl: int) -> int:
         """A new lease that ends after so many seconds."""

@@ -61,6 +61,11 @@ class Feed:
     def restored(self) -> int:
         return self._restored
 
+    @property
+    def purged(self) -> int:
+        """A purge compacts: who is too late for it, etcd itself says."""
+        return 0
+
     def watch(self, prefix: str, after: int | None) -> Cursor:
         if not self._closed and (self._task is None or self._task.done()):
             self._begin()
@@ -127,6 +132,9 @@ class Feed:
                     while True:
                         for batch in await replay.next():
                             self._append(batch)
+                        if replay.compacted:
+                            self.forget(epoch.outward(replay.compacted))
+                            replay.compacted = 0
                 except TooLate:
                     # What we missed, those who want it must read for themselves, as far as they still can.
                     reading = await self._session.read(lambda _: [])

@@ -98,6 +98,7 @@ class LogReplay:
         self._epoch = session.epoch
         self._deadline = deadline
         self._asked = after
+        self.compacted = 0  # the last revision, of etcd's, that a replica said it compacted to
         self._replay = self._open(self._epoch.inward(after))
 
     async def next(self) -> list[Batch]:
@@ -139,6 +140,8 @@ class LogReplay:
                 deletions[key[len(epoch.deleted) :]] = event.kv
             elif key == epoch.head:
                 ours = True
+            elif key == self._session.root.compact and event.type != _DELETE:
+                self.compacted = envelope.open_compact(event.kv.value, key).revision
             elif key == self._session.root.epoch and revision > epoch.revision:
                 raise _Incomplete("another epoch began")
         if not ours and not changes:

@@ -8,6 +8,7 @@ what became of the write before anybody is told. What differs from the other bac
   else writes to the cluster; otherwise there are gaps.
 * etcd is compacted as a whole, by us or by others: a revision may be forgotten that no retention of ours let go.
 * `restore` brings back the state, not the past.
+* A purge cannot select keys: it compacts the whole cluster, up to where the last selected value was replaced.
 * A transaction holds as many writes as etcd takes operations: with its defaults about 120, or 60 deletions.
 """
 
@@ -21,7 +22,10 @@ from setpoint.store.contract import (
     Expect,
     Item,
     Page,
+    Purge,
+    PurgedPage,
     Retention,
+    Selection,
     Snapshot,
     TooEarly,
     TooLate,
@@ -38,6 +42,7 @@ from setpoint.store.etcd.tending import POLL, Tending
 from setpoint.store.etcd.wire import Message
 from setpoint.store.etcd.writer import Writer
 from setpoint.store.keys import check_key, check_writes
+from setpoint.store.purging import selected
 from setpoint.store.upkeep import Upkeep
 
 
@@ -171,6 +176,28 @@ class EtcdStore:
             raise TooEarly(to, reading.epoch.outward(reading.current))
         if revision > reading.epoch.revision:
             await self._tending.forget(revision)
+
+    @property
+    def purges_single_keys(self) -> bool:
+        return False
+
+    async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
+        """Compacts etcd. The tombstone is for the caller to keep, as a value of the store."""
+        reading = await self._session.read(lambda _: [])
+        target = reading.etcd_revision
+        removed: list[tuple[str, int]] = []
+        if not selection.is_prefix:
+            versions = (await self.history(selection.key))[::-1]
+            places = selected(selection, versions)
+            if not places:
+                return PurgedPage((), None)
+            removed = [(selection.key, len(places))]
+            target = reading.epoch.inward(versions[places[-1] + 1].revision)
+        await self._tending.purge(target)
+        return PurgedPage(removed, None)
+
+    async def scrub(self) -> None:
+        await self._session.client.defragment()
 
     async def maintain(self) -> None:
         await self._tending.expire()

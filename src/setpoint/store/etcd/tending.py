@@ -107,10 +107,18 @@ class Tending:
         if response.succeeded:
             await self.forget(target)
 
-    async def forget(self, revision: int) -> None:
+    async def purge(self, revision: int) -> None:
+        """Compacts etcd to a revision of its own until nothing is left of what was replaced by then, and has every
+        replica drop it from memory, which each does when it reads the record."""
+        await self.forget(revision, physical=True)
+        record = envelope.CompactRecord(revision, self._session.now())
+        put = wire.put(self._session.root.compact, envelope.seal_record(record))
+        await self._session.client.txn(wire.txn([], [put], []), once=False)
+
+    async def forget(self, revision: int, *, physical: bool = False) -> None:
         """Compacts etcd to a revision of its own; what is compacted already stays so."""
         try:
-            await self._session.client.compact(revision)
+            await self._session.client.compact(revision, physical=physical)
         except OutOfRange:
             return
         self._session.forget(revision)

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Self
 
 from setpoint.objects.clock import Clock
+from setpoint.store.bounds import Bounds
 from setpoint.store.contract import Retention
+from setpoint.store.dump import Contents, dump, load
+from setpoint.store.files import write_private
 from setpoint.store.memory.store import MEMORY_RETENTION, MemoryStore
 
 
@@ -31,8 +34,21 @@ class KeptMemoryStore(MemoryStore):
         try:
             if not self.closed:
                 await self.compact(self.current)
-                beside = self._path.with_name(f".{self._path.name}.new")
-                beside.write_bytes((await self.snapshot()).dump())
-                beside.replace(self._path)
+                self._write((await self.snapshot()).dump())
         finally:
             await super().close()
+
+    async def scrub(self) -> None:
+        """Writes the file anew: it holds the state at the last start, and with it values that were purged since.
+        Raises OSError."""
+        await super().scrub()
+        contents = load((await self.snapshot()).dump())
+        state = [entry for entry in contents.entries if entry.value is not None]
+        current = {entry.key: entry for entry in state}
+        kept = sorted(current.values(), key=lambda entry: entry[:2])
+        there = [entry for entry in kept if self.peek(entry.key) is not None]
+        bounds = Bounds(contents.bounds.current, contents.bounds.current)
+        self._write(dump(Contents(bounds, there, contents.deadlines)))
+
+    def _write(self, data: bytes) -> None:
+        write_private(self._path, data)

@@ -6,16 +6,20 @@ what is appended later lies beyond that revision. Restoring costs one pass over 
 """
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+from weakref import WeakKeyDictionary, WeakSet
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Entry, Event, Item
+from setpoint.store.contract import Entry, Event, Item, Purge, Purged, Selection
 from setpoint.store.deadlines import Deadlines
 from setpoint.store.dump import Contents, dump
-from setpoint.store.follow import first_after, whole_revisions
+from setpoint.store.follow import first_after, revision_of, whole_revisions
 from setpoint.store.keys import KeyOrder, prefix_end
+from setpoint.store.purging import emptied, last_purged, selected
 
 # What an entry occupies beside its key and value, roughly.
 _OVERHEAD = 400
@@ -40,12 +44,52 @@ def item_of(entry: Entry) -> Item | None:
 
 def _at(versions: list[Entry], revision: int) -> Item | None:
     place = bisect_right(versions, revision, key=_revision)
-    return item_of(versions[place - 1]) if place else None
+    if not place:
+        return None
+    entry = versions[place - 1]
+    if entry.purged is not None:
+        oldest = versions[place].revision if place < len(versions) else entry.revision
+        raise Purged(revision, oldest, entry.key, entry.purged)
+    return item_of(entry)
+
+
+def _exists_at(versions: list[Entry], revision: int) -> bool:
+    place = bisect_right(versions, revision, key=_revision)
+    return place > 0 and (versions[place - 1].value is not None or versions[place - 1].purged is not None)
 
 
 def _survivors(versions: Mapping[str, list[Entry]], oldest: int) -> list[Entry]:
     """The entries at or before the oldest revision that make up its state."""
     return sorted((kept[0] for kept in versions.values() if kept[0].revision <= oldest), key=lambda entry: entry[:2])
+
+
+class _Removed(NamedTuple):
+    """What a purge took from one key: the number and the bytes of the values, and the last event that lost one."""
+
+    number: int = 0
+    size: int = 0
+    last: int = 0
+
+
+def _purge(versions: list[Entry], events: list[Event], places: list[int], purge: Purge) -> _Removed:
+    """Removes the values at some places of a key's versions, in place, so that whoever shares the lists loses them."""
+    size = 0
+    for place in places:
+        size += len(versions[place].value or b"")
+        versions[place] = emptied(versions[place], purge)
+    last = 0
+    # An event holds the value it replaced as well.
+    touched = {near for each in places for near in (each, each + 1) if near < len(versions)}
+    for place in sorted(touched):
+        entry = versions[place]
+        at = bisect_left(events, entry.revision, key=revision_of)
+        while at < len(events) and events[at].entry.revision == entry.revision:
+            if events[at].entry.key == entry.key:
+                replaced = versions[place - 1].value if place and entry.previous else None
+                events[at] = Event(entry, replaced)
+                last = entry.revision
+            at += 1
+    return _Removed(len(places), size, last)
 
 
 class MemorySnapshot:
@@ -59,6 +103,7 @@ class MemorySnapshot:
         self.live = owner.live
         self.dead = owner.dead
         self.deadlines = owner.deadlines.freeze()
+        self.purged = owner.purged
 
     @property
     def revision(self) -> int:
@@ -90,6 +135,12 @@ class State:
         # orders of keys, which then must not change in place.
         self._log_is_shared = False
         self._keys_are_shared = False
+        # No event after this revision has lost a value in a purge.
+        self.purged = 0
+        # The snapshots that somebody still holds: a purge covers them too.
+        self._snapshots: WeakSet[MemorySnapshot] = WeakSet()
+        # The stores that were made of our snapshots, and the revision up to which their past is ours.
+        self._forks: WeakKeyDictionary[State, int] = WeakKeyDictionary()
 
     @property
     def bounds(self) -> Bounds:
@@ -123,6 +174,13 @@ class State:
             item = _at(self.versions[key], at)
             if item is not None:
                 yield item
+
+    def count_at(self, prefix: str, at: int) -> int:
+        """How many items with a prefix there were at a revision, those whose value was purged among them."""
+        end = prefix_end(prefix)
+        return sum(
+            _exists_at(self.versions[key], at) for order in (self.live, self.dead) for key in order.between(prefix, end)
+        )
 
     def count(self, prefix: str) -> int:
         return self.live.rank(prefix_end(prefix)) - self.live.rank(prefix)
@@ -158,10 +216,10 @@ class State:
     ) -> None:
         """One line of the log, and all that follows from it; `old` is the entry of the value it replaces."""
         if old is None:
-            entry: Entry = _new(Entry, (revision, key, value, 0, revision, time, actor, cause))
+            entry: Entry = _new(Entry, (revision, key, value, 0, revision, time, actor, cause, None))
             self.events.append(_new(Event, (entry, None)))
         else:
-            entry = _new(Entry, (revision, key, value, old[0], old[4], time, actor, cause))
+            entry = _new(Entry, (revision, key, value, old[0], old[4], time, actor, cause, None))
             self.events.append(_new(Event, (entry, old[2])))
         if old is not None and value is not None:
             self.versions[key].append(entry)
@@ -204,7 +262,7 @@ class State:
     def _forget(self, key: str, to: int) -> None:
         versions = self.versions[key]
         place = bisect_right(versions, to, key=_revision) - 1
-        if versions[place].value is None:
+        if versions[place].value is None and versions[place].purged is None:
             place += 1
         if place == len(versions):
             del self.versions[key]
@@ -214,11 +272,39 @@ class State:
         elif place:
             self.versions[key] = versions[place:]
 
+    # Purging
+
+    def keys_after(self, prefix: str, after: str, limit: int) -> list[str]:
+        """At most so many keys with a prefix that come after a key, also those that are absent but have a past."""
+        end = prefix_end(prefix)
+        keys = heapq.merge(self.live.after(after, prefix, end), self.dead.after(after, prefix, end))
+        return list(islice(keys, limit) if limit else keys)
+
+    def purge(self, key: str, selection: Selection, purge: Purge) -> int:
+        """Removes past values of a key, here, in every snapshot, and in every store that was made of one, as far as
+        its past is ours; returns how many this store itself lost."""
+        versions = self.versions.get(key, [])
+        removed = _purge(versions, self.events, selected(selection, versions), purge)
+        self.size -= removed.size
+        self.purged = max(self.purged, removed.last)
+        for snapshot in self._snapshots:
+            # It may share these lists, or have its own since a compaction.
+            kept = snapshot.versions.get(key, [])
+            inside = kept[: bisect_right(kept, snapshot.revision, key=_revision)]
+            places = selected(selection, inside, versions)
+            snapshot.purged = max(snapshot.purged, removed.last, _purge(kept, snapshot.events, places, purge).last)
+        for fork, shared in list(self._forks.items()):
+            until = shared if selection.through is None else min(shared, selection.through)
+            fork.purge(key, selection._replace(through=until), purge)
+        return removed.number
+
     # The whole
 
     def snapshot(self) -> MemorySnapshot:
         self._log_is_shared = self._keys_are_shared = True
-        return MemorySnapshot(self)
+        snapshot = MemorySnapshot(self)
+        self._snapshots.add(snapshot)
+        return snapshot
 
     def adopt(self, snapshot: MemorySnapshot) -> None:
         """Becomes what a snapshot was, under a new revision."""
@@ -234,6 +320,17 @@ class State:
         events = snapshot.events[: first_after(snapshot.events, until)]
         self._become(versions, events, snapshot.bounds, snapshot.deadlines)
         self.live, self.dead, self._keys_are_shared = snapshot.live, snapshot.dead, True
+        self.purged = snapshot.purged
+        if snapshot.owner is not self:
+            snapshot.owner._forks[self] = until
+        # A value that was current in the snapshot and has been purged since cannot be brought back.
+        for key in [key for key, kept in versions.items() if kept[-1].purged is not None]:
+            if self._keys_are_shared:
+                self._unshare_keys()
+            self.live.discard(key)
+            self.dead.discard(key)
+            self.dead.add(key)
+            self.deadlines.set(key, None)
 
     def load(self, contents: Contents) -> None:
         """Becomes what a dump says, under a new revision."""
@@ -245,6 +342,7 @@ class State:
                 events.append(Event(entry, kept[-1].value if kept else None))
             kept.append(entry)
         self._become(versions, events, contents.bounds, contents.deadlines)
+        self.purged = last_purged(contents.entries)
         self.live = KeyOrder(key for key, kept in versions.items() if kept[-1].value is not None)
         self.dead = KeyOrder(key for key, kept in versions.items() if kept[-1].value is None)
         self._keys_are_shared = False

@@ -3,6 +3,7 @@
 A store belongs to one event loop at a time: a commit runs from beginning to end without a pause, which makes it atomic.
 """
 
+import asyncio
 from collections.abc import Sequence
 from math import inf
 
@@ -18,7 +19,10 @@ from setpoint.store.contract import (
     ExpectationFailed,
     Item,
     Page,
+    Purge,
+    PurgedPage,
     Retention,
+    Selection,
     Snapshot,
     TooEarly,
     Write,
@@ -31,6 +35,8 @@ from setpoint.store.upkeep import Upkeep
 
 # Forgetting is done in strides: the past may grow beyond its bounds by this part of them.
 _STRIDE = 4
+# How many keys a purge visits before others may run.
+_PURGED_AT_ONCE = 100
 
 
 # The past that is kept unless something else is asked for.
@@ -100,7 +106,7 @@ class MemoryStore:
         if at is None or at == self._state.current:
             return self._state.count(prefix)
         self._state.bounds.check(at)
-        return sum(1 for _ in self._state.items_at(prefix, at))
+        return self._state.count_at(prefix, at)
 
     async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
         self._open()
@@ -182,6 +188,10 @@ class MemoryStore:
 
     # Following
 
+    @property
+    def purged(self) -> int:
+        return self._state.purged
+
     def watch(self, prefix: str, after: int | None = None) -> Cursor:
         return Cursor(self, self._followers, prefix, after)
 
@@ -204,6 +214,29 @@ class MemoryStore:
         if to > self._state.oldest:
             self._state.compact(to)
             self._plan_trim()
+
+    @property
+    def purges_single_keys(self) -> bool:
+        return True
+
+    async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
+        self._open()
+        keys = [selection.key]
+        if selection.is_prefix:
+            keys = self._state.keys_after(selection.key, after, limit)
+        removed = []
+        for place, key in enumerate(keys):
+            if place and place % _PURGED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+                self._open()
+            if number := self._state.purge(key, selection, purge):
+                removed.append((key, number))
+        more = selection.is_prefix and limit and len(keys) == limit
+        return PurgedPage(removed, keys[-1] if more else None)
+
+    async def scrub(self) -> None:
+        """There is no file: the values are gone as soon as nobody refers to them."""
+        self._open()
 
     async def maintain(self) -> None:
         self._open()

@@ -9,6 +9,8 @@ import zlib
 
 # The forms a value is kept in. A difference can only be read together with the value before it.
 DELETED, WHOLE, DEFLATED, PATCH, DEFLATED_PATCH = range(5)
+# The value was purged; in its place there is the tombstone. It stands for itself, as all forms below PATCH do.
+PURGED = -1
 
 _SHORT = 64  # bytes that are not worth deflating
 _RAW = -15  # deflate without header and checksum: the row has its own
@@ -47,7 +49,7 @@ def encode_difference(old: bytes, new: bytes) -> tuple[int, bytes] | None:
 
 def decode(form: int, data: bytes | None, old: bytes | None) -> bytes | None:
     """The value again; `old` is the one before it, which only a difference needs. Raises ValueError for nonsense."""
-    if form == DELETED:
+    if form in (DELETED, PURGED):
         return None
     if data is None:
         raise ValueError("there is no value")

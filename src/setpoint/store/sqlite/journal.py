@@ -6,13 +6,17 @@ remembered from one transaction to the next; after one was rolled back, `refresh
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Write
+from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Purge, Selection, Write
 from setpoint.store.dump import Contents
-from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_whole, is_difference
+from setpoint.store.purging import is_selected, last_purged
+from setpoint.store.sqlite.delta import DELETED, PURGED, encode_difference, encode_whole, is_difference
 from setpoint.store.sqlite.errors import Damaged
 from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.rows import (
@@ -41,7 +45,7 @@ _UPDATE_VALUE = "UPDATE item SET entry = ?, depth = ?, value = ?, checksum = ? W
 _UPDATE_ITEM = (
     "UPDATE item SET entry = ?, created = ?, expires = ?, depth = ?, live = ?, value = ?, checksum = ? WHERE id = ?"
 )
-_UPDATE_META = "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?, checksum = ?"
+_UPDATE_META = "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?, purged = ?, scrub = ?, checksum = ?"
 
 # How many bytes of values are remembered, so that who writes a key again need not read it.
 _REMEMBERED = 16 * 1024 * 1024
@@ -66,6 +70,15 @@ def encode(value: bytes | None, old: bytes | None, depth: int) -> Value:
     return Value(*encode_whole(value), 0)
 
 
+@dataclass(slots=True)
+class Walk:
+    """How far the purge of one key has come: the last entry visited, and how many were visited and lost their value."""
+
+    later: int = 0
+    visited: int = 0
+    removed: int = 0
+
+
 class Journal:
     """The rows of one store, on the writer's connection."""
 
@@ -77,7 +90,7 @@ class Journal:
     def refresh(self) -> None:
         """Forgets what was remembered of a transaction that did not happen."""
         self.bounds: Bounds = self._reader.bounds()
-        _, self.swept, self._restored, *_ = self._reader.meta()
+        _, self.swept, self._restored, _, self.purged, self.scrub, _ = self._reader.meta()
         self._actors: dict[Actor, int] = {}
         self._size: int | None = None
         # Rows as this transaction leaves them, but for their checksums, and what their values occupy.
@@ -156,7 +169,7 @@ class Journal:
         self._remembered += len(value or b"") - len(old or b"")
         self._items[key] = _new(ItemRow, (item, key, id, created, expires, kept.depth, value is not None, value, 0))
         self._add_entry(id, item, previous, created, time, who, why, kept)
-        entry = _new(Entry, (revision, key, value, revision_of(previous), created, time, actor, cause))
+        entry = _new(Entry, (revision, key, value, revision_of(previous), created, time, actor, cause, None))
         return _new(Event, (entry, old))
 
     def _item(self, key: str) -> ItemRow | None:
@@ -305,6 +318,58 @@ class Journal:
         if self._size is not None:
             self._size += len(data or b"") - len(entry.value or b"")
 
+    # Purging
+
+    def keys_after(self, prefix: str, after: str, limit: int) -> list[str]:
+        """At most so many keys with a prefix that come after a key, also those that are absent but have a past."""
+        return self._reader.keys(prefix, after, limit)
+
+    def purge(self, key: str, selection: Selection, purge: Purge, walk: Walk, limit: int) -> bool:
+        """Visits about `limit` entries of a key, from the newest to the oldest, and removes the selected values.
+
+        The entry after a removed value is made whole before, so that at any moment every value that is left can be
+        read, and a purge that was interrupted is simply begun again. Returns whether there are more entries.
+        """
+        item = self._reader.item(key)
+        if item is None:
+            return False
+        later = self._reader.entry(walk.later) if walk.later else None
+        entry = self._reader.entry(item.entry) if later is None else self._reader.before(later)
+        removed = 0
+        for _ in range(limit):
+            if entry is None:
+                break
+            walk.visited += 1
+            # The newest entry is the current value, or a deletion, which has none.
+            has_value = later is not None and entry.form not in (DELETED, PURGED)
+            if later is not None and has_value and is_selected(selection, entry.revision, later.time):
+                self._remove_value(entry, later, purge)
+                removed += 1
+                self.purged = max(self.purged, later.revision)
+            later, entry = entry, self._reader.before(entry)
+        if removed:
+            walk.removed += removed
+            self.scrub = 1
+            self._write_meta()
+        walk.later = later.id if later is not None else 0
+        return entry is not None
+
+    def _remove_value(self, entry: EntryRow, later: EntryRow, purge: Purge) -> None:
+        later = self._reader.entry(later.id) or later  # it may have been changed since it was read
+        if is_difference(later.form):
+            self._keep_whole(later)
+        data = msgspec.msgpack.encode(purge)
+        id, key, previous, created, time, who, why, *_ = entry  # noqa: A001 - the column's own name
+        checksum = entry_checksum(id, key, previous, created, time, who, why, PURGED, data)
+        self._execute("UPDATE entry SET form = ?, value = ?, checksum = ? WHERE id = ?", (PURGED, data, checksum, id))
+        if self._size is not None:
+            self._size += len(data) - len(entry.value or b"")
+
+    def scrubbed(self) -> None:
+        """Notes that no bytes of purged values are left."""
+        self.scrub = 0
+        self._write_meta()
+
     # The whole
 
     def restore(self, contents: Contents) -> None:
@@ -316,6 +381,7 @@ class Journal:
         self._remembered = 0
         self._size = None
         self.fill(contents.entries, contents.deadlines)
+        self.purged = last_purged(contents.entries)
         self.begin_at(self.bounds.restored(contents.bounds))
 
     def fill(self, entries: Iterable[Entry], deadlines: Mapping[str, float]) -> None:
@@ -334,6 +400,8 @@ class Journal:
                 # It began a life, or what it replaced is not kept: then it is whole.
                 before, previous = None, entry_id(entry.previous, FORGOTTEN) if entry.previous else 0
             kept = encode(entry.value, before.value if before else None, depth)
+            if entry.purged is not None:
+                kept = Value(PURGED, msgspec.msgpack.encode(entry.purged), 0)
             why = None if entry.cause is None else entry.cause.encode()
             who = self._actor(entry.actor)
             self._add_entry(id, item, previous, entry.created, entry.time, who, why, kept)
@@ -357,4 +425,5 @@ class Journal:
         self._write_meta()
 
     def _write_meta(self) -> None:
-        self._execute(_UPDATE_META, MetaRow.of(self.bounds, self.swept, self._restored))
+        meta = MetaRow.of(self.bounds, self.swept, self._restored, self.purged, self.scrub)
+        self._execute(_UPDATE_META, meta)

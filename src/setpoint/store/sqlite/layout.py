@@ -1,8 +1,9 @@
 """The layout of the file, and how a file of an older one becomes one of today's.
 
 `item` is the state: a row a key, also for a key that is absent but has a past. `entry` is the log: append-only except
-for compaction, a value mostly as its difference from the one before it, which it refers to. Only those that stand for
-themselves (whole values and deletions, forms below 3) are in the index by key, so that most commits need not write it.
+for compaction and purges, a value mostly as its difference from the one before it, which it refers to. Only those that
+stand for themselves (whole values, deletions and tombstones, forms below 3) are in the index by key, so that most
+commits need not write it.
 `actor` is every actor once. `meta` is one row.
 
 A new file is made aside and renamed, so that a file is a whole store or not there at all.
@@ -15,13 +16,15 @@ from pathlib import Path
 from typing import Literal
 
 from setpoint.store.bounds import Bounds
+from setpoint.store.files import make_file
 from setpoint.store.sqlite.checkpoint import LONG
 from setpoint.store.sqlite.errors import FAILURES, Damaged, UnknownLayout, translate
 from setpoint.store.sqlite.rows import ITEM_COLUMNS, ItemRow, MetaRow, item_checksum
 
 Durability = Literal["full", "normal", "off"]
 
-LAYOUT = 2
+LAYOUT = 3
+BUSY_TIMEOUT = 10  # seconds
 APPLICATION = 0x53745074  # "StPt", in SQLite's header: what `file` and we know a store by
 
 _TABLES = """
@@ -31,6 +34,8 @@ CREATE TABLE meta (
     swept INTEGER NOT NULL,
     restored INTEGER NOT NULL,
     gaps TEXT NOT NULL,
+    purged INTEGER NOT NULL,
+    scrub INTEGER NOT NULL,
     checksum INTEGER NOT NULL
 );
 CREATE TABLE actor (id INTEGER PRIMARY KEY, data BLOB NOT NULL UNIQUE);
@@ -66,10 +71,15 @@ CREATE INDEX entry_key ON entry (key) WHERE form < 3;
 def connect(path: Path, durability: Durability = "full") -> sqlite3.Connection:
     """A connection that begins and ends its transactions only when told to, and never checkpoints by itself."""
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, timeout=10
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_TIMEOUT,
     )
     try:
         connection.execute(f"PRAGMA synchronous = {durability}")
+        connection.execute("PRAGMA secure_delete = FAST")  # what costs no further page; a scrub does the rest
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute(f"PRAGMA journal_size_limit = {LONG}")
         connection.execute("PRAGMA cache_size = -8000")
@@ -100,13 +110,15 @@ def _create(path: Path, durability: Durability) -> None:
     made = path.with_name(path.name + ".new")
     for leftover in (made, made.with_name(made.name + "-wal"), made.with_name(made.name + "-shm")):
         leftover.unlink(missing_ok=True)
+    # SQLite gives its other files the mode of the database.
+    make_file(made)
     try:
         connection = sqlite3.connect(made, isolation_level=None)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {durability}")
             connection.executescript(f"BEGIN; {_TABLES}")
-            connection.execute("INSERT INTO meta VALUES (1, ?, ?, ?, ?, ?)", MetaRow.of(Bounds(0, 0), 0, 0))
+            connection.execute("INSERT INTO meta VALUES (1, ?, ?, ?, ?, ?, ?, ?)", MetaRow.of(Bounds(0, 0), 0, 0))
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {LAYOUT}")
             connection.execute("COMMIT")
@@ -172,5 +184,11 @@ def _from_1(connection: sqlite3.Connection) -> None:
         connection.execute("UPDATE item SET checksum = ? WHERE id = ?", (checksum, row.id))
 
 
+def _from_2(connection: sqlite3.Connection) -> None:
+    """Layout 2 knew no purges."""
+    connection.execute("ALTER TABLE meta ADD COLUMN purged INTEGER NOT NULL DEFAULT 0")
+    connection.execute("ALTER TABLE meta ADD COLUMN scrub INTEGER NOT NULL DEFAULT 0")
+
+
 # How to come from each older layout to the next; each step is one transaction.
-STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1}
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2}

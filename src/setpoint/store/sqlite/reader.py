@@ -7,12 +7,14 @@ began. Every row is checked against its checksum on the way.
 import sqlite3
 from pathlib import Path
 
+import msgspec
+
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Entry, Event, Item, Page
+from setpoint.store.contract import Entry, Event, Item, Page, Purge, Purged
 from setpoint.store.dump import Contents
 from setpoint.store.keys import prefix_end
-from setpoint.store.sqlite.delta import decode, is_difference
+from setpoint.store.sqlite.delta import PURGED, decode, is_difference
 from setpoint.store.sqlite.errors import Damaged
 from setpoint.store.sqlite.rows import (
     ENTRY_COLUMNS,
@@ -99,6 +101,12 @@ class Reader:
         remaining = self._count(prefix, items[-1].key, None if now else at) if limit and len(items) == limit else 0
         return Page(items, bounds.current if at is None else at, remaining)
 
+    def keys(self, prefix: str, after: str, limit: int) -> list[str]:
+        """The keys with a prefix after a key, those that are absent but have a past among them."""
+        where, arguments = _within(prefix, after)
+        rows = self._execute(f"SELECT key FROM item WHERE {where} ORDER BY key LIMIT ?", (*arguments, limit or -1))
+        return [key for (key,) in rows]
+
     def count(self, prefix: str, at: int | None) -> int:
         if at is not None:
             self.bounds().check(at)
@@ -109,7 +117,7 @@ class Reader:
         if at is None:
             where += " AND live"
         else:
-            where += f" AND {_FORM_AT} > 0"
+            where += f" AND {_FORM_AT} != 0"
             arguments = (*arguments, entry_id(at + 1))
         count: int = self._execute(f"SELECT count(*) FROM item WHERE {where}", arguments).fetchone()[0]
         return count
@@ -118,6 +126,8 @@ class Reader:
         if at is None or row.revision <= at:
             return row.item()
         chain = self._chain(self._start(row, at), entry_id(at + 1))
+        if chain and chain[0].form == PURGED:
+            raise Purged(at, self.meta().purged, row.key, tombstone(chain[0]))
         value = self._value(chain)
         return None if value is None else Item(row.key, value, chain[0].revision, chain[0].created)
 
@@ -255,7 +265,8 @@ class Reader:
                 keys[row.key] = self._key(row.key)
             cause = None if row.cause is None else Cause.decode(row.cause)
             who, replaced = self._actor(row.actor), revision_of(row.previous)
-            entry = Entry(row.revision, keys[row.key], value, replaced, row.created, row.time, who, cause)
+            purge = tombstone(row) if row.form == PURGED else None
+            entry = Entry(row.revision, keys[row.key], value, replaced, row.created, row.time, who, cause, purge)
             events.append(Event(entry, previous_value))
         return events
 
@@ -303,6 +314,11 @@ class Reader:
         if not row.is_sound():
             raise Damaged(self.path, f"the checksum of the key {row.key!r} does not match")
         return row
+
+
+def tombstone(row: EntryRow) -> Purge:
+    """What is kept in the place of a purged value. Raises DecodeError where it is none."""
+    return msgspec.msgpack.decode(row.value or b"", type=Purge)
 
 
 def _within(prefix: str, after: str) -> tuple[str, tuple[object, ...]]:

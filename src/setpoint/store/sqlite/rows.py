@@ -18,6 +18,7 @@ FORGOTTEN = PLACES - 1
 
 _ENTRY = struct.Struct("<qqqqdqb")
 _META = struct.Struct("<qqq")
+_PURGES = struct.Struct("<qq")
 _ITEM = struct.Struct("<qqqd")
 _NEVER = -1.0  # stands for "does not expire" in a checksum
 
@@ -90,13 +91,17 @@ class MetaRow(NamedTuple):
     swept: int  # up to this revision, what compaction has forgotten is gone from the file too
     restored: int  # the revision that the last restoring made
     gaps: str
+    purged: int  # no event after this revision has lost a value in a purge
+    scrub: int  # 1: bytes of purged values may still be in the file or its write-ahead log
     checksum: int
 
     @classmethod
-    def of(cls, bounds: Bounds, swept: int, restored: int) -> Self:
+    def of(cls, bounds: Bounds, swept: int, restored: int, purged: int = 0, scrub: int = 0) -> Self:
         gaps = msgspec.json.encode(bounds.gaps)
         checksum = zlib.crc32(gaps, zlib.crc32(_META.pack(bounds.oldest, swept, restored)))
-        return cls(bounds.oldest, swept, restored, gaps.decode(), checksum)
+        if purged or scrub:  # a row of layout 2, which knows neither, keeps its checksum
+            checksum = zlib.crc32(_PURGES.pack(purged, scrub), checksum)
+        return cls(bounds.oldest, swept, restored, gaps.decode(), purged, scrub, checksum)
 
     def bounds(self, newest: int) -> Bounds:
         """The bounds, given the newest entry of the log."""
@@ -105,7 +110,7 @@ class MetaRow(NamedTuple):
 
     def is_sound(self) -> bool:
         try:
-            return MetaRow.of(self.bounds(0), self.swept, self.restored) == self
+            return MetaRow.of(self.bounds(0), self.swept, self.restored, self.purged, self.scrub) == self
         except (TypeError, struct.error, msgspec.DecodeError):
             return False
 

@@ -5,6 +5,7 @@ newest events are also kept in memory, for watches; a watch that is further behi
 """
 
 import asyncio
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -22,7 +23,10 @@ from setpoint.store.contract import (
     Expect,
     Item,
     Page,
+    Purge,
+    PurgedPage,
     Retention,
+    Selection,
     Snapshot,
     StoreError,
     TooEarly,
@@ -38,7 +42,19 @@ from setpoint.store.sqlite.layout import Durability, connect, prepare
 from setpoint.store.sqlite.lock import Lock
 from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.rows import FORGOTTEN
-from setpoint.store.sqlite.writer import Commit, Compact, Expire, Job, Published, Restore, Retain, Writer
+from setpoint.store.sqlite.writer import (
+    Commit,
+    Compact,
+    Expire,
+    FindKeys,
+    Job,
+    Published,
+    PurgeValues,
+    Restore,
+    Retain,
+    Scrub,
+    Writer,
+)
 from setpoint.store.upkeep import Upkeep
 
 # How much of the newest log is kept in memory for watches: events, and bytes of their values.
@@ -49,6 +65,8 @@ _READERS = 2
 _SLACK = 4
 
 _T = TypeVar("_T")
+
+_logger = logging.getLogger("setpoint.store")
 
 
 class SqliteStore:
@@ -129,13 +147,20 @@ class SqliteStore:
         self.bounds: Bounds = self._writer.bounds
         self.current = self.bounds.current
         self.restored = 0
+        self.purged = self._writer.purged
         # Every event after `_recent_from`.
         self._recent: list[Event] = []
         self._recent_from = self.current
         self._recent_size = 0
         self._checkpointer.start()
         self._writer.start()
-        loop.call_soon_threadsafe(self._expect_upkeep)
+        loop.call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
+        """On the event loop: begins what the store does by itself."""
+        self._expect_upkeep()
+        if self._writer.must_scrub and not self.closed:
+            self._ask(Scrub(self._future())).add_done_callback(_log_failure)
 
     def _connect(self, durability: Durability) -> sqlite3.Connection:
         connection = connect(self.path, durability)
@@ -304,6 +329,10 @@ class SqliteStore:
             self._recent, self._recent_from, self._recent_size = [], self.current, 0
             self._followers.wake_all(self.current)
             self._expect_upkeep()
+        if published.purged > self.purged or published.restored:
+            # Who is further behind reads from the file.
+            self.purged = published.purged
+            self._forget_recent(published.purged)
         events = published.events
         if events:
             self._remember(events)
@@ -346,6 +375,31 @@ class SqliteStore:
             self._recent_from = self._recent[cut - 1].entry.revision
             self._recent = self._recent[first_after(self._recent, self._recent_from) :]
             self._recent_size = _size(self._recent)
+
+    def _forget_recent(self, revision: int) -> None:
+        """Drops the events up to a revision from memory."""
+        if revision > self._recent_from:
+            self._recent = self._recent[first_after(self._recent, revision) :]
+            self._recent_from = revision
+            self._recent_size = _size(self._recent)
+
+    # Purging
+
+    @property
+    def purges_single_keys(self) -> bool:
+        return True
+
+    async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
+        self._open()
+        keys = [selection.key]
+        if selection.is_prefix:
+            keys = await self._ask(FindKeys(self._future(), selection.key, after, limit))
+        removed = await self._ask(PurgeValues(self._future(), selection, purge, keys))
+        more = selection.is_prefix and limit and len(keys) == limit
+        return PurgedPage(removed, keys[-1] if more else None)
+
+    async def scrub(self) -> None:
+        await self._ask(Scrub(self._future()))
 
     # Forgetting
 
@@ -414,6 +468,12 @@ class SqliteStore:
             raise Closed("the store is closed")
         if self._damage is not None:
             raise self._damage
+
+
+def _log_failure(future: asyncio.Future[Any]) -> None:
+    error = None if future.cancelled() else future.exception()
+    if error is not None:
+        _logger.warning("values that were purged may still be in the file: %s; trying again at the next start", error)
 
 
 def _size(events: list[Event]) -> int:

@@ -14,11 +14,21 @@ from typing import Any, NamedTuple, TypeVar
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Closed, Event, ExpectationFailed, Retention, StoreError, Write
+from setpoint.store.contract import (
+    Closed,
+    Event,
+    ExpectationFailed,
+    Purge,
+    Retention,
+    Selection,
+    StoreError,
+    Write,
+)
 from setpoint.store.dump import Contents
 from setpoint.store.sqlite.checkpoint import Checkpointer
 from setpoint.store.sqlite.errors import FAILURES, translate
-from setpoint.store.sqlite.journal import Journal
+from setpoint.store.sqlite.journal import Journal, Walk
+from setpoint.store.sqlite.layout import BUSY_TIMEOUT
 from setpoint.store.sqlite.lock import Lock
 from setpoint.store.sqlite.reader import Reader
 
@@ -28,6 +38,10 @@ GROUP = 1000
 _STRIDE = 200
 # Beyond its bounds by this part of them, the past is compacted without being asked.
 _SLACK = 4
+# How many entries of the log a purge visits in one transaction.
+_VISITED = 500
+# How long, in milliseconds, the writer waits for readers of an older state before it serves others again.
+_PATIENCE = 200
 
 _T = TypeVar("_T")
 
@@ -68,6 +82,32 @@ class Restore(Job):
     contents: Contents
 
 
+@dataclass(slots=True)
+class PurgeValues(Job):
+    """The purge of some keys, and how far it has come."""
+
+    selection: Selection
+    purge: Purge
+    keys: list[str]
+    place: int = 0
+    walk: Walk = field(default_factory=Walk)
+    removed: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FindKeys(Job):
+    prefix: str
+    after: str
+    limit: int
+
+
+@dataclass(slots=True)
+class Scrub(Job):
+    """Removes the bytes of purged values; `rewritten` says that only the write-ahead log is left to do."""
+
+    rewritten: bool = False
+
+
 class Outcome(NamedTuple):
     """What became of a job: its result, or an error."""
 
@@ -84,6 +124,7 @@ class Published:
     bounds: Bounds
     outcomes: list[Outcome] = field(default_factory=list)
     restored: bool = False
+    purged: int = 0  # no event after this revision has lost a value in a purge
 
 
 class Writer:
@@ -113,6 +154,15 @@ class Writer:
     @property
     def bounds(self) -> Bounds:
         return self._journal.bounds
+
+    @property
+    def purged(self) -> int:
+        return self._journal.purged
+
+    @property
+    def must_scrub(self) -> bool:
+        """Whether a purge was interrupted before the bytes were gone."""
+        return bool(self._journal.scrub)
 
     def start(self) -> None:
         self._thread.start()
@@ -195,7 +245,15 @@ class Writer:
                 self._in_transaction(lambda: self._journal.restore(contents))
                 bounds = self._journal.bounds
                 self._acknowledge(bounds.current)
-                self._publish(Published([], bounds, [Outcome(future, bounds.current)], restored=True))
+                purged = self._journal.purged
+                self._publish(Published([], bounds, [Outcome(future, bounds.current)], restored=True, purged=purged))
+            case FindKeys(future, prefix, after, limit):
+                keys = self._in_transaction(lambda: self._journal.keys_after(prefix, after, limit))
+                self._publish(Published([], self._journal.bounds, [Outcome(future, keys)]))
+            case PurgeValues():
+                self._purge(job)
+            case Scrub():
+                self._scrub(job)
 
     def _commit(self, commits: list[Commit]) -> None:
         """One transaction for all of them: each changes all it wants or nothing, and all are durable or none."""
@@ -255,6 +313,55 @@ class Writer:
         if self._lock is not None:
             self._lock.acknowledge(revision)
         self._checkpointer.notice()
+
+    # Purging
+
+    def _purge(self, job: PurgeValues) -> None:
+        """One step of a purge; those who wait come before the next one."""
+        journal, left = self._journal, _VISITED
+
+        def some() -> None:
+            nonlocal left
+            while job.place < len(job.keys) and left > 0:
+                before = job.walk.visited
+                more = journal.purge(job.keys[job.place], job.selection, job.purge, job.walk, left)
+                left -= max(1, job.walk.visited - before)
+                if more:
+                    break
+                if job.walk.removed:
+                    job.removed.append((job.keys[job.place], job.walk.removed))
+                job.place, job.walk = job.place + 1, Walk()
+
+        self._in_transaction(some)
+        if job.place < len(job.keys):
+            self._publish(Published([], journal.bounds, purged=journal.purged))
+            self._jobs.put([job])
+        else:
+            outcome = Outcome(job.future, job.removed)
+            self._publish(Published([], journal.bounds, [outcome], purged=journal.purged))
+
+    def _scrub(self, job: Scrub) -> None:
+        """Writes the file anew, which leaves no remains in its free space, and then cuts the write-ahead log, once
+        nobody reads an older state any more. Only after that it is noted as done: a process that is killed before
+        begins again when the file is opened."""
+        execute = self._connection.execute
+        if self._journal.scrub:
+            try:
+                if not job.rewritten:
+                    execute("VACUUM")
+                    job.rewritten = True
+                execute(f"PRAGMA busy_timeout = {_PATIENCE}")
+                try:
+                    busy = execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                finally:
+                    execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT * 1000}")
+            except FAILURES as error:
+                raise translate(error, self._path) from error
+            if busy:
+                self._jobs.put([job])
+                return
+            self._in_transaction(self._journal.scrubbed)
+        self._publish(Published([], self._journal.bounds, [Outcome(job.future)]))
 
     # Expiry and retention
 

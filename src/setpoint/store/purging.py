@@ -1,0 +1,52 @@
+"""Which past values a purge removes. Pure: every backend decides by these rules."""
+
+from collections.abc import Iterable, Sequence
+
+from setpoint.store.contract import Entry, Purge, Selection
+
+
+def is_selected(selection: Selection, revision: int, replaced_at: float) -> bool:
+    """Whether a value that was written at a revision, and replaced or deleted at a time, is to be removed."""
+    if selection.through is not None and revision > selection.through:
+        return False
+    return selection.before is None or replaced_at <= selection.before
+
+
+def selected(selection: Selection, versions: Sequence[Entry], later: Sequence[Entry] | None = None) -> list[int]:
+    """The places of the values to remove among the versions of one key, oldest first.
+
+    The versions end with the current one, unless `later` is given: then they are those of an older snapshot, and
+    `later` are the versions that the store has now.
+    """
+    found = []
+    for place, entry in enumerate(versions):
+        if entry.value is None:
+            continue
+        following = versions[place + 1] if place + 1 < len(versions) else _after(entry, later or ())
+        if following is not None and is_selected(selection, entry.revision, following.time):
+            found.append(place)
+    return found
+
+
+def _after(entry: Entry, later: Sequence[Entry]) -> Entry | None:
+    """The version that replaced an entry, of those that are still kept."""
+    return next((each for each in later if each.revision > entry.revision), None)
+
+
+def emptied(entry: Entry, purge: Purge) -> Entry:
+    """The entry without its value, with the tombstone."""
+    return entry._replace(value=None, purged=purge)
+
+
+def last_purged(entries: Iterable[Entry]) -> int:
+    """The last revision of a log whose event lost a value: a purged entry, or the one that replaced it."""
+    last = 0
+    purged: set[str] = set()  # the keys whose latest entry so far is a purged one
+    for entry in entries:
+        if entry.purged is not None:
+            purged.add(entry.key)
+            last = entry.revision
+        elif entry.key in purged:
+            purged.discard(entry.key)
+            last = entry.revision
+    return last
