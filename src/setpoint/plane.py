@@ -36,6 +36,7 @@ from setpoint.server.plain.metrics import Metrics
 from setpoint.server.plain.standard import standard
 from setpoint.server.provided import provide
 from setpoint.store.contract import Retention, Store, StoreError
+from setpoint.store.files import make_directory
 from setpoint.system.names import chosen
 
 if TYPE_CHECKING:
@@ -455,7 +456,7 @@ class ControlPlane:
                 raise PlaneError(
                     f"{path} holds a kubeconfig that is not ours; it is left as it is. Choose another file"
                 )
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         files.write(path, self.kubeconfig().encode())
 
     def _edge(self) -> "Listener":
@@ -547,7 +548,7 @@ async def open_store(spec: str, clock: Clock, ids: Ids, retention: Retention | N
         from setpoint.store.sqlite import SqliteStore
 
         path, durability = _durability(where)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         return await SqliteStore.open(path, clock=clock, durability=durability, **kept)
     if kind == "etcd" and where:
         try:

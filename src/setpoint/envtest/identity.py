@@ -12,6 +12,7 @@ from setpoint.server.authentication.settings import (
 )
 from setpoint.server.http import files
 from setpoint.server.http.tls import Certificates
+from setpoint.store.files import make_directory
 
 _CERTIFICATES = "/var/run/kubernetes"
 
@@ -37,7 +38,7 @@ def _make(certificate: Path, key: Path, host: str) -> None:
     now = SystemClock().now()
     authority = Authority.create(now)
     pair = authority.issue_server([*KUBERNETES_NAMES, host], now)
-    certificate.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(certificate.parent)
     files.write(key, pair.key)
     files.write(certificate, pair.certificate + authority.pair.certificate, 0o644)
 

@@ -25,6 +25,7 @@ from setpoint.session.attendance import attend, deserted, detach
 from setpoint.session.locks import locked
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, process_identity, session_id
+from setpoint.store.files import make_directory
 
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
@@ -174,7 +175,7 @@ def _alone(places: Places) -> Iterator[None]:
     """Nobody else hosts this session meanwhile. Raises HostError."""
     with ExitStack() as held:
         try:
-            places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(places.data)
             ours = held.enter_context(locked(places.lock))
         except OSError as error:
             remedy = "set XDG_STATE_HOME to a directory of yours"

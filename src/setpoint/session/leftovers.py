@@ -22,6 +22,7 @@ from setpoint.objects.times import format_time
 from setpoint.session.locks import locked
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions
+from setpoint.store.files import make_directory
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable, connect
 from setpoint.workload.engine.engine import Engine
@@ -199,7 +200,7 @@ def last_words(session: Session) -> str:
 
 def _alone(directory: Path) -> AbstractContextManager[bool]:
     """Whether nobody else clears at this moment; holds them off meanwhile."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(directory)
     return locked(directory / _LOCK)
 
 

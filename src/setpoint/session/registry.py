@@ -13,6 +13,7 @@ from typing import Self
 
 import msgspec
 
+from setpoint.store.files import make_directory
 from setpoint.workload.process.identity import identity_of, is_alive, parse
 
 _SUFFIX = ".json"
@@ -106,7 +107,7 @@ class Sessions:
         """Records a session, in the place of an earlier one of the same app and directory. Raises OSError."""
         from setpoint.server.http import files
 
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(self._directory)
         files.write(self._path(session), msgspec.json.encode(session))
 
     def remove(self, session: Session, *, ended: str = "", crashed: bool = False) -> None:

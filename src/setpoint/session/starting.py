@@ -14,6 +14,7 @@ from setpoint.session.host import READY, TAKEN
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, session_id
 from setpoint.session.standby import Standby
+from setpoint.store.files import make_directory
 
 # How long another one that starts the same session may take.
 _OTHER_SECONDS = 30.0
@@ -54,7 +55,7 @@ async def start(
     clock = SystemClock()
     places = Places.of(environ, session_id(app, str(file.parent)))
     try:
-        places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(places.data)
         said = await _host([app, str(file), *flags], environ, places, standby)
     except OSError as error:
         raise StartFailed(

@@ -3,6 +3,7 @@
 import logging
 import os
 import stat
+from errno import ENOTDIR, EPERM
 from pathlib import Path
 
 _logger = logging.getLogger("setpoint.store")
@@ -16,6 +17,9 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 class Unsafe(OSError):
     """Users other than ours own the file or may change it."""
 
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
 
 def make_directory(path: Path) -> None:
     """Makes a directory, and those above it that are missing, for our own user alone. The mode of a directory that is
@@ -27,7 +31,7 @@ def make_directory(path: Path) -> None:
     for each in reversed(missing):
         each.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
     if not path.is_dir():
-        raise NotADirectoryError(20, "Not a directory", str(path))
+        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(path))
 
 
 def make_file(path: Path) -> None:
@@ -41,7 +45,7 @@ def make_private(path: Path) -> None:
     found = path.stat()
     if found.st_uid != os.geteuid():
         raise Unsafe(
-            1,
+            EPERM,
             f"it belongs to user {found.st_uid}, and this process runs as user {os.geteuid()}; "
             f"run it as that user, or change the owner: chown {os.geteuid()} {path}",
             str(path),
@@ -49,7 +53,7 @@ def make_private(path: Path) -> None:
     mode = stat.S_IMODE(found.st_mode)
     if mode & _OTHERS_WRITE:
         raise Unsafe(
-            1,
+            EPERM,
             f"users other than its owner may change it (mode {mode:04o}); "
             f"check that nobody has, and take the right away: chmod {FILE_MODE:o} {path}",
             str(path),

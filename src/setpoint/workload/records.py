@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from setpoint.objects.tree import Object
+from setpoint.store.files import make_directory
 from setpoint.workload.process.identity import Identity, is_alive, parse
 
 VERSION = 1
@@ -132,7 +133,7 @@ class _NewerError(Exception):
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(path.parent)
     # Only our own user: environments may be recorded.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)

@@ -16,6 +16,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from setpoint.store.files import make_directory
+
 # Where the group of commands leaves what was said before the command.
 VERBOSITY = "setpoint.cli.dcp.verbosity"
 LOG_SOCKET = "DCP_LOG_SOCKET"
@@ -69,10 +71,12 @@ def _level(text: str, where: str) -> int:
 
 def _file_handler(environ: Mapping[str, str], level: int) -> logging.Handler:
     where = folder(environ)
-    where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(where)
     session = environ.get(SESSION_ID) or f"{os.getpid()}"
     suffix = environ.get(SUFFIX) or f"{os.getpid()}"
-    handler = logging.FileHandler(where / f"{session}-dcp-{suffix}.log", encoding="utf-8")
+    path = where / f"{session}-dcp-{suffix}.log"
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))  # the handler would make it for everybody
+    handler = logging.FileHandler(path, encoding="utf-8")
     handler.setLevel(level)
     handler.setFormatter(_JSONFormatter())
     return handler

@@ -11,6 +11,7 @@ import click
 
 from setpoint.server.http import files
 from setpoint.server.kubeconfig import kubeconfig
+from setpoint.store.files import make_directory
 
 CLUSTER, USER, CONTEXT = "apiserver_cluster", "apiserver_user", "apiserver"
 # What stands for a token that both sides know already.
@@ -38,7 +39,7 @@ def check_free(path: Path) -> None:
 def handed_over(path: Path, url: str, authority: bytes | None, token: str) -> Iterator[None]:
     """The kubeconfig is there: whole, at once, and for our own user alone."""
     text = kubeconfig(url, authority=authority, token=token, user=USER, cluster=CLUSTER, context=CONTEXT, mark=_MARK)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(path.parent)
     check_free(path)
     path.unlink(missing_ok=True)  # at most an empty one, which says nothing
     if files.write_once(path, text.encode()) != text.encode():

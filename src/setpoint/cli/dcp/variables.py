@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from setpoint.store.files import make_directory
+
 if TYPE_CHECKING:
     from setpoint.workload.workloads import WorkloadSettings
 
@@ -38,7 +40,7 @@ def session(environ: Mapping[str, str]) -> Iterator[Session]:
     keeps = environ.get(PRESERVE_LOGS, "").lower() not in _FALSE
     given = environ.get(SESSION_FOLDER)
     if given:
-        Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(Path(given))
     found = Session(Path(given or tempfile.mkdtemp(prefix="setpoint-dcp-")), not given)
     try:
         yield found

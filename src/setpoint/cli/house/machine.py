@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setpoint.cli.house.finding import Finding
+from setpoint.store.files import make_directory
 
 if TYPE_CHECKING:
     from setpoint.session.registry import Sessions
@@ -161,7 +162,7 @@ def _clock(now: datetime) -> Finding:
 
 def _state(directory: Path) -> Finding:
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(directory)
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:

@@ -22,6 +22,7 @@ import msgspec
 from setpoint.objects.clock import Clock
 from setpoint.objects.tree import Object
 from setpoint.server.audit.settings import Audit
+from setpoint.store.files import make_directory
 
 _MEGABYTE = 1 << 20
 _MAX_WAITING_BYTES = 64 * _MEGABYTE
@@ -48,7 +49,7 @@ class AuditFile:
         self._settings = settings
         self._clock = clock
         self._torn = False
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         self._file, self._size = self._open()
 
     def _open(self) -> tuple[BinaryIO, int]:

@@ -14,6 +14,7 @@ from setpoint.server.authentication.accepted import TokenError
 from setpoint.server.authentication.settings import ServiceAccountSettings
 from setpoint.server.authentication.users import service_account_user
 from setpoint.server.http import files
+from setpoint.store.files import make_directory
 
 if TYPE_CHECKING:
     from setpoint.server.authentication.jwt import Key, Signer
@@ -141,7 +142,7 @@ class Issuer:
             path = directory / _FILE
             if path.exists():
                 return Signer(path.read_bytes())
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(directory)
             return Signer(files.write_once(path, _new_key()))
         except TokenError as error:
             if given is not None:

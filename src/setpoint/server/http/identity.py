@@ -14,6 +14,7 @@ from setpoint.objects.clock import Clock
 from setpoint.server.certificates import KUBERNETES_NAMES, Authority, CertificateError, Pair
 from setpoint.server.http import files
 from setpoint.server.http.tls import load_pair, server_context
+from setpoint.store.files import make_directory
 
 _AUTHORITY = "authority.pem"
 _END = b"-----END CERTIFICATE-----\n"
@@ -99,7 +100,7 @@ class Identity:
 
 
 def _prepare(directory: Path) -> None:
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(directory)
 
 
 def _joined(pair: Pair) -> bytes:

@@ -20,6 +20,7 @@ from setpoint.session.locks import locked
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, session_id
 from setpoint.session.starting import launch
+from setpoint.store.files import make_directory
 
 SUFFIX = ".setpoint"
 _is_name = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?").fullmatch
@@ -53,7 +54,7 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
     with _alone(sessions.directory / f"{places.data.name}.opening", name), opened(path) as archive:
         manifest = read_manifest(archive)
         shutil.rmtree(places.data, ignore_errors=True)
-        places.data.mkdir(mode=0o700, parents=True)
+        make_directory(places.data)
         try:
             await asyncio.to_thread(unpack, archive, manifest, places)
             session = Session(
@@ -82,7 +83,7 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
 @contextmanager
 def _alone(lock: Path, name: str) -> Iterator[None]:
     """Nobody else opens the same archive under the same name meanwhile. Raises BadArchive."""
-    lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(lock.parent)
     with locked(lock) as ours:
         if not ours:
             raise BadArchive(f"it is being opened as {name} at this moment")

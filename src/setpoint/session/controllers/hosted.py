@@ -25,6 +25,7 @@ from setpoint.server.http import files
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.messages import Begin, Ran
 from setpoint.session.controllers.seats import Seats
+from setpoint.store.files import make_directory
 from setpoint.workload.logs.capture import Capture
 from setpoint.workload.logs.store import LogStore
 
@@ -110,7 +111,7 @@ class HostedControllers:
         self.logs.close()
 
     def _begin(self, entry: Entry) -> Begin:
-        self._data.mkdir(parents=True, exist_ok=True)
+        make_directory(self._data)
         path = self._data / f"{quote(str(entry), safe='')}{_KUBECONFIG}"
         files.write(path, self._kubeconfig(f"{USER}:{entry}").encode())
         return Begin(str(self._directory), entry.module, entry.name, [str(path)])

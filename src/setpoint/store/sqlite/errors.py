@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from setpoint.store.contract import StoreError
+from setpoint.store.files import Unsafe
 
 
 class Damaged(StoreError):
@@ -47,6 +48,8 @@ FAILURES = (sqlite3.Error, OSError, UnicodeDecodeError, msgspec.DecodeError)
 
 def translate(error: Exception, path: Path) -> StoreError:
     """One of those failures as an error of the store."""
+    if isinstance(error, Unsafe):
+        return DiskFailed(str(error))
     if isinstance(error, OSError):
         return NoSpace(_FULL.format(path)) if error.errno == ENOSPC else DiskFailed(f"{path}: {error}")
     if not isinstance(error, sqlite3.Error):

@@ -1,12 +1,17 @@
-"""Who holds a store's file, and how far it acknowledged: the small file beside it.
+"""Who holds a store's file, and how far it acknowledged.
 
-The lock is the operating system's (`flock`), so that it vanishes with its holder however that ended; the text only says
-who it is. A clean close removes the file. One that is found unlocked was left by a holder that died: the revision in it
-is the last one that was promised to be durable, and a store that has less than that has lost something.
+Two locks of the operating system (`flock`), which vanish with their holder however that ended: one on the store's file
+itself, so that no other name of the same file (a hard link) leads past it; one on a small file beside it, whose text
+says who the holder is. A clean close removes the small file. One that is found unlocked was left by a holder that died:
+the revision in it is the last one that was promised to be durable, and a store that has less has lost something.
+
+SQLite itself takes `fcntl` locks on the store's file. They do not conflict with `flock`, but they are lost when any
+descriptor of the file is closed: the one that holds our lock is opened before SQLite's and closed after them.
 """
 
 import fcntl
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Self
@@ -14,6 +19,10 @@ from typing import Self
 from setpoint.store.sqlite.errors import DiskFailed, InUse
 
 _COMMAND = 200  # of a command line, what is enough to know it by
+# Options that carry a credential, with its value; and the user part of an address.
+_CREDENTIAL = re.compile(
+    r"(--?[\w-]*(?:token|password|passwd|secret|key)(?:=|\s+))\S+|(?<=://)[^\s/@]+@", re.IGNORECASE
+)
 _DIGITS = 20  # enough for any revision; the mark is always this long, so that it can be overwritten in place
 
 
@@ -23,6 +32,7 @@ class Lock:
     def __init__(self, path: Path, descriptor: int, acknowledged: int) -> None:
         self._path = path
         self._descriptor = descriptor
+        self._file: int | None = None
         self.acknowledged = acknowledged  # as the holder before us left it; 0 if it closed cleanly
 
     @classmethod
@@ -39,17 +49,28 @@ class Lock:
             except BlockingIOError:
                 holder = os.pread(descriptor, 4096, _DIGITS + 1).decode(errors="replace").strip()
                 os.close(descriptor)
-                raise InUse(store, holder or "another process") from None
+                # The text may be of an older version, which wrote down all of its arguments.
+                raise InUse(store, masked(holder) or "another process") from None
             if _is_file(path, descriptor):
                 break
             os.close(descriptor)  # its holder removed it between our opening and locking it
         acknowledged = os.pread(descriptor, _DIGITS, 0)
         lock = cls(path, descriptor, int(acknowledged) if acknowledged.isdigit() else 0)
-        holder = f"process {os.getpid()} ({' '.join(sys.orig_argv)[:_COMMAND]})"
+        holder = f"process {os.getpid()} ({masked(' '.join(sys.orig_argv))[:_COMMAND]})"
         os.ftruncate(descriptor, _DIGITS + 1)
         os.pwrite(descriptor, holder.encode(errors="replace") + b"\n", _DIGITS + 1)
         lock.acknowledge(lock.acknowledged)
         return lock
+
+    def hold_file(self, store: Path) -> None:
+        """Locks the store's file itself, under whatever name others open it. Raises InUse or DiskFailed."""
+        try:
+            self._file = os.open(store, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InUse(store, "another process, which opened the same file under another name") from None
+        except OSError as error:
+            raise DiskFailed(f"{store} cannot be locked: {error}") from error
 
     def acknowledge(self, revision: int) -> None:
         """Notes that everything up to a revision is durable. Not synced: it has to survive us, not the machine."""
@@ -60,6 +81,13 @@ class Lock:
         if clean:
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
+        if self._file is not None:
+            os.close(self._file)
+
+
+def masked(command: str) -> str:
+    """A command line without credentials: whoever is told which process holds a file need not know them."""
+    return _CREDENTIAL.sub(lambda match: f"{match[1]}***" if match[1] else "***@", command)
 
 
 def _is_file(path: Path, descriptor: int) -> bool:

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar, get_args
 
@@ -33,6 +34,7 @@ from setpoint.store.contract import (
     Write,
 )
 from setpoint.store.dump import Dumped, dump, load
+from setpoint.store.files import make_private
 from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
 from setpoint.store.keys import check_key, check_writes
 from setpoint.store.sqlite.check import SMALL, check, check_length
@@ -93,7 +95,8 @@ class SqliteStore:
         """
         if durability not in get_args(Durability):
             raise ValueError(f"durability is one of {', '.join(get_args(Durability))}; not {durability!r}")
-        made = Path(path)
+        # SQLite puts its other files beside the file that a symbolic link leads to, and so do we.
+        made = Path(path).resolve()
         loop = asyncio.get_running_loop()
         clock = clock or SystemClock()
         return await loop.run_in_executor(None, cls, made, clock, retention, durability, loop, sparse)
@@ -119,7 +122,14 @@ class SqliteStore:
         self._connections: list[sqlite3.Connection] = []
         self._lock = Lock.acquire(path)
         try:
+            if existed := path.exists():
+                for each in ("", "-wal", "-shm"):
+                    with suppress(FileNotFoundError):
+                        make_private(path.with_name(path.name + each))
+                self._lock.hold_file(path)
             prepare(path, durability)
+            if not existed:
+                self._lock.hold_file(path)
             self._own = Reader(path, self._connect(durability))
             self._check_on_open()
             self._idle = [Reader(path, self._connect(durability)) for _ in range(_READERS)]

@@ -13,6 +13,7 @@ from types import FrameType
 import msgspec
 
 from setpoint.objects.tree import Object
+from setpoint.store.files import make_directory, write_private
 
 INTERVAL_SECONDS = 0.01
 _MOST_FRAMES = 128
@@ -38,8 +39,8 @@ class Profile:
 
     def write(self, path: Path, name: str) -> None:
         """Writes what was seen. Raises OSError."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.encode(self.told(name)))
+        make_directory(path.parent)
+        write_private(path, msgspec.json.encode(self.told(name)))
 
     def told(self, name: str) -> Object:
         """The same as speedscope reads it: a profile a thread, its stacks sorted so that the same lie together."""

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from setpoint.objects.tree import Object
+from setpoint.store.files import make_directory, write_private
 from setpoint.workload.certificates import CertificateError, certificate_files
 from setpoint.workload.process.command import StartError
 
@@ -16,12 +17,12 @@ def write_certificates(directory: Path, certificates: Object) -> tuple[str, ...]
     try:
         found = certificate_files(certificates)
         shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(mode=0o700, parents=True)
+        make_directory(directory)
         for name, text in found.files.items():
-            (directory / name).write_text(text)
+            write_private(directory / name, text.encode())
         for name, target in found.links.items():
             os.symlink(target, directory / name)
-        (directory / BUNDLE).write_text(found.bundle)
+        write_private(directory / BUNDLE, found.bundle.encode())
     except CertificateError as error:
         raise StartError("InvalidCertificate", str(error), "mend it, or set continueOnError") from None
     except OSError as error:

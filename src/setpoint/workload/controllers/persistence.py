@@ -8,6 +8,7 @@ from pathlib import Path
 
 from setpoint.client.kinds import tree_of
 from setpoint.objects.tree import Object
+from setpoint.store.files import make_directory
 from setpoint.workload.controllers.execution import Execution
 from setpoint.workload.controllers.running import ProcessRun
 from setpoint.workload.kinds.executable import Executable
@@ -81,7 +82,7 @@ class Persistence:
         # What nobody will find again has its output where ours goes with us.
         place = self._world.kept_directory if self._world.records.lasting else self._world.directory
         directory = place / _OUTPUT
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(directory)
         stdout, stderr = (directory / f"{execution.uid}.{end}" for end in ("out", "err"))
         record: Object = {
             "key": key.key,

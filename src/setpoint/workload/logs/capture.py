@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from setpoint.objects.clock import Clock
+from setpoint.store.files import make_directory, write_private
 from setpoint.workload.logs.segment import ENTRY_BYTES, Entry, Segment, encode, header
 
 
@@ -161,7 +162,7 @@ class Capture:
     def _open(self, number: int) -> None:
         if self._released:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        self._directory.mkdir(parents=True, exist_ok=True)
+        make_directory(self._directory)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._log = os.open(self._path(number, "log"), flags, 0o600)
         self._index = os.open(self._path(number, "index"), flags, 0o600)
@@ -179,7 +180,7 @@ class Capture:
         """Goes on behind what an earlier capture has left; it may have been killed between the file and its index."""
         index = self._path(self._last, "index")
         if not index.exists() or index.stat().st_size < ENTRY_BYTES:
-            index.write_bytes(header(0, mid_line=False))
+            write_private(index, header(0, mid_line=False))
         os.truncate(index, index.stat().st_size // ENTRY_BYTES * ENTRY_BYTES)
         self._open(self._last)
         with self.open(self._last) as segment:

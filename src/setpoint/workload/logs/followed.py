@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from setpoint.objects.clock import Clock
+from setpoint.store.files import make_directory
 from setpoint.workload.logs.segment import ENTRY_BYTES, SCAN_BYTES, Entry, Segment, encode, header
 
 _IN_MODIFY = 0x2
@@ -24,7 +25,7 @@ class FollowedFile:
         self._index_path = path.with_name(f"{path.name}.index")
         self.readers: set[asyncio.Event] = set()
         self.closed = False
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         flags = os.O_CREAT | os.O_CLOEXEC
         self._log = os.open(path, os.O_RDONLY | flags, 0o600)
         self._index = os.open(self._index_path, os.O_RDWR | os.O_APPEND | flags, 0o600)

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from setpoint.objects.clock import Clock
+from setpoint.store.files import make_directory
 from setpoint.workload.controllers.execution import Execution
 from setpoint.workload.controllers.running import ProcessRun
 from setpoint.workload.kinds.executable import Executable
@@ -112,7 +113,7 @@ class Terminals:
         name = f"terminal-{uid}.sock"
         here = self._world.directory / name
         if len(os.fsencode(here)) <= _LONGEST_PATH:
-            self._world.directory.mkdir(parents=True, exist_ok=True)
+            make_directory(self._world.directory)
             return str(here)
         if self._own is None:
             self._own = tempfile.TemporaryDirectory(prefix="setpoint-")
