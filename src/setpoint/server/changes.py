@@ -7,6 +7,7 @@ from setpoint.server.labelled import labels_of
 from setpoint.store.contract import Entry, Event
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+PURGED = "PURGED"  # in a history only: a watch is never told an entry that lost its value
 
 # What is remembered: watchers follow the log closely, so they want the same few changes at about the same time.
 _REMEMBERED = 256
@@ -26,6 +27,8 @@ def event_frame(kind: str, body: bytes) -> Frame:
 
 def kind_of(entry: Entry) -> str:
     """What an entry of the log is to who watches everything."""
+    if entry.purged is not None:
+        return PURGED
     if entry.value is None:
         return DELETED
     return MODIFIED if entry.previous else ADDED
@@ -47,6 +50,12 @@ class Changes:
                 del self._labels[next(iter(self._labels))]
             self._labels[value] = labels_of(value)
         return self._labels[value]
+
+    def forget(self, key: str) -> None:
+        """Drops the frames of an object, and all labels: they are remembered by the whole object."""
+        for place in [place for place in self._frames if place[3] == key]:
+            self._bytes -= len(self._frames.pop(place).payload)
+        self._labels.clear()
 
     def frame(self, form: str, kind: str, event: Event, make: Callable[[str, Event], bytes]) -> Frame:
         """The frame that tells an event; `make` makes its object where nobody has asked for it yet."""

@@ -53,6 +53,10 @@ class Definitions:
         self._services = services
         self._converters.attach(services)
 
+    def forget_conversions(self) -> None:
+        """Forgets the converted objects."""
+        self._converters.forget()
+
     async def load(self) -> None:
         """Serves what the store has."""
         for item, crd in await self._all():

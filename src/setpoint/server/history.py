@@ -20,6 +20,10 @@ whose predecessor is no longer kept; a deleted one is removed. `managedFields` a
 the actor and the revision say it better. A cause is the request's audit id, or the reconcile of a controller with its
 key and, in `because`, the changes that it ran for. The whole object at a revision is at its own path, with
 `?at=REVISION`.
+
+A revision whose value was purged (`server/purge.py`) has the type `PURGED`, no patch, and in `purged` the user who had
+it removed, the time and the reason. `purges` lists the latest purges of the object, also those whose revisions are no
+longer kept.
 """
 
 from collections.abc import Sequence
@@ -38,6 +42,7 @@ from setpoint.server.exchange import Response
 from setpoint.server.past_access import first_revision
 from setpoint.server.requestinfo import OWN_GROUP
 from setpoint.server.resource import Resource
+from setpoint.server.tombstones import tombstones
 from setpoint.store.contract import Entry, Item
 
 GROUP, VERSION = OWN_GROUP, "v1"
@@ -59,9 +64,10 @@ async def history(context: Context, resource: Resource) -> Response:
     limit = min(limit, _PAGE) if limit else _PAGE
     revision = await store.revision()
     # One more than is shown: the oldest one shown is compared with it.
-    entries = await store.history(resource.storage.key(namespace, name), before, limit + 1)
-    entries = [entry for entry in entries if entry.revision >= first]
-    if not entries and before is None:
+    key = resource.storage.key(namespace, name)
+    entries = [entry for entry in await store.history(key, before, limit + 1) if entry.revision >= first]
+    purges = await tombstones(store, key, first) if before is None else []
+    if not entries and not purges and before is None:
         raise NotFound.of(asked, name)
     metadata: Object = {"resourceVersion": str(revision)}
     if len(entries) > limit:
@@ -75,6 +81,7 @@ async def history(context: Context, resource: Resource) -> Response:
             "apiVersion": f"{GROUP}/{VERSION}",
             "metadata": metadata,
             "items": items,
+            **({"purges": purges} if purges else {}),
         },
     )
 
@@ -95,7 +102,10 @@ def _items(resource: Resource, entries: Sequence[Entry], limit: int) -> list[Obj
     trees = [_tree(resource, entry) for entry in entries]
     for place, entry in enumerate(entries[:limit]):
         before = entries[place + 1] if place + 1 < len(entries) else None
-        known = before is not None and before.revision == entry.previous
+        if entry.purged is not None:
+            found.append(told(entry))
+            continue
+        known = before is not None and before.revision == entry.previous and before.purged is None
         found.append(_item(entry, _patch(trees[place], trees[place + 1] if known else None)))
     return found
 
@@ -136,6 +146,9 @@ def told(entry: Entry) -> Object:
         fieldManager=actor.field_manager,
         impersonator=actor.impersonator,
     )
+    if entry.purged is not None:
+        purged_at = format_micro_time(datetime.fromtimestamp(entry.purged.time, UTC))
+        item["purged"] = {"user": entry.purged.user, "time": purged_at, "reason": entry.purged.reason}
     if cause is not None:
         because: list[Json] = [
             _without_empty(event=each.event, kind=each.kind, object=each.object, revision=each.revision)

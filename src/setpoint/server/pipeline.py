@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from setpoint.server.audit.auditor import Auditor
     from setpoint.server.conversion.functions import ConversionFunction
 
-_WRITING = frozenset(VERBS) - {"get", "list", "watch"}
+_WRITING = frozenset(VERBS) - {"get", "list", "watch"} | {"purge"}
 _READING_METHODS = frozenset(("GET", "HEAD"))
 # The verbs that can be asked for the past.
 _AT_VERBS = frozenset(("get", "list"))

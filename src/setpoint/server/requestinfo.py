@@ -14,7 +14,9 @@ _BELOW = {"/api/": 7, "/apis": 8}
 _NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
 # Setpoint's own endpoints below a namespace itself, in its own group.
 OWN_GROUP = "setpoint.dev"
-_OWN_NAMESPACE_SUBRESOURCES = frozenset(("history", "purge"))
+# The subresource with a verb of its own: what it does cannot be undone.
+PURGE = "purge"
+_OWN_NAMESPACE_SUBRESOURCES = frozenset(("history", PURGE))
 # A longer path is read anew each time: what is remembered stays small.
 _REMEMBERED = 256
 # To make a tuple so costs half as much: every request has one.
@@ -108,6 +110,8 @@ def _read(method: str, path: str, watch: str | None) -> RequestInfo:
         if in_namespace:
             rest = rest[2:]
     resource, name, subresource, *tail = *rest, "", "", ""
+    if subresource == PURGE and group == OWN_GROUP and verb == "create":
+        verb = PURGE
     if not name and verb in ("get", "delete"):
         verb = _collection_verb(verb, watch)
     return RequestInfo(

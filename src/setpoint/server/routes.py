@@ -16,6 +16,7 @@ from setpoint.server.exchange import Response
 from setpoint.server.extension import Verb
 from setpoint.server.history import GROUP, VERSION, history
 from setpoint.server.ownership import ownership
+from setpoint.server.purge import purge
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.resource import CREATE_ONLY, Resource
@@ -56,7 +57,7 @@ _OWN_COLLECTIONS: Mapping[str, Mapping[str, OwnVerb]] = {
     "ownership": {"watch": ownership},
 }
 # Endpoints of `setpoint.dev` below an object of any stored resource, which is named `PLURAL.GROUP`.
-_BELOW_OBJECTS: Mapping[str, Mapping[str, Verb]] = {"history": {"get": history}}
+_BELOW_OBJECTS: Mapping[str, Mapping[str, Verb]] = {"history": {"get": history}, "purge": {"purge": purge}}
 
 
 class Place(NamedTuple):

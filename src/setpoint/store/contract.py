@@ -104,11 +104,12 @@ class Purge(NamedTuple):
 
 class Selection(NamedTuple):
     """The past values that a purge removes: of one key, or of every key with a prefix. The current value of a key is
-    never among them. With `through`, only values written at or before that revision; with `before`, only values that
-    were replaced or deleted at or before that time."""
+    never among them. With `since`, only values written at or after that revision; with `through`, only values written
+    at or before that revision; with `before`, only values that were replaced or deleted at or before that time."""
 
     key: str
     is_prefix: bool = False
+    since: int = 0
     through: int | None = None
     before: float | None = None
 

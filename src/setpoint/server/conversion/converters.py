@@ -48,6 +48,11 @@ class Converters:
         converter = WebhookConverter(self._shared, crd)
         return Converter(converter.convert, converter.fetch)
 
+    def forget(self) -> None:
+        """Forgets the converted objects."""
+        if "_shared" in self.__dict__:
+            self._shared.memory.clear()
+
     @cached_property
     def _shared(self) -> "Shared":
         """What all webhooks have together. Most servers have none."""

@@ -104,6 +104,11 @@ class Memory:
             self._forget(next(iter(self._kept)))
         return made
 
+    def clear(self) -> None:
+        """Forgets everything that nobody holds on to."""
+        self._kept.clear()
+        self._bytes = 0
+
     def _forget(self, digest: bytes) -> None:
         old = self._kept.pop(digest, None)
         if old is not None:
