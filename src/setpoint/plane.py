@@ -35,6 +35,7 @@ from setpoint.server.pipeline import Plain, Server
 from setpoint.server.plain.metrics import Metrics
 from setpoint.server.plain.standard import standard
 from setpoint.server.provided import provide
+from setpoint.server.purge import follow as follow_purges
 from setpoint.store.contract import Retention, Store, StoreError
 from setpoint.store.files import make_directory
 from setpoint.system.names import chosen
@@ -46,10 +47,12 @@ if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
     from setpoint.objects.reconciled import Reconciles, Wanted
     from setpoint.server.audit.auditor import Auditor
+    from setpoint.server.context import Services
     from setpoint.server.conversion.functions import ConversionFunction
     from setpoint.server.http.identity import Identity
     from setpoint.server.http.listener import Listener
     from setpoint.server.http.tls import Certificates, Provided
+    from setpoint.server.secret_retention import SecretRetention
     from setpoint.store.sqlite import Durability
     from setpoint.system.system import System
     from setpoint.workload.hosting import WorkloadHost
@@ -206,6 +209,11 @@ class ControlPlane:
                 stack.callback(services.views.close)
                 following = asyncio.create_task(services.definitions.follow())
                 stack.callback(following.cancel)
+                purges = asyncio.create_task(follow_purges(services))
+                stack.callback(purges.cancel)
+            if (seconds := self.config.history.secret_seconds) and not self._read_only:
+                retaining = asyncio.create_task(_secret_retention(services, seconds).run())
+                stack.callback(retaining.cancel)
             if self._host is not None:
                 stack.push_async_callback(self._host.stop)
                 await self._host.start(self.client(user=_WORKLOADS, groups=[MASTERS]))
@@ -486,6 +494,18 @@ def _provided(files: "Certificates") -> "Provided":
     from setpoint.server.http.tls import Provided
 
     return Provided(files)
+
+
+def _secret_retention(services: "Services", seconds: float) -> "SecretRetention":
+    """Raises PlaneError where the store cannot do it."""
+    from setpoint.server.secret_retention import SecretRetention
+
+    if not services.store.purges_single_keys:
+        raise PlaneError(
+            "history.secretSeconds: a store in etcd cannot remove the past of Secrets alone; bound the history of "
+            "everything with history.seconds, or leave it out"
+        )
+    return SecretRetention(services, seconds)
 
 
 async def _renew(certificates: "Identity | Provided") -> None:

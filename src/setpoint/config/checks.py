@@ -108,3 +108,9 @@ def _history(config: Config) -> Iterator[Wrong]:
             yield ("history", name), f"{value} is not allowed: it should be more than 0, or left out"
         if value is not None and config.store.startswith("memory:"):
             yield ("history", name), "a store memory:PATH has no such bounds: leave it out"
+    seconds = config.history.secret_seconds
+    if seconds is not None and seconds <= 0:
+        yield ("history", "secretSeconds"), f"{seconds} is not allowed: it should be more than 0, or left out"
+    if seconds is not None and config.store.startswith("etcd:"):
+        remedy = "bound all history with history.seconds, or leave it out"
+        yield ("history", "secretSeconds"), f"a store in etcd cannot remove the past of Secrets alone: {remedy}"

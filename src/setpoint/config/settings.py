@@ -208,6 +208,13 @@ class History(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_
     seconds: Annotated[float | None, Meta(description="How old it may be.")] = None
     revisions: Annotated[int | None, Meta(description="How many revisions.")] = None
     size: Annotated[int | None, Meta(description="How many bytes.")] = None
+    secret_seconds: Annotated[
+        float | None,
+        Meta(
+            description="How long a value of a Secret is kept after it was replaced or deleted; then it is purged. "
+            "Not with a store in etcd."
+        ),
+    ] = None
 
 
 class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

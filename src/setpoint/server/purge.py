@@ -33,8 +33,8 @@ from setpoint.server.decode import JSON, media_type
 from setpoint.server.exchange import Response
 from setpoint.server.requestinfo import OWN_GROUP, RequestInfo
 from setpoint.server.resource import Resource
-from setpoint.server.tombstones import bury, tombstones
-from setpoint.store.contract import Purge, Selection
+from setpoint.server.tombstones import PREFIX, bury, tombstones
+from setpoint.store.contract import Closed, Purge, Selection, TooLate
 
 GROUP, VERSION = OWN_GROUP, "v1"
 _MOST_REASON = 1024
@@ -118,6 +118,23 @@ def forget(services: Services, key: str) -> None:
         if key.startswith(resource.storage.prefix):
             resource.changes.forget(key)
     services.definitions.forget_conversions()
+
+
+async def follow(services: Services) -> None:
+    """Drops what the server has remembered of objects that another server of the same store purges, until the store is
+    closed."""
+    while True:
+        watch = services.store.watch(f"{PREFIX}/")
+        try:
+            while True:
+                for event in await watch.next():
+                    forget(services, event.entry.key.removeprefix(PREFIX))
+        except TooLate:
+            continue
+        except Closed:
+            return
+        finally:
+            watch.close()
 
 
 def _request(context: Context) -> PurgeRequest:

@@ -32,15 +32,19 @@ async def tombstones(store: Store, key: str, since: int = 0) -> list[Object]:
     return [record for record in records if int(record["revision"]) >= since]
 
 
-async def bury(store: Store, key: str, record: Object, actor: Actor, cause: Cause | None) -> None:
-    """Adds a record, or replaces the one with the same id."""
+async def bury(
+    store: Store, key: str, record: Object, actor: Actor, cause: Cause | None, *, ttl: float | None = None
+) -> None:
+    """Adds a record, or replaces the one with the same id. With `ttl` the records expire after so many seconds, unless
+    there are others than this one."""
     while True:
         item = await store.get(key_of(key))
         records = [] if item is None else _decode(item.value)
         others = [each for each in records if each["id"] != record["id"]]
         value = _encode([record, *others][:_MOST])
         try:
-            await store.commit(key_of(key), value, 0 if item is None else item.revision, actor, cause)
+            expect = 0 if item is None else item.revision
+            await store.commit(key_of(key), value, expect, actor, cause, None if others else ttl)
         except ExpectationFailed:
             continue  # another purge of the same object
         return
