@@ -381,6 +381,11 @@ class ControlPlane:
         return self._server
 
     @property
+    def services(self) -> "Services":
+        """What the server works with: its store and its registry."""
+        return self._started.services
+
+    @property
     def webhook_services(self) -> ServiceResolver:
         """Where the services are that webhooks refer to; may be changed while it runs."""
         return self._resolver

@@ -119,6 +119,26 @@ async def test_what_comes_back_is_the_very_same_past(tmp_path: Path) -> None:
         assert (first["actor"]["user"], first["actor"]["fieldManager"]) == ("ada", "by-hand")
 
 
+async def test_purged_values_are_told_as_such_in_an_archive(tmp_path: Path) -> None:
+    path = tmp_path / "shop.setpoint"
+    where = "/apis/setpoint.dev/v1/namespaces/default/configmaps/colours/purge"
+    async with sp.ControlPlane(system=False) as plane:
+        client = plane.client()
+        for value in ("red", "green", "blue"):
+            await client.apply(configmap("colours", a=value), field_manager="test")
+        body = msgspec.json.encode({"reason": "leaked"})
+        await client.raw("POST", where, body=body, headers={"content-type": "application/json"})
+        history = await read(client, HISTORY.format("configmaps/colours"))
+        assert [item["type"] for item in history["items"]] == ["MODIFIED", "PURGED", "PURGED"]
+        await exported(client, path)
+    async with imported(path, tmp_path) as client:
+        again = await read(client, HISTORY.format("configmaps/colours"))
+        assert again["items"] == history["items"]
+        first = int(history["items"][-1]["revision"])
+        with pytest.raises(Expired, match="was purged"):
+            await client.get("v1/ConfigMap", "colours", "default", at=first)
+
+
 async def test_every_write_is_refused_with_a_sentence_and_reading_is_not(tmp_path: Path) -> None:
     path = tmp_path / "shop.setpoint"
     async with sp.ControlPlane(system=False) as plane:

@@ -74,6 +74,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "kubeconfig": Entry("setpoint.cli.house.kubeconfig:kubeconfig", "Print where the kubeconfig is."),
         "sessions": Entry("setpoint.cli.house.sessions:sessions", "Show which apps run on this machine."),
         "dcp": Entry("setpoint.cli.dcp.group:dcp", "What clients of Microsoft's DCP call."),
+        "purge": Entry("setpoint.cli.house.purge:purge", "Remove the past values of an object for good."),
         "clean": Entry("setpoint.cli.house.clean:clean", "Clear away what sessions that ended have left."),
         "export": Entry("setpoint.cli.house.export:export", "Write what happened into one file."),
         "import": Entry("setpoint.cli.house.import_:import_", "Open what `export` wrote, to be read."),

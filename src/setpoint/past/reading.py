@@ -59,7 +59,8 @@ async def read_history(
 async def _base(client: Client, place: Place, items: list[Object]) -> Object | None:
     """The object before the oldest of some items, where these do not begin with a whole one."""
     oldest = items[-1] if items else None
-    if oldest is None or not oldest.get("previous") or oldest["patch"][:1] == [] or oldest["patch"][0]["path"] == "":
+    patch = oldest.get("patch") if oldest is not None else None
+    if oldest is None or not oldest.get("previous") or not patch or patch[0]["path"] == "":
         return None
     try:
         return await client.get(place.kind, place.name, place.namespace, at=int(oldest["previous"]))
@@ -104,11 +105,31 @@ async def _ask(client: Client, path: str, query: Mapping[str, str], place: Place
         raise NoPast(f"you may not read the past: {error.message}") from None
 
 
-def _path(place: Place) -> str:
+async def purge(client: Client, place: Place, reason: str, through: str = "", *, cluster_wide: bool = False) -> Object:
+    """Removes the past values of an object for good; the server's answer. Raises NoPast, NotThere and APIErrors."""
+    body: Object = {"reason": reason}
+    if through:
+        body["through"] = through
+    if cluster_wide:
+        body["confirmClusterWide"] = True
+    headers = {"content-type": "application/json"}
+    try:
+        answer = await client.raw("POST", _path(place, "purge"), headers=headers, body=msgspec.json.encode(body))
+    except NotFound as error:
+        if error.name:
+            raise NotThere(f"{place} does not exist, and nothing of it is in the past that is kept") from None
+        raise NoPast("this server keeps no past: there is nothing to purge") from None
+    except MethodNotAllowed:
+        raise NoPast("this server keeps no past: there is nothing to purge") from None
+    result: Object = msgspec.json.decode(answer.body)
+    return result
+
+
+def _path(place: Place, question: str = "history") -> str:
     if place.group_resource == "namespaces":
-        return f"{_ROOT}/namespaces/{quote(place.name, safe='')}/history"
+        return f"{_ROOT}/namespaces/{quote(place.name, safe='')}/{question}"
     where = f"namespaces/{quote(place.namespace, safe='')}/" if place.namespace else ""
-    return f"{_ROOT}/{where}{place.group_resource}/{quote(place.name, safe='')}/history"
+    return f"{_ROOT}/{where}{place.group_resource}/{quote(place.name, safe='')}/{question}"
 
 
 def _is_before(item: Object, moment: Moment) -> bool:

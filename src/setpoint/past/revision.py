@@ -19,7 +19,7 @@ from setpoint.past.change import FieldChange, compare
 from setpoint.past.masking import masked, masked_change
 from setpoint.past.place import Place
 
-ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+ADDED, MODIFIED, DELETED, PURGED = "ADDED", "MODIFIED", "DELETED", "PURGED"
 _VERBS = {ADDED: "created", DELETED: "deleted"}
 
 
@@ -38,10 +38,12 @@ class Revision(msgspec.Struct, frozen=True):
     folded: int = 0
     # The revision that it took the place of; 0 for the first.
     previous: int = 0
+    # The tombstone of a value that was purged: user, time and reason.
+    purged: Object | None = None
 
     @property
     def tree(self) -> Object | None:
-        """The object as of this revision; None: it was deleted."""
+        """The object as of this revision; None: it was deleted, or its value was purged."""
         return None if self.raw is None else masked(self.raw)
 
     @property
@@ -58,6 +60,8 @@ class Revision(msgspec.Struct, frozen=True):
         """What happened, in a line."""
         if self.type in _VERBS:
             return _VERBS[self.type]
+        if self.purged is not None:
+            return f"value purged by {self.purged['user']}: {self.purged['reason']}"
         if not self.changes:
             return "written, with nothing in it that counts changed"
         if any(change.path == "metadata.deletionTimestamp" for change in self.changes):
@@ -77,6 +81,8 @@ class Revision(msgspec.Struct, frozen=True):
             found["actor"]["fieldManager"] = self.actor.field_manager
         if self.cause is not None:
             found["cause"] = msgspec.to_builtins(_Told.of(self.cause))
+        if self.purged is not None:
+            found["purged"] = self.purged
         found["changes"] = [change.to_json() for change in self.changes]
         return found
 
@@ -146,6 +152,7 @@ def revisions(place: Place, items: Iterable[Object], base: Object | None = None)
                 tuple(masked_change(change, is_secret=is_secret) for change in changes),
                 after,
                 previous=int(item.get("previous") or 0),
+                purged=item.get("purged"),
             )
         )
         before = after
@@ -153,7 +160,9 @@ def revisions(place: Place, items: Iterable[Object], base: Object | None = None)
 
 
 def _rolled(before: Object | None, item: Object) -> Object | None:
-    patch = item["patch"]
+    patch = item.get("patch")
+    if patch is None:  # the value was purged
+        return None
     first = patch[0] if patch else {}
     if first.get("path") == "":
         tree: Object | None = first.get("value")

@@ -19,11 +19,13 @@ revision with the type `PURGED` and the tombstone. Archives (`setpoint export`) 
 """
 
 import unicodedata
+from typing import NamedTuple
 
 import msgspec
 
 from setpoint.objects.errors import BadRequest, NotFound, UnsupportedMediaType
 from setpoint.objects.gotext import parse_uint
+from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
 from setpoint.server.answer import json_answer
@@ -69,9 +71,9 @@ async def purge(context: Context, resource: Resource) -> Response:
     elif info.namespace and not await _is_allowed_everywhere(context):
         since = await _incarnation(services, info.namespace)
     through = await _through(context, wanted.through)
-    removed = await remove(
-        services, context, Selection(key, since=since, through=through), wanted.reason, context.audit_id
-    )
+    selection = Selection(key, since=since, through=through)
+    request = Requested(context.audit_id, context.actor(), context.cause, wanted.reason)
+    removed = await remove(services, selection, request)
     record = (await tombstones(store, key))[0]
     return json_answer(
         context,
@@ -85,16 +87,25 @@ async def purge(context: Context, resource: Resource) -> Response:
     )
 
 
-async def remove(services: Services, context: Context, selection: Selection, reason: str, id: str) -> int:  # noqa: A002
+class Requested(NamedTuple):
+    """Who asks for a purge, by which request, and for which reason."""
+
+    id: str
+    actor: Actor
+    cause: Cause | None
+    reason: str
+
+
+async def remove(services: Services, selection: Selection, requested: Requested) -> int:
     """Removes the selected values of one object and keeps a tombstone; returns how many there were.
 
     The tombstone comes first: should the server end before the values are removed, it says that somebody asked for it.
     """
     store, moment = services.store, services.clock.now()
-    user = context.user.name
+    id, actor, cause, reason = requested  # noqa: A001 - the field's own name
     record: Object = {
         "id": id,
-        "user": user,
+        "user": actor.user,
         "time": format_micro_time(moment),
         "revision": str(await store.revision()),
         "reason": reason,
@@ -102,9 +113,8 @@ async def remove(services: Services, context: Context, selection: Selection, rea
     }
     if selection.through is not None:
         record["through"] = str(selection.through)
-    actor, cause = context.actor(), context.cause
     await bury(store, selection.key, record, actor, cause)
-    page = await store.purge(selection, Purge(user, moment.timestamp(), reason))
+    page = await store.purge(selection, Purge(actor.user, moment.timestamp(), reason))
     forget(services, selection.key)
     await store.scrub()
     removed = sum(number for _, number in page.removed)

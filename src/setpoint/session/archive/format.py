@@ -14,7 +14,7 @@ import msgspec
 from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.times import format_micro_time, parse_micro_time
 from setpoint.server.storage import Encoding
-from setpoint.store.contract import Entry
+from setpoint.store.contract import Entry, Purge
 from setpoint.store.keys import check_key
 
 FORMAT = 1
@@ -88,6 +88,12 @@ class _Why(msgspec.Struct, frozen=True, omit_defaults=True):
     because: tuple[_Because, ...] = ()
 
 
+class _Purged(msgspec.Struct, frozen=True):
+    user: str
+    time: str
+    reason: str
+
+
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of the log: what one revision did to one object, who did it, when and why. The server tells the log in
     the same words, with its numbers as texts."""
@@ -95,12 +101,14 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     revision: int
     key: str
     time: str
-    # The object as of then, as JSON; null: it was deleted.
+    # The object as of then, as JSON; null: it was deleted, or its value was purged.
     value: msgspec.Raw
     previous: int = 0
     created: int = 0
     actor: _Who = _Who()
     cause: _Why | None = None
+    # The tombstone, where the value was purged.
+    purged: _Purged | None = None
 
     @classmethod
     def of(cls, entry: Entry, value: bytes | None) -> "Line":
@@ -113,7 +121,11 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
             why = _Why(cause.id, cause.controller, cause.key, because)
         time = format_micro_time(datetime.fromtimestamp(entry.time, UTC))
         raw = msgspec.Raw(b"null" if value is None else value)
-        return cls(entry.revision, entry.key, time, raw, entry.previous, entry.created, who, why)
+        purged = None
+        if entry.purged is not None:
+            user, moment, reason = entry.purged
+            purged = _Purged(user, format_micro_time(datetime.fromtimestamp(moment, UTC)), reason)
+        return cls(entry.revision, entry.key, time, raw, entry.previous, entry.created, who, why, purged)
 
     def entry(self, value: bytes | None) -> Entry:
         """The entry that it tells of, with its value. Raises ValueError."""
@@ -124,7 +136,10 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
             because = tuple(Reason(each.event, each.kind, each.object, each.revision) for each in why.because)
             cause = Cause(why.id, why.controller, why.key, because)
         time = parse_micro_time(self.time).timestamp()
-        return Entry(self.revision, self.key, value, self.previous, self.created, time, actor, cause)
+        purge = None
+        if self.purged is not None and value is None:
+            purge = Purge(self.purged.user, parse_micro_time(self.purged.time).timestamp(), self.purged.reason)
+        return Entry(self.revision, self.key, value, self.previous, self.created, time, actor, cause, purge)
 
 
 _decode_line = msgspec.json.Decoder(Line).decode
@@ -166,7 +181,7 @@ class Lines:
             raise ValueError(f"it follows revision {line.previous} of {line.key}, and there was {wanted or 'none'}")
         value = self._value(bytes(line.value))
         self._last = line.revision
-        self._known[line.key] = line.revision, value is not None
+        self._known[line.key] = line.revision, value is not None or line.purged is not None
         return line.entry(value)
 
     def _value(self, raw: bytes) -> bytes | None:

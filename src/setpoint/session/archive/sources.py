@@ -94,6 +94,7 @@ class _Item(msgspec.Struct):
     previous: str = "0"
     actor: msgspec.Raw = msgspec.Raw(b"{}")
     cause: msgspec.Raw = msgspec.Raw(b"null")
+    purged: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -167,7 +168,8 @@ class ServerSource:
 
 def _entry(item: _Item) -> Entry:
     line = msgspec.json.decode(
-        b'{"revision":%d,"previous":%d,"created":%d,"time":%b,"key":%b,"actor":%b,"cause":%b,"value":null}'
+        b'{"revision":%d,"previous":%d,"created":%d,"time":%b,"key":%b,"actor":%b,"cause":%b,"purged":%b,'
+        b'"value":null}'
         % (
             int(item.revision),
             int(item.previous),
@@ -176,6 +178,7 @@ def _entry(item: _Item) -> Entry:
             msgspec.json.encode(item.key),
             bytes(item.actor),
             bytes(item.cause),
+            bytes(item.purged),
         ),
         type=Line,
     )

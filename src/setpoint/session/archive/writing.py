@@ -111,7 +111,8 @@ class _Writing:
             for entry in entries:
                 if entry.revision > until:
                     return
-                if entry.value is not None and entry.value.startswith(_OBJECT):
+                is_object = entry.value is not None and entry.value.startswith(_OBJECT)
+                if is_object or entry.purged is not None:
                     self._keys.add(entry.key)
                     yield entry
                 elif entry.value is None and entry.key in self._keys:
@@ -150,7 +151,7 @@ class _Writing:
                 if entry.revision <= self._begin:
                     # Of what was before, only how it stood.
                     state.pop(entry.key, None)
-                    if entry.value is not None:
+                    if entry.value is not None or entry.purged is not None:
                         state[entry.key] = entry
                     continue
                 for each in state.values():

@@ -15,7 +15,7 @@ from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
 from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Purge, Selection, Write
 from setpoint.store.dump import Contents
-from setpoint.store.purging import is_selected, last_purged
+from setpoint.store.purging import is_selected
 from setpoint.store.sqlite.delta import DELETED, PURGED, encode_difference, encode_whole, is_difference
 from setpoint.store.sqlite.errors import Damaged
 from setpoint.store.sqlite.reader import Reader
@@ -380,8 +380,8 @@ class Journal:
         self._items.clear()
         self._remembered = 0
         self._size = None
+        self.purged = 0
         self.fill(contents.entries, contents.deadlines)
-        self.purged = last_purged(contents.entries)
         self.begin_at(self.bounds.restored(contents.bounds))
 
     def fill(self, entries: Iterable[Entry], deadlines: Mapping[str, float]) -> None:
@@ -402,6 +402,8 @@ class Journal:
             kept = encode(entry.value, before.value if before else None, depth)
             if entry.purged is not None:
                 kept = Value(PURGED, msgspec.msgpack.encode(entry.purged), 0)
+            if entry.purged is not None or (before is not None and before.purged is not None):
+                self.purged = entry.revision
             why = None if entry.cause is None else entry.cause.encode()
             who = self._actor(entry.actor)
             self._add_entry(id, item, previous, entry.created, entry.time, who, why, kept)
