@@ -107,7 +107,6 @@ async def remove(services: Services, selection: Selection, requested: Requested)
         "id": id,
         "user": actor.user,
         "time": format_micro_time(moment),
-        "revision": str(await store.revision()),
         "reason": reason,
         "phase": "Requested",
     }

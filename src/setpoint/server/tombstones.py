@@ -41,6 +41,7 @@ async def bury(
         item = await store.get(key_of(key))
         records = [] if item is None else _decode(item.value)
         others = [each for each in records if each["id"] != record["id"]]
+        record = {**record, "revision": str(await store.revision())}
         value = _encode([record, *others][:_MOST])
         try:
             expect = 0 if item is None else item.revision

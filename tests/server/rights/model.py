@@ -17,6 +17,7 @@ METHODS = {
     "patch": "PATCH",
     "delete": "DELETE",
     "deletecollection": "DELETE",
+    "purge": "POST",
 }
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 COLLECTION = ("create", "deletecollection", "list", "watch")
