@@ -24,7 +24,7 @@ from setpoint.cli.main import main
 from setpoint.client.client import Client
 from setpoint.objects.clock import ManualClock, SystemClock
 from setpoint.objects.errors import Expired, Forbidden, NotFound
-from setpoint.objects.provenance import Actor
+from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.tree import Object
 from setpoint.session.archive.format import MANIFEST, REVISIONS, BadArchive, Line, Lines, Manifest
 from setpoint.session.archive.opening import opened, read_manifest, unpack
@@ -97,6 +97,15 @@ async def test_what_comes_back_is_the_very_same_past(tmp_path: Path) -> None:
     path = tmp_path / "shop.setpoint"
     async with sp.ControlPlane(system=False) as plane:
         client = plane.client(user="ada", groups=["system:masters"], field_manager="by-hand")
+        await client.create(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": "writers"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "writers"}],
+            }
+        )
         made = await client.create(configmap("colours", a="red"))
         for value in ("green", "blue"):
             made["data"]["a"] = value
@@ -104,10 +113,15 @@ async def test_what_comes_back_is_the_very_same_past(tmp_path: Path) -> None:
         await client.create(configmap("gone", a="1"))
         await client.delete("v1/ConfigMap", "gone", "default")
         await client.create(configmap("gone", a="2"))
+        # A fact of the administrator's, and a claim of somebody else.
+        why = Cause.reconcile("web", "default/a", "r-1", (Reason("timer"),))
+        await client.with_options(cause=why).create(configmap("caused"))
+        await client.with_options(cause=why).as_("eve", "writers").create(configmap("claimed"))
         log = await log_of(client)
         histories = {name: await read(client, HISTORY.format(f"configmaps/{name}")) for name in ("colours", "gone")}
         manifest = await exported(client, path)
     assert manifest.revisions == len(log)
+    assert [item["cause"].get("claimedBy") for item in log[-2:]] == [None, "eve"]
     async with imported(path, tmp_path) as client:
         assert await log_of(client) == log
         for name, history in histories.items():

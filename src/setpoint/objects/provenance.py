@@ -13,9 +13,14 @@ import msgspec
 # Tells our server which reconcile a write comes from; any other one passes over it.
 CAUSE_HEADER = "setpoint-cause"
 _MAX_HEADER_LENGTH = 1024
+# Our own controllers send four reasons at most.
+_MAX_REASONS = 16
 _encode = msgspec.msgpack.Encoder().encode
 # A cause that needs no encoding: nearly all.
 _is_plain = re.compile(r"[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~/-]+").fullmatch
+# What the actors of entries were that an older version wrote for our own controllers.
+_MASTERS = "system:masters"
+_SYSTEM_ACCOUNTS = "system:serviceaccount:kube-system:"
 _is_plain_reason = re.compile(r"[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~-]*/[A-Za-z0-9_.~-]*/[A-Za-z0-9_.~/-]*").fullmatch
 
 
@@ -74,6 +79,9 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
     key: str = ""
     # Why that reconcile ran, as far as there is room to say.
     because: tuple[Reason, ...] = ()
+    # The user who claims that the write came from this reconcile. Empty: a controller of the server itself said so, or
+    # a user with the right to. None: an older version wrote the entry and checked nothing.
+    claimed_by: str | None = None
 
     @classmethod
     def request(cls, id: str) -> Self:  # noqa: A002 - the field's own name
@@ -97,7 +105,7 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
         between = "?"
         for reason in self.because:
             more = f"{between}{reason.to_text()}"
-            if len(text) + len(more) > _MAX_HEADER_LENGTH:
+            if len(text) + len(more) > _MAX_HEADER_LENGTH or text.count("&") >= _MAX_REASONS - 1:
                 break
             text, between = text + more, "&"
         return text
@@ -114,12 +122,29 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
         if not "".join(parts).isprintable():
             raise ValueError("it has characters that cannot be shown")
         controller, id_, key = parts
-        because = tuple(Reason.from_text(each) for each in reasons.split("&")) if asked else ()
+        listed = reasons.split("&") if asked else []
+        if len(listed) > _MAX_REASONS:
+            raise ValueError(f"it has {len(listed)} reasons, and at most {_MAX_REASONS} are kept: send the first ones")
+        because = tuple(map(Reason.from_text, listed))
         return cls(id_, controller, key, because)
 
     @property
     def is_reconcile(self) -> bool:
         return bool(self.controller)
+
+    def with_claimant(self, user: str) -> Self:
+        """The same cause as a claim of a user; as a fact where the user is empty."""
+        return type(self)(self.id, self.controller, self.key, self.because, user)
+
+    def claimant(self, actor: Actor) -> str:
+        """The user who claims that a write of an actor came from this reconcile. Empty where that is a fact, and for a
+        request, which the server knows of itself."""
+        if not self.controller:
+            return ""
+        if self.claimed_by is not None:
+            return self.claimed_by
+        own = _MASTERS in actor.groups or actor.user.startswith(_SYSTEM_ACCOUNTS)
+        return "" if own and not actor.impersonator else actor.user or "an unknown user"
 
     def encode(self) -> bytes:
         return _encode(self)

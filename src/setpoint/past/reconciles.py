@@ -67,8 +67,9 @@ async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noq
     wrote = (related.place(each.kind, each.object) for one in told for each in one.writes)
     places = [*_places(related, (line["object"] for line in log)), *(each for each in wrote if each is not None)]
     found = [each for each in await timeline(client, places) if each.cause is not None and each.cause.id in ids]
-    [trace] = [each for each in await _completed(client, related, found, told, ()) if each.cause.id in ids]
-    return trace
+    same = [each for each in await _completed(client, related, found, told, ()) if each.cause.id in ids]
+    # Anybody may claim the id of a reconcile that there was: what is known for certain comes first.
+    return min(same, key=lambda each: bool(each.claimed_by))
 
 
 async def _completed(

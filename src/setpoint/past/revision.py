@@ -47,6 +47,11 @@ class Revision(msgspec.Struct, frozen=True):
         return None if self.raw is None else masked(self.raw)
 
     @property
+    def claimant(self) -> str:
+        """The user who claims the reconcile that it came from; empty for a fact, and where it came from none."""
+        return "" if self.cause is None else self.cause.claimant(self.actor)
+
+    @property
     def told(self) -> tuple[FieldChange, ...]:
         """What is worth telling: without noise, unless there is nothing else."""
         return tuple(change for change in self.changes if not change.noise) or self.changes
@@ -80,7 +85,7 @@ class Revision(msgspec.Struct, frozen=True):
         if self.actor.field_manager:
             found["actor"]["fieldManager"] = self.actor.field_manager
         if self.cause is not None:
-            found["cause"] = msgspec.to_builtins(_Told.of(self.cause))
+            found["cause"] = msgspec.to_builtins(_Told.of(self.cause, self.actor))
         if self.purged is not None:
             found["purged"] = self.purged
         found["changes"] = [change.to_json() for change in self.changes]
@@ -101,15 +106,19 @@ class _Told(msgspec.Struct, omit_defaults=True):
     controller: str = ""
     key: str = ""
     because: list[_Because] = []
+    verified: bool = False
+    claimed_by: str = msgspec.field(default="", name="claimedBy")
 
     @classmethod
-    def of(cls, cause: Cause) -> "_Told":
+    def of(cls, cause: Cause, actor: Actor) -> "_Told":
         because = [_Because(each.event, each.kind, each.object, each.revision) for each in cause.because]
-        return cls(cause.id, cause.controller, cause.key, because)
+        claimant = cause.claimant(actor)
+        return cls(cause.id, cause.controller, cause.key, because, cause.is_reconcile and not claimant, claimant)
 
 
 def cause_of(item: Object) -> Cause | None:
-    """The cause of a line of the log, as a server tells it."""
+    """The cause of a line of the log, as a server tells it. A reconcile that the server does not call verified is a
+    claim, also where an older server does not say whose."""
     told = item.get("cause")
     if not told:
         return None
@@ -117,7 +126,8 @@ def cause_of(item: Object) -> Cause | None:
         Reason(each["event"], each.get("kind", ""), each.get("object", ""), each.get("revision", ""))
         for each in told.get("because") or ()
     )
-    return Cause(told.get("id", ""), told.get("controller", ""), told.get("key", ""), because)
+    claimed_by = "" if told.get("verified") is True else told.get("claimedBy") or None
+    return Cause(told.get("id", ""), told.get("controller", ""), told.get("key", ""), because, claimed_by)
 
 
 def actor_of(item: Object) -> Actor:

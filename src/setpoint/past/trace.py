@@ -29,6 +29,8 @@ class Trace(msgspec.Struct, frozen=True):
     told: Reconciled | None = None
     # What it saw in the cache, though something newer had been written when it began.
     behind: tuple[tuple[Seen, Revision], ...] = ()
+    # The user who claims that there was such a reconcile; empty where it is a fact.
+    claimed_by: str = ""
 
     @property
     def time(self) -> datetime:
@@ -45,6 +47,7 @@ class Trace(msgspec.Struct, frozen=True):
             "id": self.cause.id,
             "controller": self.cause.controller,
             "key": self.cause.key,
+            **({"claimedBy": self.claimed_by} if self.claimed_by else {"verified": True}),
             "time": self.time.isoformat(timespec="microseconds").replace("+00:00", "Z"),
             "because": [
                 {
@@ -70,18 +73,25 @@ class Trace(msgspec.Struct, frozen=True):
 def traces(found: Iterable[Revision], told: Iterable[Reconciled] = ()) -> list[Trace]:
     """The reconciles that made some revisions, and those that controllers tell of, in the order of their times."""
     revisions = list(found)
-    by_id: dict[str, list[Revision]] = {}
+    # A claim may name the id of a reconcile that there was: by its user it is told apart.
+    by_id: dict[tuple[str, str], list[Revision]] = {}
     for revision in revisions:
         if revision.cause is not None and revision.cause.controller:
-            by_id.setdefault(revision.cause.id, []).append(revision)
-    remembered = {each.id: each for each in told}
+            by_id.setdefault((revision.cause.id, revision.claimant), []).append(revision)
+    remembered = {(each.id, ""): each for each in told}
     seen = _by_object(revisions)
-    made = [_trace(by_id.get(each, ()), remembered.get(each), seen) for each in dict.fromkeys((*by_id, *remembered))]
+    made = [
+        _trace(by_id.get(each, ()), remembered.get(each), seen, each[1])
+        for each in dict.fromkeys((*by_id, *remembered))
+    ]
     return sorted(made, key=lambda each: each.time)
 
 
 def _trace(
-    writes: Sequence[Revision], told: Reconciled | None, seen: Mapping[tuple[str, str], Sequence[Revision]]
+    writes: Sequence[Revision],
+    told: Reconciled | None,
+    seen: Mapping[tuple[str, str], Sequence[Revision]],
+    claimed_by: str = "",
 ) -> Trace:
     cause = writes[0].cause if writes else None
     if told is not None:
@@ -90,7 +100,8 @@ def _trace(
         cause = Cause.reconcile(told.controller, cause.key if cause is not None else told.object, told.id, reasons)
     assert cause is not None
     because = tuple((reason, written(reason, seen.get((reason.kind, reason.object), ()))) for reason in cause.because)
-    return Trace(cause, tuple(writes), because, told, () if told is None else tuple(_behind(told, seen)))
+    behind = () if told is None else tuple(_behind(told, seen))
+    return Trace(cause, tuple(writes), because, told, behind, claimed_by)
 
 
 def _reason(because: Because) -> Reason:

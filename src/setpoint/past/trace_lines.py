@@ -20,7 +20,8 @@ def heading(trace: Trace, shown: Callable[[datetime], str]) -> str:
     told, cause = trace.told, trace.cause
     time = f"{shown(trace.time)}.{trace.time.microsecond // 1000:03d}"
     if told is None:
-        return f"{cause.controller} reconciled {cause.key}  {time}  {cause.id[:8]}"
+        claimed = f"claimed by {trace.claimed_by}: " if trace.claimed_by else ""
+        return f"{claimed}{cause.controller} reconciled {cause.key}  {time}  {cause.id[:8]}"
     what = f"{_kind(told.kind)}/{cause.key}" if told.kind else cause.key
     parts = [f"{cause.controller} reconciled {what} #{told.number}", time, measured(told.seconds), _end(told)]
     return "  ".join((*parts, cause.id[:8]))

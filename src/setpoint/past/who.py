@@ -1,4 +1,4 @@
-"""Who wrote, in words: `you (kubectl)`, `executable controller`, `jane`. Pure."""
+"""Who wrote, in words: `you (kubectl)`, `executable controller`, `jane`, `jane (claimed: web controller)`. Pure."""
 
 from collections.abc import Collection
 
@@ -7,21 +7,32 @@ from setpoint.objects.provenance import Actor, Cause
 # What our own clients write as, unless told otherwise: it says nothing of who it was.
 _UNSAID = frozenset({"", "setpoint", "unknown", "Go-http-client"})
 _ACCOUNT = "system:serviceaccount:"
+_SYSTEM = "kube-system"
 
 
 def told(actor: Actor, cause: Cause | None, me: Collection[str] = ()) -> str:
-    """Who wrote something. `me` are the names of the user who asks."""
+    """Who wrote something. `me` are the names of the user who asks. A controller that a user merely claims to be is
+    told after the name of that user."""
+    claimed = ""
     if cause is not None and cause.controller:
-        name = cause.controller
-        return name if name.endswith("controller") else f"{name} controller"
+        name = cause.controller if cause.controller.endswith("controller") else f"{cause.controller} controller"
+        claimant = cause.claimant(actor)
+        if not claimant:
+            return name
+        by = "" if claimant == actor.user else f" by {'you' if claimant in me else _short(claimant)}"
+        claimed = f" (claimed{by}: {name})"
     user = "you" if actor.user in me else _short(actor.user)
     if actor.impersonator:
         user = f"{user} (really {'you' if actor.impersonator in me else actor.impersonator})"
     manager = actor.field_manager
+    if claimed:
+        return f"{user}{claimed}"
     return user if manager in _UNSAID or manager == user else f"{user} ({manager})"
 
 
 def _short(user: str) -> str:
     if user.startswith(_ACCOUNT):
-        return user.removeprefix(_ACCOUNT).partition(":")[2] or user
+        namespace, _, name = user.removeprefix(_ACCOUNT).partition(":")
+        # Every namespace may have an account of that name; those of the system are well known.
+        return (name if namespace == _SYSTEM else f"{namespace}/{name}") if name else user
     return user.removeprefix("system:") if user.startswith("system:") else user or "somebody"

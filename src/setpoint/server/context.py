@@ -38,6 +38,8 @@ _REMEMBERED = 256
 _ANONYMOUS = "system:anonymous"
 # As long as etcd keeps superseded revisions for kube-apiserver.
 HISTORY_SECONDS = 300.0
+# The right to state causes as facts. It is cluster-wide, for a cause names objects of any namespace.
+_ASSERT = RequestInfo("assert", "", is_resource=True, group="setpoint.dev", version="v1", resource="causes")
 
 
 @lru_cache(maxsize=256)
@@ -295,12 +297,22 @@ class Context:
 
     @property
     def cause(self) -> Cause:
-        """What the log says it came from: the reconcile that the client says it was, or the request itself. Whoever is
-        known may say so: it is information, and gives no right."""
+        """What the log says it came from: the reconcile that the client says it was, or the request itself.
+
+        The word of a client is kept as a claim of its user, unless that is one of the server's own controllers or has
+        the right to assert causes. The request has been authorized, so the roles of the user are at hand."""
         told = self.request.headers.get(CAUSE_HEADER)
         if told is not None and self.user.name != _ANONYMOUS:
             try:
-                return Cause.from_header(told)
+                cause = Cause.from_header(told)
+                return cause.with_claimant("" if self._may_assert(cause) else self.user.name)
             except ValueError as error:
                 self.warn(f"the header Setpoint-Cause was passed over: {error}")
         return Cause.request(self.audit_id)
+
+    def _may_assert(self, cause: Cause) -> bool:
+        """Whether the user's word on a cause is taken as a fact."""
+        if self.request.peer.is_controller and self.impersonator is None:
+            return True
+        info = _ASSERT._replace(name=cause.controller)
+        return self.services.authorizer.decide(self.user, info).allowed

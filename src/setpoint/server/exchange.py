@@ -15,6 +15,8 @@ class Peer(NamedTuple):
     fingerprint: str = ""
     # Code in our own process: it needs no credentials, and may bring some to be somebody else.
     in_process: bool = False
+    # A controller of the server itself, such as the garbage collector.
+    is_controller: bool = False
 
 
 class Request(NamedTuple):

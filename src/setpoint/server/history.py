@@ -18,7 +18,9 @@ in the whole cluster, those before as well (`past_access`). The answer is an `Ob
 `patch` is the JSON Patch that makes the revision out of the one before it: a new object is added whole, and so is one
 whose predecessor is no longer kept; a deleted one is removed. `managedFields` and `resourceVersion` take no part, for
 the actor and the revision say it better. A cause is the request's audit id, or the reconcile of a controller with its
-key and, in `because`, the changes that it ran for. The whole object at a revision is at its own path, with
+key and, in `because`, the changes that it ran for. A reconcile is `verified` where one of the server's own controllers
+told of it, or a user with the right to `assert` `causes.setpoint.dev`; else it has `claimedBy`, the user who claims it.
+The whole object at a revision is at its own path, with
 `?at=REVISION`.
 
 A revision whose value was purged (`server/purge.py`) has the type `PURGED`, no patch, and in `purged` the user who had
@@ -154,7 +156,14 @@ def told(entry: Entry) -> Object:
             _without_empty(event=each.event, kind=each.kind, object=each.object, revision=each.revision)
             for each in cause.because
         ]
-        item["cause"] = _without_empty(id=cause.id, controller=cause.controller, key=cause.key, because=because)
+        item["cause"] = _without_empty(
+            id=cause.id,
+            controller=cause.controller,
+            key=cause.key,
+            because=because,
+            verified=cause.is_reconcile and not (claimant := cause.claimant(actor)),
+            claimedBy=cause.is_reconcile and claimant,
+        )
     return item
 
 

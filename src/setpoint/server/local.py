@@ -20,13 +20,20 @@ _PEER = Peer("in process", in_process=True)
 
 class LocalTransport:
     """Carries requests to a handler. `headers` say who asks, and as what; without any it is `user`, in these groups, or
-    the administrator."""
+    the administrator. `is_controller` is for the server's own controllers alone."""
 
     def __init__(
-        self, handler: Handler, headers: Mapping[str, str] | None = None, user: str = "", groups: Sequence[str] = ()
+        self,
+        handler: Handler,
+        headers: Mapping[str, str] | None = None,
+        user: str = "",
+        groups: Sequence[str] = (),
+        *,
+        is_controller: bool = False,
     ) -> None:
         self._handler = handler
-        self._peer = _PEER._replace(common_name=user, organizations=groups) if user else _PEER
+        peer = _PEER._replace(is_controller=is_controller)
+        self._peer = peer._replace(common_name=user, organizations=groups) if user else peer
         self._headers = dict(headers or {})
         self._open: set[_Pipe] = set()
         self._closed = False

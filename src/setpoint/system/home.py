@@ -18,7 +18,7 @@ class Home:
     def client_of(self, user: str, groups: Sequence[str] = ()) -> Client:
         """A client that asks as this user."""
         name = user.rpartition(":")[2]
-        transport = LocalTransport(self._server, {"user-agent": f"setpoint/{name}"}, user, groups)
+        transport = LocalTransport(self._server, {"user-agent": f"setpoint/{name}"}, user, groups, is_controller=True)
         return Client(transport, clock=self.clock)
 
     @property

@@ -90,4 +90,5 @@ async def test_the_log_tells_why_a_reconcile_ran() -> None:
             "controller": "website",
             "key": "default/a",
             "because": [{"event": "updated", "kind": "Deployment.apps", "object": "default/w", "revision": "41"}],
+            "verified": True,
         }

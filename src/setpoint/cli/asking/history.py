@@ -98,4 +98,5 @@ def _cause(revision: "Revision") -> str:
         else f"{each.event} {each.object}".strip()
         for each in cause.because
     )
-    return f"reconcile {cause.key} {cause.id[:8]}{f' because {because}' if because else ''}"
+    claimed = f"claimed by {revision.claimant}: " if revision.claimant else ""
+    return f"{claimed}reconcile {cause.key} {cause.id[:8]}{f' because {because}' if because else ''}"

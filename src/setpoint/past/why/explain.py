@@ -372,14 +372,26 @@ def _of_link(link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[
         depth,
         caused or _woken(link),
     )
-    cause = write.cause
-    by = told(write.actor, cause, ())
-    led_to = ""
-    if cause is not None:
-        led_to = f"caused {by} to reconcile {cause.key}{took(facts, cause)} → rv {write.number}"
+    led_to = _led_to(write, facts)
     for _, earlier in link.because:
         if earlier is not None and (earlier.write.number, str(earlier.write.place)) not in seen:
             yield from _of_link(earlier, facts, depth + 1, led_to, seen)
+
+
+def _led_to(write: Revision, facts: Facts) -> str:
+    """What a change led to: the reconcile that made a write, or the claim that there was one."""
+    cause = write.cause
+    if cause is None:
+        return ""
+    if write.claimant:
+        name = cause.controller if cause.controller.endswith("controller") else f"{cause.controller} controller"
+        return f"{_claim(write)}: caused {name} to reconcile {cause.key} → rv {write.number}"
+    by = told(write.actor, cause, ())
+    return f"caused {by} to reconcile {cause.key}{took(facts, cause)} → rv {write.number}"
+
+
+def _claim(write: Revision) -> str:
+    return f"claimed by {write.claimant}"
 
 
 def _woken(link: Link) -> str:
@@ -388,7 +400,7 @@ def _woken(link: Link) -> str:
         if earlier is None:
             words = _SOURCES.get(reason.object) or _SOURCES.get(reason.event)
             if words:
-                return f"because {words}"
+                return f"{_claim(link.write)}: because {words}" if link.write.claimant else f"because {words}"
     return ""
 
 

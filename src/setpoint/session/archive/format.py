@@ -81,11 +81,13 @@ class _Because(msgspec.Struct, frozen=True, omit_defaults=True):
     revision: str = ""
 
 
-class _Why(msgspec.Struct, frozen=True, omit_defaults=True):
+class _Why(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     id: str = ""
     controller: str = ""
     key: str = ""
     because: tuple[_Because, ...] = ()
+    verified: bool = False
+    claimed_by: str = ""
 
 
 class _Purged(msgspec.Struct, frozen=True):
@@ -118,7 +120,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
         why = None
         if cause is not None:
             because = tuple(_Because(each.event, each.kind, each.object, each.revision) for each in cause.because)
-            why = _Why(cause.id, cause.controller, cause.key, because)
+            claimant = cause.claimant(actor)
+            why = _Why(cause.id, cause.controller, cause.key, because, cause.is_reconcile and not claimant, claimant)
         time = format_micro_time(datetime.fromtimestamp(entry.time, UTC))
         raw = msgspec.Raw(b"null" if value is None else value)
         purged = None
@@ -134,7 +137,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
         cause = None
         if why is not None:
             because = tuple(Reason(each.event, each.kind, each.object, each.revision) for each in why.because)
-            cause = Cause(why.id, why.controller, why.key, because)
+            claimed_by = "" if why.verified else why.claimed_by or None
+            cause = Cause(why.id, why.controller, why.key, because, claimed_by)
         time = parse_micro_time(self.time).timestamp()
         purge = None
         if self.purged is not None and value is None:
