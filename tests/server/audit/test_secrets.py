@@ -165,3 +165,66 @@ def test_what_is_redacted_leaves_the_original_alone() -> None:
     body = json.loads(json.dumps(SECRET))
     assert redacted(body) != SECRET
     assert body == SECRET
+
+
+PAST = "/apis/setpoint.dev/v1"
+HISTORIES = [
+    f"{PAST}/namespaces/default/secrets/s/history",
+    f"{PAST}/namespaces/default/secrets/s/history?limit=1",
+    f"{PAST}/revisions?objects=true",
+    f"{PAST}/revisions",
+    f"{SECRETS}/s?at={{revision}}",
+    f"{SECRETS}?resourceVersion={{revision}}&resourceVersionMatch=Exact",
+]
+
+
+@pytest.mark.parametrize("path", HISTORIES)
+@pytest.mark.parametrize("accept", ["", TABLE, "application/yaml"])
+async def test_a_secret_in_the_past_is_not_shown(path: str, accept: str) -> None:
+    async with audited() as server:
+        made = await server.ask(SECRETS, "POST", SECRET)
+        revision = json.loads(made.body)["metadata"]["resourceVersion"]  # type: ignore[arg-type]
+        patch = {"stringData": {"password": f"{WORD}-again"}}
+        await server.ask(f"{SECRETS}/s", "PATCH", patch, content_type="application/merge-patch+json")
+        response = await server.ask(path.format(revision=revision), **({"accept": accept} if accept else {}))
+        assert response.status == 200
+        if "revisions" in path or "history" in path:
+            assert set(server.last()["responseObject"]) == {"kind", "apiVersion", "metadata"}
+        assert_clean(server.text)
+
+
+async def test_a_refused_question_about_the_past_still_says_why() -> None:
+    async with audited() as server:
+        await server.ask(f"{PAST}/namespaces/default/secrets/absent/history")
+        assert server.last()["responseStatus"]["message"] == 'secrets "absent" not found'
+        assert server.last()["responseObject"]["kind"] == "Status"
+
+
+INSIDE: dict[str, Any] = {
+    "a field": {"spec": {"template": SECRET}},
+    "a list in a field": {"spec": {"objects": [{"kind": "List", "items": [SECRET]}]}},
+    "a list of secrets without kinds": {
+        "kind": "SecretList",
+        "items": [{"data": {"password": CODED}}],
+        "note": WORD,
+    },
+    "a conversion": {"kind": "ConversionReview", "request": {"objects": [SECRET]}},
+    "an admission": {"kind": "AdmissionReview", "request": {"object": SECRET, "oldObject": SECRET}},
+    "a patch": [{"op": "add", "path": "/spec", "value": SECRET}],
+    "what was applied": {"metadata": {"annotations": {APPLIED: json.dumps({"kind": "X", "spec": SECRET})}}},
+    "a watch": {"type": "ADDED", "object": SECRET},
+    "a token": {"spec": {"review": {"kind": "TokenReview", "spec": {"token": WORD}}}},
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_what_claims_to_be_secret_is_redacted_wherever_it_lies(name: str) -> None:
+    assert_clean(json.dumps(redacted(INSIDE[name])))
+
+
+async def test_what_goes_through_a_proxy_is_not_shown() -> None:
+    async with audited() as server:
+        await server.ask("/api/v1/namespaces/default/services/x/proxy/login", "POST", {"password": WORD})
+        assert server.last()["objectRef"]["subresource"] == "proxy"
+        assert "requestObject" not in server.last()
+        assert_clean(server.text)

@@ -7,7 +7,7 @@ from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Json, Object
 from setpoint.server.audit import bodies
 from setpoint.server.audit.policy import NONE, RANK, Decision, Stage
-from setpoint.server.audit.redact import REDACTED, redacted, redacted_query, secret_kind
+from setpoint.server.audit.redact import REDACTED, answered_by, is_proxied, redacted, redacted_query, secret_kind
 from setpoint.server.context import Context, User
 from setpoint.server.exchange import Peer, Request, Response
 
@@ -50,14 +50,15 @@ class Record:
     def note_answer(self, context: Context, response: Response) -> None:
         """Takes over what was asked and answered, as far as the level goes."""
         info, event, rank = context.info, self.event, RANK[self.decision.level]
-        kind = secret_kind(info)
+        kind, proxied = secret_kind(info), is_proxied(info)
         if info.is_resource and context.request.body:
             if info.verb in ("create", "update"):
                 self._note_names(context)
-            if rank >= _REQUEST:
+            if rank >= _REQUEST and not proxied:
                 self._note_body("requestObject", bodies.request_body(context), kind)
         answered: Json = bodies.NOTHING
-        if response.status >= 400 or rank >= _REQUEST_RESPONSE or info.verb in ("delete", "deletecollection"):
+        is_told = response.status >= 400 or rank >= _REQUEST_RESPONSE or info.verb in ("delete", "deletecollection")
+        if is_told and not proxied:
             answered = bodies.response_body(context, response)
         status: Object = {"metadata": {}, "code": response.status}
         if type(answered) is dict and answered.get("kind") == "Status":
@@ -67,7 +68,7 @@ class Record:
                 answered = bodies.NOTHING
         event["responseStatus"] = status
         if rank >= _REQUEST_RESPONSE and info.is_resource:
-            self._note_body("responseObject", answered, kind)
+            self._note_body("responseObject", answered_by(info, answered), kind)
 
     def note_failure(self, error: Exception) -> None:
         """Says that the server itself failed. What exactly it says is not for this log: it may say anything."""

@@ -2,7 +2,9 @@
 
 Of a Secret, and of a review or request of a token, only what is known to be harmless is shown: the names of the keys,
 the metadata, who asks for how long. That holds for whatever is sent to the endpoints of these, whatever it claims to
-be, and for whatever claims to be one of these, wherever it is sent.
+be, and for whatever claims to be one of these, wherever it is sent and however deep it lies in something else. The
+answers of `setpoint.dev` tell the past of every kind in forms of their own, such as patches: of those only the metadata
+is shown.
 """
 
 import re
@@ -29,38 +31,70 @@ _SHOWN: Mapping[str, Mapping[str, frozenset[str] | None]] = {
         "status": frozenset(("expirationTimestamp",)),
     },
 }
+_NOTHING: Mapping[str, frozenset[str] | None] = {}
 # Of these the names of the keys are shown, and nothing else.
 _KEYED = frozenset(("data", "stringData"))
+_SECRET_WORD = re.compile("Secret|TokenRe(?:view|quest)")
+_OWN_GROUP = "setpoint.dev"
 _SECRET_NAME = re.compile("token|secret|passw|authorization|credential|api_?-?key|signature|bearer", re.IGNORECASE)
 
 
 def secret_kind(info: RequestInfo) -> str:
     """The kind of secret that an endpoint is about; empty for most."""
-    if info.resource == "secrets" and not info.group:
+    if info.resource == "secrets" and info.group in ("", _OWN_GROUP):
         return "Secret"
     if info.resource == "tokenreviews":
         return "TokenReview"
     return "TokenRequest" if info.resource == "serviceaccounts" and info.subresource == "token" else ""
 
 
+def is_proxied(info: RequestInfo) -> bool:
+    """Whether somebody else answers, who may be sent, and may say, anything."""
+    return info.subresource == "proxy"
+
+
+def answered_by(info: RequestInfo, tree: Json) -> Json:
+    """What may be shown of an answer by its endpoint, before its objects are redacted."""
+    if info.group != _OWN_GROUP or type(tree) is not dict or tree.get("kind") == "Status":
+        return tree
+    return {name: value for name, value in tree.items() if name in _PLAIN}
+
+
 def redacted(tree: Json, kind: str = "") -> Json:
     """A body without secrets; `kind` is what its endpoint is about, if that is secret. The tree itself stays as it
     is."""
-    if type(tree) is list:  # a JSON patch
-        return [_operation(item) if kind else item for item in tree]
+    if type(tree) is list and kind:  # a JSON patch
+        return [_operation(item) for item in tree]
     if type(tree) is not dict:
-        return REDACTED if kind else tree
+        return REDACTED if kind else _without_secrets(tree)
     claimed = tree.get("kind")
     if claimed == "Status":
         return tree
-    if type(tree.get("items")) is list:
-        inner = kind or (claimed.removesuffix("List") if type(claimed) is str else "")
-        items = [redacted(item, inner if inner in _SHOWN else "") for item in tree["items"]]
-        return {**tree, "items": items}
-    if claimed == "Table" and type(tree.get("rows")) is list:
+    if kind and type(tree.get("items")) is list:
+        return {**_object(tree, _NOTHING), "items": [redacted(item, kind) for item in tree["items"]]}
+    if kind and claimed == "Table" and type(tree.get("rows")) is list:
         return {**tree, "rows": [_row(row, kind) for row in tree["rows"]]}
-    secret = kind or (claimed if type(claimed) is str and claimed in _SHOWN else "")
-    return _object(tree, _SHOWN[secret]) if secret else tree
+    return _object(tree, _SHOWN[kind]) if kind else _without_secrets(tree)
+
+
+def _without_secrets(value: Json) -> Json:
+    """A body of an endpoint of something else: whatever in it claims to be secret is redacted."""
+    if type(value) is list:
+        return [_without_secrets(each) for each in value]
+    if type(value) is not dict:
+        return value
+    claimed = value.get("kind")
+    if type(claimed) is str:
+        if claimed in _SHOWN:
+            return _object(value, _SHOWN[claimed])
+        if (inner := claimed.removesuffix("List")) in _SHOWN and type(value.get("items")) is list:
+            return {**_object(value, _NOTHING), "items": [redacted(item, inner) for item in value["items"]]}
+    made = {name: _without_secrets(inner) for name, inner in value.items()}
+    applied = value.get(_LAST_APPLIED)
+    # The whole object as text: as in the object itself, there may be a secret in it.
+    if type(applied) is str and _SECRET_WORD.search(applied):
+        made[_LAST_APPLIED] = REDACTED
+    return made
 
 
 def _row(row: Json, kind: str) -> Json:
