@@ -87,7 +87,7 @@ class ControlPlane:
     `auditor` records requests (`server.audit`); it stays open afterwards. `system` are the names of the system
     controllers to run (`system.names`), or whether to run them at all. `workloads` has it run processes and containers:
     settings, or whether to do so at all. With `read_only`, which says why, it only shows what its store has: it refuses
-    every write, and makes none itself.
+    every write, makes none itself, and calls no webhook.
     """
 
     def __init__(

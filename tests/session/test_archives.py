@@ -23,7 +23,7 @@ import setpoint as sp
 from setpoint.cli.main import main
 from setpoint.client.client import Client
 from setpoint.objects.clock import ManualClock, SystemClock
-from setpoint.objects.errors import Expired, Forbidden, NotFound
+from setpoint.objects.errors import APIError, Expired, Forbidden, NotAcceptable, NotFound
 from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.tree import Object
 from setpoint.session.archive.format import MANIFEST, REVISIONS, BadArchive, Line, Lines, Manifest
@@ -593,3 +593,96 @@ kind: Executable
 metadata: {name: failer}
 spec: {executablePath: /bin/sh, args: [-c, "echo bye; exit 3"]}
 """
+
+
+def _definition(name: str, url: str) -> Object:
+    """A definition with two versions that a webhook converts."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    client = {"url": url, "caBundle": ""}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{name}s.ex.com"},
+        "spec": {
+            "group": "ex.com",
+            "scope": "Namespaced",
+            "names": {"plural": f"{name}s", "kind": name.title()},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": schema},
+                {"name": "v2", "served": True, "storage": False, "schema": schema},
+            ],
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
+            },
+        },
+    }
+
+
+def _hook(kind: str, url: str) -> Object:
+    """A webhook that wants to be asked about everything."""
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": "spy"},
+        "webhooks": [
+            {
+                "name": "spy.ex.com",
+                "clientConfig": {"url": url},
+                "rules": [rule],
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                "failurePolicy": "Fail",
+            }
+        ],
+    }
+
+
+async def test_what_is_opened_calls_nobody_whatever_is_read(tmp_path: Path) -> None:
+    calls = 0
+
+    async def called(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal calls
+        calls += 1
+        writer.close()
+
+    spy = await asyncio.start_server(called, "127.0.0.1", 0)
+    url = f"https://127.0.0.1:{spy.sockets[0].getsockname()[1]}/spy"
+    path = tmp_path / "shop.setpoint"
+    widget = {"apiVersion": "ex.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "default"}}
+    async with sp.ControlPlane(system=False) as plane:
+        client = plane.client()
+        await client.create(_definition("widget", url))
+        await client.create({**widget, "spec": {"a": 1}})
+        for kind in ("Validating", "Mutating"):
+            await client.create(_hook(kind, url))
+        await exported(client, path)
+    assert calls == 0
+    widgets = "/apis/ex.com/{}/namespaces/default/widgets"
+    async with imported(path, tmp_path) as client, spy:
+        assert (await read(client, f"{widgets.format('v1')}/w"))["spec"] == {"a": 1}
+        assert len((await read(client, widgets.format("v1")))["items"]) == 1
+        assert len((await read(client, HISTORY.format("widgets.ex.com/w")))["items"]) == 1
+        for asked in (f"{widgets.format('v2')}/w", widgets.format("v2"), "/apis/ex.com/v2/widgets"):
+            with pytest.raises(NotAcceptable) as caught:
+                await read(client, asked)
+            assert "is stored as ex.com/v1, and no conversion webhook is called" in caught.value.message
+            assert "read it at /apis/ex.com/v1" in caught.value.message
+        review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+        await client.raw(
+            "POST",
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            body=json.dumps(review).encode(),
+            headers={"content-type": "application/json"},
+        )
+        for below in ("exec?command=ls", "attach", "portforward", "proxy/", "log"):
+            name, _, query = below.partition("?")
+            with suppress(APIError):
+                await client.raw(
+                    "GET",
+                    f"/api/v1/namespaces/default/pods/p/{name}",
+                    query=[tuple(part.split("=")) for part in query.split("&") if part],  # type: ignore[misc]
+                )
+        await asyncio.sleep(0)
+        assert calls == 0

@@ -121,6 +121,8 @@ class Services:
     ledger: "Ledger | None" = field(default=None, repr=False)
     # For how many seconds a superseded revision can be listed and watched from without the right to the history.
     history_window_seconds: float = HISTORY_SECONDS
+    # Why the server makes no calls to others, where it makes none.
+    offline: str = ""
     views: Views = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -147,7 +149,7 @@ class Services:
         from setpoint.server.admission.webhook_client import WebhookClient
         from setpoint.server.outbound.client import Client
 
-        return WebhookClient(Client(self.clock), self.resolver)
+        return WebhookClient(Client(self.clock, offline=self.offline), self.resolver)
 
     @cached_property
     def webhook_measures(self) -> "WebhookMeasures":

@@ -104,7 +104,7 @@ class Server:
     resources, `extensions` below the objects of custom resources. `auditor` records requests, `overload` says how many
     are served at once, `event_ttl` for how many seconds Events are kept, and `history_window_seconds` for how long
     lists and watches may reach back without the right to the history. With `read_only`, which says why, nothing is ever
-    written.
+    written, nobody else is called, and admission does not run.
     """
 
     def __init__(
@@ -134,14 +134,15 @@ class Server:
         self._plain = plain
         self._read_only = read_only
         self._observer = observer
-        definitions = Definitions(Converters(conversions), extensions)
+        definitions = Definitions(Converters(conversions, offline=read_only), extensions)
         authorization = self._authorization = Authorization(authorizer)
+        chosen = [] if read_only else [*plugins(admission, without_admission, with_admission), authorization.escalation]
         self.services = Services(
             store=store,
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
             registry=Registry(builtin.resources()),
-            admission=Chain([*plugins(admission, without_admission, with_admission), authorization.escalation]),
+            admission=Chain(chosen),
             definitions=definitions,
             authenticator=authenticator or Trusting(),
             issuer=issuer or Issuer(),
@@ -150,6 +151,7 @@ class Server:
             service_cidr=service_cidr,
             resolver=resolver or ServiceResolver(),
             history_window_seconds=history_window_seconds,
+            offline=read_only,
         )
         self.services.authenticator.attach(self.services)
         self._impersonation = Impersonation()

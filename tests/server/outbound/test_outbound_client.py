@@ -286,3 +286,14 @@ def test_a_path_cannot_end_the_request_line() -> None:
             assert peer.asked[0].target == "/a%20b/%C3%BC%20/"
 
     _run(scenario)
+
+
+def test_a_client_that_is_offline_connects_to_nobody() -> None:
+    async def main() -> None:
+        async with Peer(OK) as peer:
+            client = Client(SystemClock(), offline="an archive is shown")
+            assert "this server makes no calls: an archive is shown" in await _why(client, peer.endpoint())
+            client.close()
+            assert peer.asked == []
+
+    asyncio.run(main())

@@ -74,11 +74,13 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
 
 
 class Client:
-    """Calls others, and keeps the connections."""
+    """Calls others, and keeps the connections. With `offline`, which says why, every call fails before a connection is
+    made."""
 
-    def __init__(self, clock: Clock, *, body_bytes: int = _BODY_BYTES) -> None:
+    def __init__(self, clock: Clock, *, body_bytes: int = _BODY_BYTES, offline: str = "") -> None:
         self._clock = clock
         self._body_bytes = body_bytes
+        self._offline = offline
         self._pool: Pool[_Target] = Pool(clock.monotonic, max_idle=_IDLE_CONNECTIONS)
         self._contexts: dict[bytes, ssl.SSLContext] = {}
 
@@ -141,6 +143,8 @@ class Client:
     async def _open(self, target: _Target) -> Connection:
         if self._pool.closed:
             raise _NoConnection("the server is stopping")
+        if self._offline:
+            raise _NoConnection(f"this server makes no calls: {self._offline}")
         context = None if target.authorities is None else await self._context_of(target.authorities)
         loop = asyncio.get_running_loop()
         first: str | None = None
