@@ -13,6 +13,8 @@ class Peer(NamedTuple):
     organizations: Sequence[str] = ()
     # The SHA-256 of that certificate, in hexadecimal.
     fingerprint: str = ""
+    # When that certificate expires, in seconds since 1970; 0 without one.
+    expires: float = 0.0
     # Code in our own process: it needs no credentials, and may bring some to be somebody else.
     in_process: bool = False
     # A controller of the server itself, such as the garbage collector.

@@ -52,7 +52,7 @@ from setpoint.server.overload.settings import Overload
 from setpoint.server.past_access import authorize_past
 from setpoint.server.quota.ledger import Ledger
 from setpoint.server.registry import Registry
-from setpoint.server.repeats import AtHand, Repeat
+from setpoint.server.repeats import MOMENT, AtHand, Repeat, Standing
 from setpoint.server.requestinfo import OWN_GROUP, request_info
 from setpoint.server.resource import CREATE_ONLY, Resource
 from setpoint.server.routes import VERBS, Endpoint, Route, find
@@ -191,10 +191,12 @@ class Server:
 
     async def repeat(self, request: Request) -> Repeat | None:
         """What answers for the next reads of a client that has just read an object, if anything may."""
-        store = self.services.store
+        store, authenticator = self.services.store, self.services.authenticator
         if self._auditor is not None or request.query or not isinstance(store, AtHand):
             return None
-        context = self._context(request)
+        if not isinstance(authenticator, Standing) or not authenticator.stands(request, 2 * MOMENT):
+            return None
+        context, epoch = self._context(request), authenticator.epoch
         info = context.info
         if info.verb != "get" or not info.name or info.subresource or not info.is_resource or info.group == OWN_GROUP:
             return None
@@ -213,7 +215,7 @@ class Server:
             is_plain = negotiate(context, resource) == PLAIN and not wants_indents(request, "")
         except APIError:
             return None
-        return Repeat(context, resource, store, self._observer) if is_plain else None
+        return Repeat(context, resource, store, self._observer, authenticator, epoch) if is_plain else None
 
     async def _handle(self, request: Request) -> Response:
         started = self.services.clock.monotonic()

@@ -1,4 +1,5 @@
-"""Reads that repeat: what is decided for one request of a client holds for its next one, for a moment.
+"""Reads that repeat: what is decided for one request of a client holds for its next one, as long as nothing changes
+that it was decided by.
 
 A client that reads objects of one collection over and over says the same about itself each time: who it is, what it may
 do and in which form it wants its answer need not be found out again for every object. A `Repeat` is what was decided,
@@ -9,14 +10,14 @@ back to the pipeline. It is for those who are exempt from fair sharing, and only
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from setpoint.server.context import Context
-from setpoint.server.exchange import Response
+from setpoint.server.exchange import Request, Response
 from setpoint.server.resource import Resource
 from setpoint.store.contract import Item
 
 if TYPE_CHECKING:
     from setpoint.server.pipeline import Observer
 
-# For how long a decision holds, in seconds.
+# After how many seconds a decision is made anew although nothing is known to have changed.
 MOMENT = 1.0
 # Larger answers may be sent compressed.
 _LARGE = 64 << 10
@@ -30,13 +31,36 @@ class AtHand(Protocol):
     def peek(self, key: str) -> Item | None: ...
 
 
+@runtime_checkable
+class Standing(Protocol):
+    """An authenticator that can tell how long what it found out holds."""
+
+    # Another object whenever the same credentials may mean somebody else, or nobody.
+    epoch: object
+
+    def stands(self, request: Request, seconds: float) -> bool:
+        """Whether a request would be authenticated again for some seconds, as long as `epoch` is the same."""
+
+
 class Repeat:
-    """Answers for the objects of one collection as the pipeline would."""
+    """Answers for the objects of one collection as the pipeline would. It is for members of `system:masters` alone,
+    whose rights depend on who they are and on nothing else."""
 
-    __slots__ = ("_context", "_observer", "_prefix", "_registry", "_resource", "_store")
+    __slots__ = ("_authenticator", "_context", "_epoch", "_observer", "_prefix", "_registry", "_resource", "_store")
 
-    def __init__(self, context: Context, resource: Resource, store: AtHand, observer: "Observer | None") -> None:
+    def __init__(
+        self,
+        context: Context,
+        resource: Resource,
+        store: AtHand,
+        observer: "Observer | None",
+        authenticator: Standing,
+        epoch: object,
+    ) -> None:
+        """`epoch` is the authenticator's from before the user of the context was found out."""
         self._context = context
+        self._authenticator = authenticator
+        self._epoch = epoch
         self._resource = resource
         self._store = store
         self._observer = observer
@@ -46,6 +70,8 @@ class Repeat:
     def read(self, name: str) -> bytes | None:
         """The answer's body; None: ask the pipeline. What a path may say beside a name is for the pipeline to read."""
         if self._context.services.registry is not self._registry or "%" in name or "?" in name or not name:
+            return None
+        if self._authenticator.epoch is not self._epoch:
             return None
         item = self._store.peek(self._prefix + name)
         if item is None or len(item.value) > _LARGE:

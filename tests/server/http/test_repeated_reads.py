@@ -3,11 +3,14 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
+from setpoint.objects.clock import SystemClock
 from setpoint.plane import ControlPlane
-from setpoint.server.exchange import Request
+from setpoint.server.authentication.settings import AuthenticationSettings
+from setpoint.server.exchange import Peer, Request
 from setpoint.server.repeats import Repeat
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -135,3 +138,52 @@ def test_another_form_is_never_answered_from_memory(repeated: list[str]) -> None
 
     run(test)
     assert repeated == []
+
+
+def test_a_token_that_was_revoked_reads_nothing_more(repeated: list[str], tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('theirs,eve,1,"system:masters"\n')
+    headers = HEADERS.replace("secret", "theirs")
+
+    async def main() -> None:
+        settings = AuthenticationSettings(token_file=tokens)
+        async with ControlPlane(token="secret", authentication=settings) as plane:
+            port = int((await plane.listen(tls=False)).rpartition(":")[2])
+            await create(plane, "a")
+            wire = Wire(*await asyncio.open_connection("127.0.0.1", port))
+            for _ in range(4):
+                assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 200
+            assert repeated
+            # The administrator's token in the group that may read nothing: who they are has changed.
+            tokens.write_text("theirs,eve,1\n")
+            plane.reload()
+            assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 403
+            tokens.write_text("")
+            plane.reload()
+            assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 401
+            wire.close()
+
+    asyncio.run(main())
+
+
+def test_credentials_that_depend_on_more_than_themselves_are_looked_at_each_time() -> None:
+    async def main() -> None:
+        async with ControlPlane(token="secret") as plane:
+            await create(plane, "a")
+            server = plane._started
+            now = SystemClock().now().timestamp()
+            path = f"{CONFIG_MAPS}/a"
+
+            async def repeats(peer: Peer, **headers: str) -> bool:
+                return await server.repeat(Request("GET", path, "", headers, b"", peer)) is not None
+
+            certified = Peer("1.2.3.4:5", "eve", ("system:masters",), "00", now + 3600)
+            assert await repeats(certified)
+            assert not await repeats(certified._replace(expires=now + 1))
+            assert await repeats(Peer("1.2.3.4:5"), authorization="Bearer secret")
+            # As a client may write it, and not as it is known: it is looked up the long way.
+            assert not await repeats(Peer("1.2.3.4:5"), authorization="bearer secret")
+            expired = Request("GET", path, "", {}, b"", certified._replace(expires=now - 1))
+            assert (await server(expired)).status == 401
+
+    asyncio.run(main())

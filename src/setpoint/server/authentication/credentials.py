@@ -7,6 +7,7 @@ the administrator, unless it brings credentials to be somebody else.
 
 from collections.abc import Mapping, Sequence
 
+from setpoint.objects.clock import Clock, SystemClock
 from setpoint.server.authentication.accepted import Accepted, TokenAuthenticator, TokenError
 from setpoint.server.authentication.settings import Anonymous
 from setpoint.server.authentication.users import ADMIN, ANONYMOUS, AUTHENTICATED, CREDENTIAL_ID
@@ -30,8 +31,11 @@ class Credentials:
         *,
         others: Sequence[TokenAuthenticator] = (),
         anonymous: Anonymous = "health",
+        clock: Clock | None = None,
     ) -> None:
+        """`clock` judges certificates: it is real even where that of the server is not, as it is for the handshake."""
         self.know(tokens)
+        self._clock = clock or SystemClock()
         self._others = others
         self._anonymous = anonymous
         self._services: Services | None = None
@@ -42,14 +46,26 @@ class Credentials:
         # By the whole header as clients send it. A dictionary compares only what has the same hash, and nobody outside
         # knows how to make one: how long it takes tells nothing about a token.
         self._users = {f"Bearer {token}": user for token, user in tokens.items()}
+        # Another object whenever the same credentials may mean somebody else, or nobody.
+        self.epoch = object()
 
     def attach(self, services: Services) -> None:
         self._services = services
 
+    def stands(self, request: Request, seconds: float) -> bool:
+        """Whether a request that was authenticated would be so again for some seconds, as long as `epoch` is the same.
+        What depends on objects or on an issuer would not."""
+        peer = request.peer
+        if peer.common_name:
+            return not peer.expires or self._clock.now().timestamp() + seconds < peer.expires
+        return request.headers.get("authorization") in self._users
+
     async def authenticate(self, request: Request, info: RequestInfo) -> User | None:
         """Who asks; None if the credentials are wrong. Raises Forbidden for who may not ask without any."""
         if request.peer.common_name:
-            return _certified(request.peer)
+            # It was good at the handshake, and a connection may live long.
+            expires = request.peer.expires
+            return None if expires and self._clock.now().timestamp() > expires else _certified(request.peer)
         header = request.headers.get("authorization")
         if header is not None:
             user = self._users.get(header)

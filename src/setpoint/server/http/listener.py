@@ -170,6 +170,7 @@ class Listener:
             _first(subject, "commonName"),
             tuple(value for name, value in subject if name == "organizationName"),
             hashlib.sha256(tls.getpeercert(True)).hexdigest(),
+            float(ssl.cert_time_to_seconds(certificate["notAfter"])),
         )
 
 
