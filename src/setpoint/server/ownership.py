@@ -168,20 +168,26 @@ class _Stream:
         if found is None:
             return None
         namespace, owners = found.metadata.namespace, found.metadata.owner_references or ()
-        there = [place for place, owner in enumerate(owners) if self._is_there(owner, namespace)]
+        # The uid of what is at a place. Many references may name the same place: it is looked at once.
+        uids: dict[tuple[str, str, str], str | None] = {}
+        for owner in owners:
+            at = owner.api_version, owner.kind, owner.name
+            if at not in uids:
+                uids[at] = self._uid_of(owner, namespace)
+        there = [n for n, owner in enumerate(owners) if uids[owner.api_version, owner.kind, owner.name] == owner.uid]
         return _Told(found.api_version, found.kind, found.metadata, there)
 
-    def _is_there(self, owner: _Owner, namespace: str) -> bool:
-        """Whether an owner of an object in a namespace is surely where it should be."""
+    def _uid_of(self, owner: _Owner, namespace: str) -> str | None:
+        """The uid of the object that is where an owner of an object in a namespace should be, if that is at hand."""
         if self._at_hand is None:
-            return False
+            return None
         group, _, version = owner.api_version.rpartition("/")
         resource = self._services.registry.kinds.get(GroupVersionKind(group, version, owner.kind))
         if resource is None:
-            return False
+            return None
         item = self._at_hand.peek(resource.storage.key(namespace, owner.name))
         found = None if item is None else self._object(item.key, item.value, item.revision)
-        return found is not None and found.metadata.uid == owner.uid
+        return None if found is None else found.metadata.uid
 
     def _object(self, key: str, value: bytes, revision: int) -> _Object | None:
         try:

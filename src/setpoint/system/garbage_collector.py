@@ -31,6 +31,10 @@ WORKERS = 5
 LONGEST_WAIT_SECONDS = 30.0
 # How often a change of metadata is tried again at once when somebody else was faster.
 _TRIES = 5
+# How many owners are asked for before others have a turn: a client in the same process may answer without waiting.
+_OWNERS_PER_TURN = 20
+# An object with more owners is not told which of them live in another namespace: each takes a list over all namespaces.
+_MOST_LOOKED_FOR = 100
 _INVALID_NAMESPACE = "OwnerRefInvalidNamespace"
 
 _log = logging.getLogger(__name__)
@@ -95,6 +99,8 @@ class GarbageCollector:
     async def _work(self) -> None:
         while True:
             work = (await self.queue.get()).key
+            # Neither the queue nor a client in the same process has to wait for anything: others would have no turn.
+            await asyncio.sleep(0)
             try:
                 await self.do(work)
             except (APIError, TransportError, NoMatch) as error:
@@ -140,9 +146,11 @@ class GarbageCollector:
         if await self._find(uid, at) is not None:
             self.graph.found(uid, at)
             return
-        if resource.namespaced and not self.graph.is_absent(uid, at) and await self._is_elsewhere(uid, at, kind):
-            for dependent in dependents:
-                self._report(dependent, uid, at)
+        if resource.namespaced and not self.graph.is_absent(uid, at):
+            told = [dependent for dependent in dependents if len(dependent.named) <= _MOST_LOOKED_FOR]
+            if told and await self._is_elsewhere(uid, at, kind):
+                for dependent in told:
+                    self._report(dependent, uid, at)
         self._add(self.graph.missed(uid, at))
 
     async def _find(self, uid: str, at: Coordinates) -> Object | None:
@@ -189,7 +197,9 @@ class GarbageCollector:
     async def _classify(self, seen: Seen, references: list[Reference]) -> _Owners | None:
         """What is known of the owners. None: one of them never will be."""
         owners = _Owners([], [], [])
-        for reference in references:
+        for number, reference in enumerate(references):
+            if number % _OWNERS_PER_TURN == _OWNERS_PER_TURN - 1:
+                await asyncio.sleep(0)
             at = reference.seen_from(seen.at.namespace)
             if not at.namespace and (await self._client.resource(_kind(at))).namespaced:
                 return None
@@ -240,6 +250,7 @@ class GarbageCollector:
     async def _orphan(self, node: Node, seen: Seen) -> None:
         """Sets the dependents of an object free, and then the object."""
         for dependent in list(node.dependents.values()):
+            await asyncio.sleep(0)
             if dependent.seen is not None:
                 await self._change(dependent.seen, _without_owners({seen.uid}))
         await self._change(seen, _without_finalizer(ORPHAN))

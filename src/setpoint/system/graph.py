@@ -103,12 +103,14 @@ class Work(NamedTuple):
 class Node:
     """An object, or a uid that is named as an owner."""
 
-    __slots__ = ("dependents", "found_at", "seen", "uid")
+    __slots__ = ("dependents", "found_at", "named", "seen", "uid")
 
     def __init__(self, uid: str) -> None:
         self.uid = uid
         # How it was seen last; None for one that was only heard of.
         self.seen: Seen | None = None
+        # Its references by the uid they name: an object may have tens of thousands, and each owner asks for its own.
+        self.named: dict[str, list[Reference]] = {}
         self.dependents: dict[str, Node] = {}
         # Where it was found to be.
         self.found_at: set[Coordinates] = set()
@@ -117,13 +119,18 @@ class Node:
     def waits_for_dependents(self) -> bool:
         return self.seen is not None and self.seen.waits_for_dependents
 
+    def see(self, seen: Seen | None) -> None:
+        """Notes how the object was seen last, or that it is gone."""
+        self.seen = seen
+        self.named = {}
+        for reference in seen.owners if seen is not None else ():
+            self.named.setdefault(reference.uid, []).append(reference)
+
     def references(self) -> Iterator[tuple["Node", Reference]]:
         """The dependents, each with what it says of this owner."""
         for dependent in self.dependents.values():
-            if dependent.seen is not None:
-                for reference in dependent.seen.owners:
-                    if reference.uid == self.uid:
-                        yield dependent, reference
+            for reference in dependent.named.get(self.uid, ()):
+                yield dependent, reference
 
     def blocking(self) -> list["Node"]:
         """The dependents that its deletion in the foreground waits for: none waits for itself."""
@@ -172,7 +179,7 @@ class Graph:
             if not _matters(seen):
                 return []
             node = self._nodes[seen.uid] = Node(seen.uid)
-        node.seen = seen
+        node.see(seen)
         node.found_at.add(seen.at)
         self._gone.pop(seen.uid, None)
         work = self._follow_owners(node, before, seen)
@@ -189,7 +196,8 @@ class Graph:
         node = self._nodes.get(uid)
         if node is None:
             return []
-        before, node.seen = node.seen, None
+        before = node.seen
+        node.see(None)
         node.found_at.clear()
         work = [Work(dependent) for dependent in node.dependents]
         if work:
@@ -215,7 +223,8 @@ class Graph:
 
     def _follow_owners(self, node: Node, before: Seen | None, seen: Seen) -> list[Work]:
         """Puts an object below its owners, and takes it away from those it has no more."""
-        known = before.owners if before is not None else ()
+        known = dict.fromkeys(before.owners if before is not None else ())
+        found = frozenset(seen.found)
         work: list[Work] = []
         for place, reference in enumerate(seen.owners):
             if reference in known:
@@ -227,16 +236,16 @@ class Graph:
             at = _place(node, reference)
             if self.is_absent(reference.uid, at) or owner.waits_for_dependents:
                 work.append(Work(node.uid))
-            elif place in seen.found:
+            elif place in found:
                 owner.found_at.add(at)
             elif at not in owner.found_at:
                 work.append(Work(reference.uid, at))
-        kept = {reference.uid for reference in seen.owners}
-        changed = [reference for reference in known if reference not in seen.owners]
+        kept, current = node.named.keys(), frozenset(seen.owners)
+        changed = [reference for reference in known if reference not in current]
         work += self._leave(node, changed, kept)
         return work
 
-    def _leave(self, node: Node, references: Iterable[Reference], kept: Iterable[str] = ()) -> list[Work]:
+    def _leave(self, node: Node, references: Iterable[Reference], kept: Collection[str] = ()) -> list[Work]:
         """Takes an object away from owners; those that waited for it may go now."""
         work = []
         for reference in references:
