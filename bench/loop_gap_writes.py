@@ -63,9 +63,7 @@ def _owners() -> Iterator[GapCase]:
     yield GapCase("create: ownerReferences to absent owners", "15,000", (post(CONFIG_MAPS, owned),))
     shorter = config_map(ownerReferences=references(14_999), finalizers=["example.com/keep"])
     kept = config_map(ownerReferences=references(15_000), finalizers=["example.com/keep"])
-    yield GapCase(
-        "update: ownerReferences", "15,000", (Ask("PUT", ONE, _encode(shorter)),), (post(CONFIG_MAPS, kept),)
-    )
+    yield GapCase("update: ownerReferences", "15,000", (Ask("PUT", ONE, _encode(shorter)),), (post(CONFIG_MAPS, kept),))
     same = config_map(ownerReferences=references(15_000, uid="same"))
     yield GapCase("create: ownerReferences of one uid", "15,000", (post(CONFIG_MAPS, same),))
     blocking = config_map(ownerReferences=references(12_000, blockOwnerDeletion=True))
@@ -150,9 +148,7 @@ def _json() -> Iterator[GapCase]:
 
     head = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},'
     yield case("many keys", "90,000", _encode(config_map(data={f"k{n}": "v" for n in range(90_000)})))
-    yield case(
-        "many keys, spaces", "90,000", _encode(config_map(data={f"k{n}": "v" for n in range(90_000)})) + b" \n"
-    )
+    yield case("many keys, spaces", "90,000", _encode(config_map(data={f"k{n}": "v" for n in range(90_000)})) + b" \n")
     spaced = _encode(config_map(data={f"k{n}": "v" for n in range(90_000)})).replace(b":", b": ")
     yield case("many keys, not canonical", "90,000", spaced)
     yield case("repeated keys", "150,000", head + b'"data":{' + b'"k":"v",' * 150_000 + b'"k":"v"}}')
@@ -183,9 +179,13 @@ def _patches() -> Iterator[GapCase]:
     finalizers = [f"example.com/f{n}" for n in range(60_000)]
     listed = (post(CONFIG_MAPS, config_map(finalizers=finalizers)),)
     moves = [{"op": "add", "path": "/metadata/finalizers/0", "value": f"example.com/n{n}"} for n in range(10_000)]
-    yield GapCase("json patch: inserts at the front of a list", "10,000 in 60,000", (patch(ONE, moves, JSON_PATCH),), listed)
+    yield GapCase(
+        "json patch: inserts at the front of a list", "10,000 in 60,000", (patch(ONE, moves, JSON_PATCH),), listed
+    )
     takes = [{"op": "remove", "path": "/metadata/finalizers/0"}] * 10_000
-    yield GapCase("json patch: removes at the front of a list", "10,000 in 60,000", (patch(ONE, takes, JSON_PATCH),), listed)
+    yield GapCase(
+        "json patch: removes at the front of a list", "10,000 in 60,000", (patch(ONE, takes, JSON_PATCH),), listed
+    )
     copies = [{"op": "copy", "from": "/data", "path": f"/c{n}"} for n in range(10_000)]
     yield GapCase("json patch: copies of a large map", "10,000", (patch(ONE, copies, JSON_PATCH),), stored)
     same = [{"op": "test", "path": "/data", "value": data}] * 3
@@ -263,10 +263,22 @@ def _kinds() -> Iterator[GapCase]:
     }
     yield case("Endpoints with addresses", 30_000, "/api/v1/namespaces/default/endpoints", endpoints)
     rules = [
-        {"host": f"h{n}.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 80}}}}]}}
+        {
+            "host": f"h{n}.example.com",
+            "http": {
+                "paths": [
+                    {"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 80}}}}
+                ]
+            },
+        }
         for n in range(8000)
     ]
-    ingress = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "i"}, "spec": {"rules": rules}}
+    ingress = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": "i"},
+        "spec": {"rules": rules},
+    }
     yield case("Ingress with rules", 8000, "/apis/networking.k8s.io/v1/namespaces/default/ingresses", ingress)
     hooks = [
         {
@@ -318,7 +330,12 @@ def _collections() -> Iterator[GapCase]:
     there = "/api/v1/namespaces/busy/configmaps"
     filled = (post("/api/v1/namespaces", space), *(post(there, config_map(f"c-{n}")) for n in range(3000)))
     yield GapCase("namespace deletion", "3,000", (Ask("DELETE", "/api/v1/namespaces/busy"),), filled)
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "9"}}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q"},
+        "spec": {"hard": {"configmaps": "9"}},
+    }
     yield GapCase(
         "create: ResourceQuota over objects", "3,000", (post("/api/v1/namespaces/default/resourcequotas", quota),), many
     )
@@ -331,7 +348,12 @@ def _collections() -> Iterator[GapCase]:
 
 def _rules() -> Iterator[GapCase]:
     rules = [{"apiGroups": [f"g{n}"], "resources": [f"r{n}"], "verbs": ["get", "list"]} for n in range(15_000)]
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "big"}, "rules": rules}
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "big"},
+        "rules": rules,
+    }
     names = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "big"}
     subject = {"kind": "User", "name": "tenant", "apiGroup": "rbac.authorization.k8s.io"}
@@ -342,10 +364,14 @@ def _rules() -> Iterator[GapCase]:
         "roleRef": reference,
         "subjects": [subject],
     }
-    make = {**names, "metadata": {"name": "makers"}, "rules": [
-        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"], "verbs": ["create", "update", "get"]},
-        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get", "list"]},
-    ]}
+    make = {
+        **names,
+        "metadata": {"name": "makers"},
+        "rules": [
+            {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"], "verbs": ["create", "update", "get"]},
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get", "list"]},
+        ],
+    }
     makers = {**binding, "metadata": {"name": "makers"}, "roleRef": {**reference, "name": "makers"}}
     who = (("Impersonate-User", "tenant"),)
     before = (
@@ -369,21 +395,36 @@ def _rules() -> Iterator[GapCase]:
         (Ask("POST", f"{RBAC}/clusterroles", _encode(other), JSON, who),),
         before,
     )
-    wide = {**role, "metadata": {"name": "wide"}, "rules": [
-        {"apiGroups": [f"g{n}" for n in range(300)], "resources": [f"r{n}" for n in range(300)], "verbs": ["get", "list"]}
-    ]}
+    wide = {
+        **role,
+        "metadata": {"name": "wide"},
+        "rules": [
+            {
+                "apiGroups": [f"g{n}" for n in range(300)],
+                "resources": [f"r{n}" for n in range(300)],
+                "verbs": ["get", "list"],
+            }
+        ],
+    }
     yield GapCase(
         "escalation: one rule with many groups and resources",
         "300 x 300",
         (Ask("POST", f"{RBAC}/clusterroles", _encode(wide), JSON, who),),
         before,
     )
-    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "default"}}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": "default"},
+    }
     ask = Ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", _encode(review), JSON, who)
     yield GapCase("SelfSubjectRulesReview", "15,000 rules", (ask,), before)
     yield GapCase("get by a user with many rules", "15,000 rules", (Ask("GET", CONFIG_MAPS, headers=who),), before)
     parts = tuple(
-        post(f"{RBAC}/clusterroles", {**names, "metadata": {"name": f"part-{n}", "labels": {"to": "sum"}}, "rules": rules[n * 10 : n * 10 + 10]})
+        post(
+            f"{RBAC}/clusterroles",
+            {**names, "metadata": {"name": f"part-{n}", "labels": {"to": "sum"}}, "rules": rules[n * 10 : n * 10 + 10]},
+        )
         for n in range(500)
     )
     total = {
@@ -392,7 +433,9 @@ def _rules() -> Iterator[GapCase]:
         "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"to": "sum"}}]},
         "rules": [],
     }
-    one = post(f"{RBAC}/clusterroles", {**names, "metadata": {"name": "more", "labels": {"to": "sum"}}, "rules": rules[:10]})
+    one = post(
+        f"{RBAC}/clusterroles", {**names, "metadata": {"name": "more", "labels": {"to": "sum"}}, "rules": rules[:10]}
+    )
     yield GapCase("aggregation of ClusterRoles", "500", (post(f"{RBAC}/clusterroles", total), one), parts)
     subjects = [{**subject, "name": f"user-{n}"} for n in range(30_000)]
     yield GapCase(

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
+
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 DUPLICATES_WARNING = (
     ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
@@ -100,13 +104,14 @@ def remove_duplicates(meta: Object, *, after_admission: bool = False) -> str | N
         return None
     kept: list[Object] = []
     duplicates = []
-    seen: set[str] = set()
+    # By the text of a reference: one may have tens of thousands, all of one uid.
+    seen: set[bytes] = set()
     for reference in references:
-        uid = reference.get("uid", "")
-        if uid in seen and reference in kept:
-            duplicates.append(uid)
+        text = _encode(reference)
+        if text in seen:
+            duplicates.append(reference.get("uid", ""))
         else:
-            seen.add(uid)
+            seen.add(text)
             kept.append(reference)
     if not duplicates:
         return None

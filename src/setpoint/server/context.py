@@ -1,9 +1,9 @@
 """What one request carries along: who asks for what, the services that answer, and what to tell beside the answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock
@@ -15,6 +15,7 @@ from setpoint.server.allocations import Allocations
 from setpoint.server.exchange import Request
 from setpoint.server.kinds.allocation import SERVICE_CIDR, Pool
 from setpoint.server.past_access import HistoryWindow
+from setpoint.server.offload import LEAST, Offload
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.views import View, Views
@@ -40,6 +41,7 @@ _ANONYMOUS = "system:anonymous"
 HISTORY_SECONDS = 300.0
 # The right to state causes as facts. It is cluster-wide, for a cause names objects of any namespace.
 _ASSERT = RequestInfo("assert", "", is_resource=True, group="setpoint.dev", version="v1", resource="causes")
+T = TypeVar("T")
 
 
 @lru_cache(maxsize=256)
@@ -124,9 +126,12 @@ class Services:
     # Why the server makes no calls to others, where it makes none.
     offline: str = ""
     views: Views = field(init=False, repr=False)
+    # Where long work runs.
+    offload: Offload = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.views = Views(self)
+        self.offload = Offload(self.clock)
 
     @cached_property
     def namespaces(self) -> View[Object]:
@@ -163,6 +168,7 @@ class Services:
     def close(self) -> None:
         """Ends what the server has under way beside the requests."""
         self.views.close()
+        self.offload.close()
         if self.ledger is not None:
             self.ledger.close()
         if "webhooks" in self.__dict__:
@@ -280,6 +286,12 @@ class Context:
         """The first value of a query parameter; empty where it is absent."""
         values = self.query.get(name)
         return values[0] if values else ""
+
+    async def offload(self, work: Callable[[], T], size: int = 0) -> T:
+        """The result of synchronous work on the body of the request, or on `size` bytes where that is more. Long work
+        runs beside the event loop: it may change only what the request owns."""
+        size = max(size, len(self.request.body))
+        return work() if size < LEAST else await self.services.offload.run(work, size)
 
     def release(self) -> None:
         """What was taken for a write is the object's by now, or nobody's."""

@@ -18,6 +18,7 @@ from setpoint.schema import builtin
 from setpoint.schema.pruning import META_FIELDS
 from setpoint.server.builtin_shape import shape_of
 from setpoint.server.context import Context
+from setpoint.server.offload import YAML_FACTOR
 from setpoint.server.options import IGNORE, STRICT
 from setpoint.server.resource import Resource
 
@@ -96,8 +97,20 @@ def decode_protobuf(body: bytes, gvk: GroupVersionKind) -> Object:
     return protobuf.decode(body, gvk)
 
 
-def read_object(context: Context, resource: Resource, validation: str) -> Object:
+async def read_object(context: Context, resource: Resource, validation: str) -> Object:
     """The object in the body of a request to the resource."""
+    # Made here: one thread at a time may make the values of a cached property, and the others would wait for it.
+    _ = resource.shape, resource.strategy
+    return await context.offload(lambda: _read_object(context, resource, validation), body_size(context))
+
+
+def body_size(context: Context) -> int:
+    """The size of a body of JSON that takes about as long to read as the body of the request."""
+    size = len(context.request.body)
+    return size if media_type(context) == JSON else size * YAML_FACTOR
+
+
+def _read_object(context: Context, resource: Resource, validation: str) -> Object:
     body = read_body(context, resource.gvk, custom=resource.is_custom, look_twice=validation != IGNORE)
     try:
         tree = check_kind(body.tree, resource, context.request.body)

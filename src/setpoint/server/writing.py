@@ -98,18 +98,18 @@ async def _store_new(
             if before:
                 strategy.renamed(tree, before)
         if attempt == 0:
-            _prepare_for_create(resource, tree)
+            await context.offload(lambda: _prepare_for_create(resource, tree))
             if strategy.requester_field:
                 tree[strategy.requester_field] |= requester(context.user)
             if strategy.allocates:
                 await _allocate(context, resource, tree, None, options)
-            _check_new(context, resource, tree)
+            await context.offload(lambda: _check_new(context, resource, tree))
             if context.info.verb != "create":
                 await authorize_creation(context, resource.group_resource)
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
         key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
-        value, _held = await _encoded(resource, tree)
+        value, _held = await _encoded(context, resource, tree, 0)
         try:
             if options.dry_run:
                 item = await services.store.get(key)
@@ -138,11 +138,11 @@ async def _store_new(
     return Written(await _rendered(resource, value, revision), tree, True)
 
 
-async def _encoded(resource: Resource, tree: Object) -> tuple[bytes, Held]:
+async def _encoded(context: Context, resource: Resource, tree: Object, size: int) -> tuple[bytes, Held]:
     """What is to be stored of an object, and what keeps it at hand in the version of the request. Where somebody else
     converts, it is made sure beforehand that the object comes back: nothing is stored that cannot be shown."""
     if resource.convert is same_version or not resource.is_custom:
-        return resource.encode(tree), ()
+        return await context.offload(lambda: resource.encode(tree), size), ()
     value = await resource.encoded(tree)
     held = await resource.prepare([Item("", value, resource.since, 0)])
     resource.decode(value, resource.since)
@@ -157,12 +157,18 @@ async def _rendered(resource: Resource, value: bytes, revision: int) -> bytes:
 
 
 async def _managed(
-    context: Context, resource: Resource, old: Object | None, new: Object, subresource: str, options: WriteOptions
+    context: Context,
+    resource: Resource,
+    old: Object | None,
+    new: Object,
+    subresource: str,
+    options: WriteOptions,
+    size: int = 0,
 ) -> Object:
     """A changed, or new, object with its managedFields."""
     manager = resource.field_manager(subresource, context.services.clock)
     if resource.fetch is None:
-        return manager.update(old, new, options.field_manager)
+        return await context.offload(lambda: manager.update(old, new, options.field_manager), size)
     try:
         return await resource.converting(
             lambda: manager.update(old, new, options.field_manager), also=_owned_elsewhere(resource, old, new)
@@ -291,12 +297,13 @@ async def update_object(
                     item = await store.get(key)
                     if item is None:
                         raise
-            old, new = await _transformed(resource, item, transform)
+            size = len(item.value)
+            old, new = await _transformed(context, resource, item, transform)
             _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
-            new = await _changed(context, resource, name, new, old, options, subresource, managed, lens)
+            new = await _changed(context, resource, name, new, old, options, subresource, managed, lens, size)
             value: bytes | None = None
             if not _is_finished(resource, new, old):
-                value, _held = await _encoded(resource, new)
+                value, _held = await _encoded(context, resource, new, size)
             if value == item.value:
                 return Written(await _rendered(resource, item.value, item.revision), new)
             if options.dry_run:
@@ -326,10 +333,11 @@ async def update_object(
         context.release()
 
 
-async def _transformed(resource: Resource, item: Item, transform: Transform) -> tuple[Object, Object]:
+async def _transformed(context: Context, resource: Resource, item: Item, transform: Transform) -> tuple[Object, Object]:
     """A stored object, and what is to become of it."""
     if resource.fetch is None:
-        return resource.item(item), transform(resource.item(item))
+        size = len(item.value)
+        return await context.offload(lambda: (resource.item(item), transform(resource.item(item))), size)
     return await resource.converting(lambda: (resource.item(item), transform(resource.item(item))))
 
 
@@ -373,12 +381,13 @@ async def _changed(
     subresource: str,
     managed: bool,
     lens: Lens | None,
+    size: int,
 ) -> Object:
     """The object as it is to be stored: managed, admitted, prepared and found right."""
     services = context.services
     _remove_duplicate_owners(context, new["metadata"])
     if not managed:
-        new = await _managed(context, resource, old, new, subresource, options)
+        new = await _managed(context, resource, old, new, subresource, options, size)
     operation = Operation(
         "UPDATE",
         resource,
@@ -394,13 +403,13 @@ async def _changed(
     if operation.object is not None:
         new = lens.put(new, operation.object) if lens else operation.object
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
-    prepare_for_update(resource, new, old, subresource)
+    await context.offload(lambda: prepare_for_update(resource, new, old, subresource), size)
     if resource.strategy.allocates:
         await _allocate(context, resource, new, old, options)
-    _check_changed(context, resource, name, new, old, subresource)
+    await context.offload(lambda: _check_changed(context, resource, name, new, old, subresource), size)
     operation.object = lens.show(new) if lens else new
     await services.admission.validate(context, operation)
-    return restore_times(old, new)
+    return await context.offload(lambda: restore_times(old, new), size)
 
 
 def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str) -> None:

@@ -12,7 +12,7 @@ from setpoint.server.writing import create_object
 
 async def create(context: Context, resource: Resource) -> Response:
     options = write_options(context, "CreateOptions")
-    tree = read_object(context, resource, options.field_validation)
+    tree = await read_object(context, resource, options.field_validation)
     fill_namespace(tree["metadata"], context.info.namespace if resource.namespaced else "")
     written = await create_object(context, resource, tree, options)
     return object_answer(context, resource, written.body, 201)

@@ -27,6 +27,7 @@ from setpoint.server.context import Context
 from setpoint.server.decode import OtherKind, check_kind, media_type
 from setpoint.server.exchange import Response
 from setpoint.server.gojson import patched_text
+from setpoint.server.offload import YAML_FACTOR
 from setpoint.server.options import IGNORE, STRICT, WriteOptions, write_options
 from setpoint.server.resource import Resource
 from setpoint.server.writing import PATCH_ATTEMPTS, Written, create_object, refuse_name, update_object
@@ -47,7 +48,7 @@ async def patch(context: Context, resource: Resource) -> Response:
     if given == APPLY:
         written = await _apply(context, resource, options)
     else:
-        written = await _patch(context, resource, read_patch(context, resource, given, options), options)
+        written = await _patch(context, resource, await read_patch(context, resource, given, options), options)
     return object_answer(context, resource, written.body, 201 if written.created else 200)
 
 
@@ -80,8 +81,12 @@ class Patch(NamedTuple):
         return patched_text(patched, live, resource.api_version, resource.kind)
 
 
-def read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
+async def read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
     """The patch in the body. Raises BadRequest."""
+    return await context.offload(lambda: _read_patch(context, resource, given, options))
+
+
+def _read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
     body, strict = context.request.body, options.field_validation != IGNORE
     try:
         tree = codec.decode(body)
@@ -177,7 +182,7 @@ def _invalid_patch(shown: str, why: str) -> Invalid:
 async def _apply(context: Context, resource: Resource, options: WriteOptions) -> Written:
     """Server-side apply: the configuration becomes part of the object, which is made if need be."""
     info = context.info
-    config, repeated = read_configuration(context, options)
+    config, repeated = await read_configuration(context, options)
     manager = resource.field_manager(info.subresource, context.services.clock)
 
     def merged(live: Object | None) -> Object:
@@ -191,7 +196,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         return tree
 
     async def created() -> Written:
-        tree = merged(None)
+        tree = await context.offload(lambda: merged(None))
         metadata = tree["metadata"]
         if uid := metadata.get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -237,10 +242,15 @@ def _plain_json(body: bytes) -> Object | None:
     return found
 
 
-def read_configuration(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
+async def read_configuration(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
     """The configuration of an apply, and the keys that it gives twice."""
-    if (plain := _plain_json(context.request.body)) is not None:
+    body = context.request.body
+    if (plain := await context.offload(lambda: _plain_json(body))) is not None:
         return plain, []
+    return await context.offload(lambda: _read_yaml(context, options), len(body) * YAML_FACTOR)
+
+
+def _read_yaml(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
     from setpoint.objects import yamltext  # most configurations are JSON, and a server starts without the parser
 
     try:

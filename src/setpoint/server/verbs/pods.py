@@ -15,7 +15,7 @@ from setpoint.server.admission.operation import CONNECT, Operation
 from setpoint.server.answer import json_answer
 from setpoint.server.builtin_shape import shape_of
 from setpoint.server.context import Context
-from setpoint.server.decode import read_body
+from setpoint.server.decode import body_size, read_body
 from setpoint.server.delete_options import DeleteOptions, from_tree
 from setpoint.server.exchange import Response
 from setpoint.server.options import WriteOptions, truth, write_options
@@ -36,7 +36,7 @@ _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 async def bind(context: Context, resource: Resource) -> Response:
     """POST of a Binding: puts a pod on a node. Also answers for the resource `bindings`, whose body names the pod."""
     options = write_options(context, "CreateOptions")
-    tree = _body(context, GroupVersionKind("", "v1", "Binding"), "io.k8s.api.core.v1.Binding")
+    tree = await _body(context, GroupVersionKind("", "v1", "Binding"), "io.k8s.api.core.v1.Binding")
     pods = context.registry.resource("", "v1", "pods") or resource
     name = context.info.name or meta.name(tree)
     if (meta.name(tree) or name) != name:
@@ -85,7 +85,7 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
 async def evict(context: Context, resource: Resource) -> Response:
     """POST of an Eviction: deletes a pod, if the disruption budgets allow it."""
     write = write_options(context, "CreateOptions")
-    tree = _body(context, GroupVersionKind("policy", "v1", "Eviction"), "io.k8s.api.policy.v1.Eviction")
+    tree = await _body(context, GroupVersionKind("policy", "v1", "Eviction"), "io.k8s.api.policy.v1.Eviction")
     metadata, name = tree.get("metadata") or {}, context.info.name
     if metadata.get("name", name) != name:
         raise BadRequest("name in URL does not match name in Eviction object")
@@ -169,8 +169,12 @@ async def need_node(context: Context, resource: Resource) -> Response:
     raise BadRequest(f"{resource.singular} {name} does not have a host assigned")
 
 
-def _body(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
+async def _body(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
     """The body of a request, which must be of the kind."""
+    return await context.offload(lambda: _read(context, gvk, definition), body_size(context))
+
+
+def _read(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
     kind = gvk.kind
     tree = read_body(context, gvk, custom=False, look_twice=False).tree
     if type(tree) is not dict or tree.get("kind", kind) != kind:

@@ -20,7 +20,7 @@ from setpoint.server.verbs.access_reviews import answer_access_review
 async def review(context: Context, resource: Resource) -> Response:
     """POST of any of the reviews."""
     options = write_options(context, "CreateOptions")
-    tree = read_object(context, resource, options.field_validation)
+    tree = await read_object(context, resource, options.field_validation)
     if resource.kind == "SelfSubjectReview":
         tree["metadata"] = {"creationTimestamp": format_time(context.services.clock.now())}
         tree["status"] = {"userInfo": _user_info(context.user)}

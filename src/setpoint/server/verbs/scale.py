@@ -93,7 +93,7 @@ async def get_scale(context: Context, resource: Resource) -> Response:
 
 async def update_scale(context: Context, resource: Resource) -> Response:
     options = write_options(context, "UpdateOptions")
-    body = read_object(context, _scales(), options.field_validation)
+    body = await read_object(context, _scales(), options.field_validation)
     refuse_name(body["metadata"].get("name", ""), context.info.name)
     meta.fill_namespace(body["metadata"], context.info.namespace if resource.namespaced else "")
     manager = _field_manager(context.services.clock)
@@ -111,7 +111,7 @@ async def patch_scale(context: Context, resource: Resource) -> Response:
     options = write_options(context, "PatchOptions", apply=given == APPLY)
     manager = _field_manager(context.services.clock)
     if given == APPLY:
-        config, repeated = read_configuration(context, options)
+        config, repeated = await read_configuration(context, options)
         for text in repeated:
             context.warn(text)
 
@@ -121,7 +121,7 @@ async def patch_scale(context: Context, resource: Resource) -> Response:
             return tree
 
     else:
-        change = read_patch(context, _scales(), given, options)
+        change = await read_patch(context, _scales(), given, options)
 
         def changed(scale: Object) -> Object:
             tree = patched_object(context, _scales(), change, options, copy(scale))

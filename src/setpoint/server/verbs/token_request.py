@@ -53,7 +53,7 @@ async def issue_token(context: Context, resource: Resource) -> Response:
     """POST of a TokenRequest."""
     requests = _requests()
     options = write_options(context, "CreateOptions")
-    tree = read_object(context, requests, options.field_validation)
+    tree = await read_object(context, requests, options.field_validation)
     spec = tree.setdefault("spec", {})
     if spec.get("expirationSeconds") is None:
         spec["expirationSeconds"] = _HOUR

@@ -14,7 +14,7 @@ from setpoint.server.writing import Written, create_object, refuse_name, update_
 async def update(context: Context, resource: Resource) -> Response:
     info = context.info
     options = write_options(context, "UpdateOptions")
-    tree = read_object(context, resource, options.field_validation)
+    tree = await read_object(context, resource, options.field_validation)
     refuse_name(tree["metadata"].get("name", ""), info.name)
     fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
 
