@@ -5,7 +5,8 @@
 The server is `setpoint serve` (TLS, RBAC, system controllers) in a process of its own. A probe in its event loop ticks
 every millisecond: the longest time between two ticks is the time that every other user waited. The table shows it
 beside the CPU that the process, and the loop's thread alone, used in the worst gap: on a busy machine a gap also
-contains time in which the process did not run. Gaps are measured until the server is idle again, so that work after the response counts too.
+contains time in which the process did not run. Gaps are measured until the server is idle again, so that work after
+the response counts too.
 
 A module `bench.loop_gap_*` that offers `gap_cases() -> Iterable[GapCase]` takes part.
 """
@@ -243,9 +244,8 @@ def figures() -> Iterator[Figure]:
 
 
 def main(wanted: list[str]) -> None:
-    print(
-        f"{'request':<58} {'size':<22} {'gap ms':>8} {'CPU in it':>10} {'loop CPU':>9} {'CPU ms':>8} {'answer ms':>10}  status"
-    )
+    heading = f"{'request':<58} {'size':<22} {'gap ms':>8} {'CPU in it':>10} {'loop CPU':>9}"
+    print(f"{heading} {'CPU ms':>8} {'answer ms':>10}  status")
     for row in rows(wanted):
         statuses = {status: row.statuses.count(status) for status in sorted(set(row.statuses))}
         shown = ", ".join(f"{status}" if number == 1 else f"{number}x {status}" for status, number in statuses.items())

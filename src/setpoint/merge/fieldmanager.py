@@ -271,6 +271,7 @@ def _capped(managers: Managers) -> Managers:
     updaters.sort(key=lambda identifier: (managers[identifier].time or "", identifier.text))
     managers = dict(managers)
     first_of: dict[str, Identifier] = {}
+    joined: dict[Identifier, list[FieldSet]] = {}
     for identifier in updaters:
         if excess <= 0:
             break
@@ -281,11 +282,13 @@ def _capped(managers: Managers) -> Managers:
             continue
         if bucket not in managers:
             managers[bucket] = managers.pop(first)
-        fields = fieldset.union(managed.fields, managers[bucket].fields)
+        joined.setdefault(bucket, [managers[bucket].fields]).append(managed.fields)
         del managers[identifier]
         # The time of the younger one is the truer.
-        managers[bucket] = Managed(fields, managed.api_version, applied=False, time=managed.time)
+        managers[bucket] = Managed(EMPTY, managed.api_version, applied=False, time=managed.time)
         excess -= 1
+    for bucket, sets in joined.items():
+        managers[bucket] = managers[bucket].with_fields(fieldset.union_all(sets))
     return managers
 
 

@@ -78,6 +78,26 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
     return _union(left, right)
 
 
+def union_all(sets: Sequence[FieldSet]) -> FieldSet:
+    """The paths in any of the sets. In pairs: one after the other would copy what has come together again and again."""
+    found = list(sets)
+    while len(found) > 1:
+        pairs = zip(found[::2], found[1::2], strict=False)
+        found = [*(union(left, right) for left, right in pairs), *(found[-1:] if len(found) % 2 else ())]
+    return found[0] if found else EMPTY
+
+
+def nodes_of(elements: FieldSet, owners: Sequence[FieldSet]) -> dict[str, list[FieldSet]]:
+    """The nodes that each of the elements has in the sets that have it, in their order. Takes as long as the sets are
+    large, however many of them there are."""
+    found: dict[str, list[FieldSet]] = {}
+    for owner in owners:
+        for element in owner if len(owner) < len(elements) else elements:
+            if element in owner and element in elements:
+                found.setdefault(element, []).append(owner[element])
+    return found
+
+
 def _union(left: FieldSet, right: FieldSet) -> FieldSet:
     if left is right:
         return left

@@ -182,10 +182,11 @@ class Updater:
 
     def _add_back_owned(self, merged: Object, pruned: Object, version: str, managers: Managers) -> Object:
         """Puts back what anybody owns, in the version they own it in; the version at hand first."""
-        owned: dict[str, FieldSet] = {version: EMPTY}
+        owned: dict[str, list[FieldSet]] = {version: []}
         for managed in managers.values():
-            owned[managed.api_version] = fieldset.union(owned.get(managed.api_version, EMPTY), managed.fields)
-        for at, fields in owned.items():
+            owned.setdefault(managed.api_version, []).append(managed.fields)
+        for at, sets in owned.items():
+            fields = fieldset.union_all(sets)
             if not fields:
                 continue
             try:

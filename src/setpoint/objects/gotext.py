@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from setpoint.objects.ordered import encode_sorted
 from setpoint.objects.tree import Json
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -29,7 +30,6 @@ _ESCAPES = {
 
 # Go's encoder writes keys in order, and these five characters as escapes, so that JSON is safe inside HTML.
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-_sorted = msgspec.json.Encoder(order="sorted")
 
 _SIGNED = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED = re.compile(r"[0-9]+")
@@ -39,6 +39,8 @@ def quote(text: str) -> str:
     """The text as a Go string literal in double quotes (`%q`)."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
+    if text.isprintable():
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return '"' + "".join(map(_escape, text)) + '"'
 
 
@@ -98,7 +100,7 @@ def _shortest_single(value: float) -> str:
 
 def compact_json(value: Json) -> str:
     """Compact JSON with sorted keys, its strings and numbers written as Go's `encoding/json` does."""
-    return _sorted.encode(_raw_floats(value) if _has_float(value) else value).decode().translate(_HTML)
+    return encode_sorted(_raw_floats(value) if _has_float(value) else value).decode().translate(_HTML)
 
 
 def _has_float(value: Json) -> bool:

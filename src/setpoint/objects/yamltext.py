@@ -41,8 +41,8 @@ _TIMESTAMP = re.compile(
 )
 # The longest number that is read as one; Python would refuse to convert much longer ones.
 _MAX_NUMBER = 400
-# How many nodes a document may have. The real objects of 1.5 MB have about 100,000; each takes ten times as long to read
-# as the same in JSON.
+# How many nodes a document may have. Real objects of 1.5 MB have about 100,000, and each node takes ten times as long
+# to read as the same in JSON.
 MAX_NODES = 500_000
 # As much of a key as a message shows.
 _MAX_SHOWN = 1000

@@ -13,6 +13,7 @@ from setpoint.objects.errors import BadRequest, UnsupportedMediaType, unknown_fi
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.ordered import in_order
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.pruning import META_FIELDS
@@ -73,20 +74,14 @@ def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twi
             from setpoint.objects import yamltext  # few send YAML, and the start of a server need not wait for it
 
             document = yamltext.load(body)
-            return Body(_in_order(document.tree), document.duplicates, is_yaml=True)
+            # As if it were turned into JSON first, with all names in order: what comes first there is complained about.
+            return Body(in_order(document.tree), document.duplicates, is_yaml=True)
     except BadRequest as error:
         prefix = "couldn't get version/kind; json parse error: " if given == JSON else ""
         raise BadRequest.unrecognized(gvk.kind, prefix + error.message, body) from None
     if given == PROTOBUF and not custom:
         return Body(decode_protobuf(body, gvk))
     raise UnsupportedMediaType.of([JSON, YAML] if custom else [JSON, YAML, PROTOBUF])
-
-
-def _in_order(tree: Json) -> Json:
-    """YAML is turned into JSON first, with all names in order: what comes first there is what is complained about."""
-    if type(tree) is dict:
-        return {name: _in_order(tree[name]) for name in sorted(tree)}
-    return [_in_order(item) for item in tree] if type(tree) is list else tree
 
 
 def decode_protobuf(body: bytes, gvk: GroupVersionKind) -> Object:

@@ -11,9 +11,10 @@ from typing import Final
 
 import msgspec
 
+from setpoint.objects.ordered import encode_sorted
 from setpoint.objects.tree import Object
 
-_encode: Final = msgspec.json.Encoder(order="sorted").encode
+_encode: Final = encode_sorted
 _decode: Final = msgspec.json.Decoder(dict).decode
 
 

@@ -8,7 +8,7 @@ from operator import is_
 from typing import NamedTuple
 
 from setpoint.merge.equality import equal
-from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, is_member
+from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, is_member, nodes_of
 from setpoint.merge.pathelement import value_json
 from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.objects.tree import Json
@@ -243,10 +243,11 @@ class ListType(Type):
             return None
         single, several = self._index(value)
         found: FieldSet = {}
+        owned = nodes_of(last, owners)
         for element, before in last.items():
             if element not in single and element not in several:
                 continue
-            now = [node for owner in owners if (node := owner.get(element)) is not None]
+            now = owned.get(element, [])
             if not gone and before in now:
                 continue
             mine = is_member(before)

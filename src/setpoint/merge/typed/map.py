@@ -7,7 +7,7 @@ entries they set, and the map itself only where they set it empty.
 from typing import TypeAlias
 
 from setpoint.merge.equality import equal
-from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, difference, is_member, union
+from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet, as_member, difference, is_member, nodes_of, union_all
 from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.objects.tree import Json
 
@@ -189,18 +189,12 @@ class MapType(Type):
         if type(value) is not dict or self.atomic or not last:
             return None
         found: FieldSet = {}
+        owned = nodes_of(last, owners)
         for element, before in last.items():
-            now = []
-            for owner in owners:
-                node = owner.get(element)
-                if node is not None:
-                    if node == before and not gone:
-                        break
-                    now.append(node)
-            else:
-                name = element[2:]
-                if name in value and element[0] == "f":
-                    self._doom(found, element, value[name], before, now, dropped, gone)
+            now = owned.get(element, [])
+            name = element[2:]
+            if name in value and element[0] == "f" and (gone or before not in now):
+                self._doom(found, element, value[name], before, now, dropped, gone)
         return found or None
 
     def _doom(
@@ -282,8 +276,6 @@ def _stays_set(kind: Type, item: Json, now: list[FieldSet]) -> bool:
     """Whether a field that somebody owns still counts as set without everything in it that nobody owns."""
     if type(item) is not dict or [] not in item.values():
         return True
-    owned: FieldSet = LEAF
-    for node in now:
-        owned = union(owned, kind.named(node))
+    owned = union_all([kind.named(node) for node in now])
     rest = kind.remove(item, difference(kind.named(kind.field_set(item, False) or LEAF), owned))
     return _sets_something(kind, rest)

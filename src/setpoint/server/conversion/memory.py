@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from setpoint.objects.clock import Clock
+from setpoint.objects.ordered import encode_sorted
 from setpoint.objects.tree import Object, copy
 from setpoint.server.conversion.review import CHANGEABLE
 from setpoint.server.conversion.waiting import Wanted
@@ -24,7 +25,7 @@ _SECONDS = 60.0
 _OVERHEAD = 400
 _NEITHER = ("resourceVersion", "managedFields")
 
-_encode = msgspec.json.Encoder(order="sorted").encode
+_encode = encode_sorted
 _decode = msgspec.json.Decoder(dict).decode
 
 

@@ -14,6 +14,9 @@ import msgspec
 
 from setpoint.objects.tree import Json, Object
 
+# How many lines are compared: a Pod that people write has some hundred.
+_MOST_LINES = 2000
+
 
 @cache
 def _table() -> dict[str, list[tuple[str, str, str]]]:
@@ -22,9 +25,19 @@ def _table() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def difference(struct: str, old: Object, new: Object) -> str:
-    """The lines that differ between two values of a struct, with three lines around them."""
-    lines = difflib.unified_diff(_lines(struct, old), _lines(struct, new), n=3)
+    """The lines that differ between two values of a struct, with three lines around them. Of very many lines only the
+    first are compared, from where they begin to differ: comparing takes quadratic time."""
+    lines = difflib.unified_diff(*_compared(_lines(struct, old), _lines(struct, new)), n=3)
     return "".join(line for line in lines if not line.startswith(("--- \n", "+++ \n")))
+
+
+def _compared(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+    if max(len(old), len(new)) <= _MOST_LINES:
+        return old, new
+    pairs = zip(old, new, strict=False)
+    start = next((number for number, (left, right) in enumerate(pairs) if left != right), min(len(old), len(new)))
+    start = max(0, start - 3)
+    return old[start : start + _MOST_LINES], new[start : start + _MOST_LINES]
 
 
 def _lines(struct: str, tree: Object) -> list[str]:
