@@ -112,6 +112,9 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             # What is there now stays: the collector need not look at it again and again.
             gc.freeze()
             gc.enable()
+            # The oldest generation has several objects for each that is stored, so a look at all of them takes tens of
+            # milliseconds in which nobody is answered. Little of it is ever garbage: it is looked at less often.
+            gc.set_threshold(2000, 10, 200)
             await process.until(stop, plane.ended())
     except (PlaneError, StoreError, ValueError) as error:
         raise click.ClickException(str(error)) from error

@@ -4,6 +4,7 @@ Objects come here as finished JSON. Who wants just that gets just that; what is 
 tables.
 """
 
+from functools import partial
 from urllib.parse import parse_qs
 
 import msgspec
@@ -13,14 +14,15 @@ from setpoint.objects.tree import Json, Object
 from setpoint.server import negotiate, table
 from setpoint.server.context import Context
 from setpoint.server.exchange import Request, Response
+from setpoint.server.listing import JsonText, PrettyText, YamlText, listing
 from setpoint.server.negotiate import JSON, PARTIAL, PARTIAL_LIST, PROTOBUF, TABLE, YAML, Accepted
-from setpoint.server.partial import partial, partial_list
+from setpoint.server.partial import partial as partial_object
 from setpoint.server.protobuf_status import encode_status
 from setpoint.server.resource import Resource
 from setpoint.server.selection import Selected
+from setpoint.server.slices import slices, weighed
 
 _encode = msgspec.json.Encoder().encode
-_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 _INDENT = 2
 _new = tuple.__new__  # makes a named tuple in half the time
@@ -30,7 +32,7 @@ def object_answer(context: Context, resource: Resource, body: bytes, status: int
     """The answer with an object of the resource, given as finished JSON."""
     accepted = negotiate.negotiate(context, resource)
     if accepted.form == PARTIAL:
-        body = partial(resource, body, accepted.api_version)
+        body = partial_object(resource, body, accepted.api_version)
     elif accepted.form == TABLE:
         maker = table.TableMaker(resource, accepted.api_version, table.included(context))
         body = _encode(maker.of_object(_decode(body), context.services.clock.now()))
@@ -40,22 +42,29 @@ def object_answer(context: Context, resource: Resource, body: bytes, status: int
     return _written(context, accepted, body, status)
 
 
-def list_answer(context: Context, resource: Resource, selected: Selected) -> Response:
-    """The answer with the list of what was selected."""
+async def list_answer(context: Context, resource: Resource, selected: Selected) -> Response:
+    """The answer with the list of what was selected. Large ones are written in slices, between which others run."""
     accepted = negotiate.negotiate(context, resource)
-    metadata = list_metadata(selected)
-    if accepted.form == TABLE:
-        maker = table.TableMaker(resource, accepted.api_version, table.included(context))
-        body = _encode(maker.table(selected.trees, metadata, context.services.clock.now()))
-    elif accepted.form == PARTIAL_LIST:
-        bodies = (resource.render(item.value, item.revision) for item in selected.items)
-        body = partial_list(resource, bodies, _encode(metadata), accepted.api_version)
-    elif accepted.form == PARTIAL:
+    if accepted.form == PARTIAL:
         what = f"you requested {PARTIAL}, but the requested object is a list ({_go_type(resource, is_list=True)})"
         raise NotAcceptable(what)
-    else:
-        body = _list_body(resource, selected, metadata)
-    return _written(context, accepted, body, 200)
+    made = listing(context, resource, accepted, list_metadata(selected))
+    items = selected.items
+    if context.seat is not None:
+        await context.seat.reserve(await weighed(context, items))
+    query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
+    pretty = accepted.pretty or negotiate.wants_indents(context.request, query_value)
+    text = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)
+    held = await resource.prepare(items)
+    pieces: list[bytes] = []
+    for part in slices(items, text.objects, text.size):
+        if pieces:
+            await context.pause()
+        rendered = await resource.converting(partial(made.render, part), part)
+        pieces.append(text.part(rendered, is_first=not pieces))
+    del held
+    body = text.whole(pieces)
+    return _new(Response, (200, accepted.media_type, body[0] if len(body) == 1 else body, ()))
 
 
 def list_metadata(selected: Selected) -> Object:
@@ -66,25 +75,6 @@ def list_metadata(selected: Selected) -> Object:
     if selected.remaining is not None:
         metadata["remainingItemCount"] = selected.remaining
     return metadata
-
-
-def _list_body(resource: Resource, selected: Selected, metadata: Object) -> bytes:
-    kind, api_version = _encode(resource.list_kind), _encode(resource.api_version)
-    if resource.is_custom:
-        # The lists of custom resources have their fields in order, and always say where to go on.
-        shown = _encode_sorted({"continue": "", **metadata})
-        head = b'{"apiVersion":%b,"items":[' % api_version
-        tail = b'],"kind":%b,"metadata":%b}' % (kind, shown)
-    else:
-        head = b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, api_version, _encode(metadata))
-        tail = b"]}"
-    items = resource.render_list_items(selected.items)
-    if not items:
-        return head + tail
-    # Such a body may be large: it is put together once, and never copied.
-    items[0] = head + items[0]
-    items[-1] += tail + b"\n"
-    return b",".join(items)
 
 
 def json_answer(context: Context, tree: Object, status: int = 200) -> Response:

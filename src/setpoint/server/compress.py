@@ -2,6 +2,7 @@
 
 import asyncio
 import zlib
+from collections.abc import Sequence
 
 from setpoint.server.exchange import Request, Response
 
@@ -16,17 +17,21 @@ _GZIP = 31
 
 def is_large(response: Response) -> bool:
     """Whether an answer is one that may be compressed: most are not, and need not ask further."""
-    return isinstance(response.body, bytes) and len(response.body) > LEAST
+    return isinstance(response.body, list) or (isinstance(response.body, bytes) and len(response.body) > LEAST)
 
 
 async def compressed(request: Request, response: Response) -> Response:
     """The answer, with a compressed body if it is large and the client takes gzip."""
-    body = response.body
-    if not isinstance(body, bytes) or len(body) <= LEAST or not _takes_gzip(request):
+    whole = response.body
+    if not isinstance(whole, bytes | list):
+        return response
+    body = [whole] if isinstance(whole, bytes) else whole
+    size = sum(map(len, body))
+    if size <= LEAST or not _takes_gzip(request):
         return response
     if any(name == "Content-Encoding" for name, _ in response.headers):
         return response
-    small = _gzip(body) if len(body) <= _LONG else await asyncio.to_thread(_gzip, body)
+    small = _gzip(body) if size <= _LONG else await asyncio.to_thread(_gzip, body)
     headers = (*response.headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
     return response._replace(body=small, headers=headers)
 
@@ -36,6 +41,6 @@ def _takes_gzip(request: Request) -> bool:
     return bool(header) and any(part.strip() == "gzip" for part in header.split(","))
 
 
-def _gzip(body: bytes) -> bytes:
+def _gzip(body: Sequence[bytes]) -> bytes:
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-    return packer.compress(body) + packer.flush()
+    return b"".join([*map(packer.compress, body), packer.flush()])

@@ -1,5 +1,6 @@
 """What one request carries along: who asks for what, the services that answer, and what to tell beside the answer."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -7,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock
+from setpoint.objects.errors import Timeout
 from setpoint.objects.ids import Ids
 from setpoint.objects.provenance import CAUSE_HEADER, Actor, Cause
 from setpoint.objects.tree import Object
 from setpoint.server.admission.service_resolver import ServiceResolver
 from setpoint.server.allocations import Allocations
-from setpoint.server.exchange import Request
+from setpoint.server.exchange import Request, Seat
 from setpoint.server.kinds.allocation import SERVICE_CIDR, Pool
 from setpoint.server.past_access import HistoryWindow
 from setpoint.server.offload import LEAST, Offload
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 # A longer query is read anew each time: what is remembered stays small.
 _REMEMBERED = 256
+_READS = frozenset(("get", "list", "watch"))
 _ANONYMOUS = "system:anonymous"
 # As long as etcd keeps superseded revisions for kube-apiserver.
 HISTORY_SECONDS = 300.0
@@ -248,6 +251,7 @@ class Context:
         "pool",
         "registry",
         "request",
+        "seat",
         "services",
         "user",
         "warnings",
@@ -272,7 +276,20 @@ class Context:
         self.audit_record: Record | None = None
         # The addresses and ports that are taken for what it writes, until that is done.
         self.pool: Pool | None = None
+        # What it holds of the server's capacity; None where nothing is shared out.
+        self.seat: Seat | None = None
         self._query: Mapping[str, Sequence[str]] | None = None
+
+    async def pause(self) -> None:
+        """Lets other requests run. Work that grows with the number of objects or bytes waits here after every slice."""
+        if self.seat is None:
+            await asyncio.sleep(0)
+        else:
+            await self.seat.pause()
+        outlet = self.request.outlet
+        if outlet is not None and outlet.is_gone and self.info.verb in _READS:
+            # Nobody reads the answer, and nothing is left half done.
+            raise Timeout.of("the client has gone")
 
     @property
     def query(self) -> Mapping[str, Sequence[str]]:

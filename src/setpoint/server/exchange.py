@@ -21,6 +21,41 @@ class Peer(NamedTuple):
     is_controller: bool = False
 
 
+class Seat(Protocol):
+    """What a request holds of the server's capacity while it is served, and the account that its cost is charged to."""
+
+    async def pause(self, size: int = 0) -> None:
+        """Lets others run, and returns when it is this request's turn again. Work that grows with the number of objects
+        waits here after every slice of it, and an answer before so many bytes of it are sent."""
+
+    def scanned(self, scope: str, objects: int, size: int, total: int = 0) -> None:
+        """Notes that so many objects, with so many bytes, were read of a collection, which has `total` of them."""
+
+    async def expect(self, scope: str, limit: int) -> None:
+        """Waits as `reserve` does, for an answer with as many bytes as the collection had when it was read last."""
+
+    async def reserve(self, size: int) -> None:
+        """Waits until the user may have an answer of so many bytes. Raises TooManyRequests."""
+
+    def sent(self, size: int) -> None:
+        """Notes that so many bytes of the answer were sent so far."""
+
+    def leave(self) -> None:
+        """Gives it up; a second time does nothing."""
+
+
+class Outlet(Protocol):
+    """The way back to the client of a request."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody is there any more to read an answer."""
+
+    def sending(self, request: "Request", seat: Seat) -> bool:
+        """Takes over the seat of a request until its answer is sent, or the client is gone. False: the request was
+        answered already."""
+
+
 class Request(NamedTuple):
     """One request, its body read whole."""
 
@@ -31,6 +66,8 @@ class Request(NamedTuple):
     headers: Mapping[str, str] = {}
     body: bytes = b""
     peer: Peer = Peer()
+    # None: the answer goes to code in our own process.
+    outlet: Outlet | None = None
 
 
 # What the names of headers begin with whose values may hold commas of their own: who somebody wants to be. Each line of
@@ -75,6 +112,24 @@ class Sink(Protocol):
 
     async def wait_closed(self) -> None:
         """Returns when the other side has gone, or the server is shutting down and the stream should end."""
+
+
+class Counter(Protocol):
+    """Counts bytes that wait for a user."""
+
+    def add(self, user: str, size: int) -> None:
+        """Counts bytes more, or fewer."""
+
+    def is_over(self, user: str) -> bool:
+        """Whether more wait for the user than may."""
+
+
+@runtime_checkable
+class Buffered(Sink, Protocol):
+    """A sink that holds bytes for a client that does not read."""
+
+    def count_unsent(self, counter: Counter, user: str) -> None:
+        """Has the bytes that it holds counted for a user. A stream is cut off while there are too many for the user."""
 
 
 @runtime_checkable

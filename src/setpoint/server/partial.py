@@ -1,7 +1,5 @@
 """PartialObjectMetadata: objects without anything but their metadata, cut out of their JSON and never encoded anew."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from setpoint.objects.tree import Object
@@ -44,13 +42,3 @@ def _shown(resource: Resource, metadata: Object) -> Object:
     left = {name: value for name, value in annotations.items() if name not in hidden}
     shown = {name: value for name, value in metadata.items() if name != "annotations"}
     return {**shown, "annotations": left} if left else shown
-
-
-def partial_list(resource: Resource, bodies: Iterable[bytes], metadata: bytes, api_version: str) -> bytes:
-    """The partial form of a list; `metadata` is its own."""
-    items = b",".join(partial(resource, body, api_version) for body in bodies)
-    return b'{"kind":"PartialObjectMetadataList","apiVersion":"%b","metadata":%b,"items":[%b]}' % (
-        api_version.encode(),
-        metadata,
-        items,
-    )

@@ -276,15 +276,24 @@ class Server:
         if gate is None:
             await self._authorize(context)
             return await self._answer(context)
-        flow = gate.enter(context) or await gate.wait(context)
+        seat = gate.enter(context) or await gate.wait(context)
+        context.seat = seat
+        kept = False
         try:
-            await self._authorize(context)
-            response = await self._answer(context)
+            response = await gate.measured(seat, self._authorized(context))
+            kept = await gate.keep(context, seat, response)
+            if not kept and context.info.verb in _WRITING:
+                kept = gate.tell_watches(seat, _watches(context))
         finally:
-            gate.leave(flow)
+            if not kept:
+                gate.finish(seat)
         if not isinstance(response.body, _WHOLE):
             return gate.streamed(context, response, response.body)
         return response
+
+    async def _authorized(self, context: Context) -> Response:
+        await self._authorize(context)
+        return await self._answer(context)
 
     async def _authorize(self, context: Context) -> None:
         """Refuses what the user may not do."""
@@ -341,6 +350,16 @@ class Server:
         if info.group == resource.group and (below is None or not below.answers):
             negotiate(context, resource)
         return await verb(context, resource)
+
+
+def _watches(context: Context) -> int:
+    """How many watches are told of what a request wrote."""
+    info = context.info
+    resource = context.registry.resource(info.group, info.version, info.resource)
+    if resource is None:
+        return 0
+    storage = resource.storage
+    return resource.relays.riders({storage.prefix, storage.scope(info.namespace)})
 
 
 def _is_in_builtin_group(context: Context) -> bool:

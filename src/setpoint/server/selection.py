@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from setpoint.objects.errors import BadRequest, Expired
-from setpoint.objects.tree import Object
 from setpoint.server import continuation, freshness
 from setpoint.server.context import Context
 from setpoint.server.continuation import NEWEST, Position
@@ -12,6 +11,7 @@ from setpoint.server.listoptions import EXACT, ListOptions, list_options
 from setpoint.server.past_access import is_within_reach
 from setpoint.server.resource import Resource
 from setpoint.server.selectors import ObjectSelector
+from setpoint.server.slices import COMPARED, ranged
 from setpoint.store.contract import Item, Store, TooEarly, TooLate
 
 # How many keys are read at a time where most of them may not match.
@@ -26,11 +26,6 @@ class Selected(NamedTuple):
     revision: int
     continue_token: str = ""
     remaining: int | None = None
-
-    @property
-    def trees(self) -> list[Object]:
-        """The objects themselves."""
-        return [self.resource.item(item) for item in self.items]
 
 
 class _Start(NamedTuple):
@@ -52,9 +47,9 @@ async def select(context: Context, resource: Resource) -> Selected:
         if selector.key is not None:
             return await _select_one(store, resource, selector, selector.key, start)
         if selector.is_everything:
-            page = await store.range(scope, start.after, start.limit, start.at)
+            page = await ranged(context, scope, start.after, start.limit, start.at)
             return _selected(resource, scope, page.items, page.revision, page.remaining, counted=True)
-        return await _select_matching(store, resource, selector, scope, start)
+        return await _select_matching(context, resource, selector, scope, start)
     except TooLate as late:
         if options.continue_token:
             position = continuation.decode(options.continue_token)
@@ -108,15 +103,17 @@ async def _select_one(store: Store, resource: Resource, selector: ObjectSelector
 
 
 async def _select_matching(
-    store: Store, resource: Resource, selector: ObjectSelector, scope: str, start: _Start
+    context: Context, resource: Resource, selector: ObjectSelector, scope: str, start: _Start
 ) -> Selected:
     """Reads on until there are enough matches, at one revision. How many more there are would cost reading them."""
     at, after, limit = start
     found: list[Item] = []
     while True:
-        page = await store.range(selector.prefix, after, max(limit, _CHUNK) if limit else 0, at)
+        page = await ranged(context, selector.prefix, after, max(limit, _CHUNK) if limit else 0, at, scope)
         held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
         for place, item in enumerate(page.items):
+            if place and place % COMPARED == 0:
+                await context.pause()
             if selector.matches(item.key, item.value, item.revision):
                 found.append(item)
                 if len(found) == limit:

@@ -87,7 +87,7 @@ class TableMaker:
             "apiVersion": self._api_version,
             "metadata": metadata,
             "columnDefinitions": self._cells.headers if headers else None,
-            "rows": [self._row(tree, now) for tree in trees],
+            "rows": [self.row(tree, now) for tree in trees],
         }
 
     def of_object(self, tree: Object, now: datetime, *, headers: bool = True) -> Object:
@@ -102,7 +102,8 @@ class TableMaker:
         table["rows"][0]["object"] = partial_tree(self._resource, tree, self._api_version)
         return table
 
-    def _row(self, tree: Object, now: datetime) -> Object:
+    def row(self, tree: Object, now: datetime) -> Object:
+        """The row of one object."""
         row: Object = {"cells": self._cells.cells(tree, now)}
         conditions = self._resource.strategy.row_conditions(tree)
         if conditions:

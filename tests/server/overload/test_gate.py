@@ -29,7 +29,7 @@ async def test_a_greedy_user_whose_writes_hang_leaves_seats_for_another() -> Non
 
 
 async def test_in_a_crowd_of_ready_requests_a_modest_user_waits_for_one_of_each_other_not_for_all() -> None:
-    async with crowd() as server:
+    async with crowd(ManualClock(START)) as server:
         await server.make("admin", "a")
         order: list[str] = []
 

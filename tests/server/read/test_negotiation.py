@@ -144,7 +144,10 @@ async def test_a_large_answer_is_compressed_for_who_asks_for_it() -> None:
             assert isinstance(packed.body, bytes)
             assert ("Content-Encoding", "gzip") in packed.headers
             assert ("Vary", "Accept-Encoding") in packed.headers
-            assert gzip.decompress(packed.body) == plain.body
+            assert isinstance(plain.body, bytes | list)
+            assert gzip.decompress(packed.body) == (
+                b"".join(plain.body) if isinstance(plain.body, list) else plain.body
+            )
             assert "Content-Encoding" not in dict(plain.headers)
         small = await reader.ask("GET", f"{MAPS}/small", headers={"accept-encoding": "gzip"})
         assert "Content-Encoding" not in dict(small.headers)

@@ -9,13 +9,13 @@ A handler that has begun is never cut off, even if the client has gone: what it 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
 import httptools
 
 from setpoint.objects.errors import APIError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
-from setpoint.server.exchange import LISTED, Frame, Peer, Request, Response, Stream
+from setpoint.server.exchange import LISTED, Counter, Frame, Peer, Request, Response, Seat, Stream
 from setpoint.server.http import websocket
 from setpoint.server.http.head import METHODS, NAMES, Envelope, Head, Read, may_repeat
 from setpoint.server.http.message import (
@@ -43,6 +43,9 @@ _MAX_REPEATS = 256
 _MAX_READS = 64
 # To copy a body of fewer bytes costs less than to hand over a second one.
 _LARGE = 16 << 10
+# A larger body is written in pieces of so many bytes, so that to encrypt it does not keep the loop from others. As many
+# bytes may wait in the transport before it asks us to stop.
+_PIECE = 64 << 10
 _new = tuple.__new__  # makes a named tuple in half the time
 _CRASHED = "the server failed at this request; its log says why"
 _LATE = "request did not complete within the allotted timeout"
@@ -55,10 +58,13 @@ class Connection(asyncio.Protocol):
 
     # Slots, for with so many attributes Python would look each of them up in a dictionary.
     __slots__ = (
+        "_asked",
         "_body",
         "_busy",
         "_chunked",
         "_completed",
+        "_counted",
+        "_counter",
         "_deaf",
         "_ear",
         "_ending",
@@ -80,6 +86,7 @@ class Connection(asyncio.Protocol):
         "_reading",
         "_repeatable",
         "_repeats",
+        "_seat",
         "_streaming",
         "_task",
         "_transport",
@@ -87,7 +94,9 @@ class Connection(asyncio.Protocol):
         "_turns_bytes",
         "_unsent",
         "_untold",
+        "_unwritten",
         "_url",
+        "_user",
         "_wake",
         "_writable",
         "deadline",
@@ -136,6 +145,15 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._unsent = 0
+        # The request that is being answered, the seat that is given up when its answer is sent, and how much of that
+        # answer the transport was not given yet.
+        self._asked: Request | None = None
+        self._seat: Seat | None = None
+        self._unwritten = 0
+        # Who counts the bytes of a stream that wait in the transport, for whom, and how many were counted.
+        self._counter: Counter | None = None
+        self._user = ""
+        self._counted = 0
         # A WebSocket that the client offers, and, once it is one, what hears the client's frames.
         self._offer: websocket.Offer | None = None
         self._ear: websocket.Ear | None = None
@@ -145,6 +163,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        self._transport.set_write_buffer_limits(high=_PIECE)
         self._peer = self._listener.peer(transport)
         self._listener.joined(self)
 
@@ -153,6 +172,7 @@ class Connection(asyncio.Protocol):
         self._turns.clear()
         self._gone.set()
         self._writable.set()
+        self._count(0)
         if self._streaming and self._task is not None:
             self._task.cancel()
         elif self._wake is not None:
@@ -204,11 +224,12 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writable.clear()
-        self._unsent = self._transport.get_write_buffer_size()
+        self._unsent = self._backlog()
         self.deadline = self._loop.time() + self._limits.stalled_seconds
 
     def resume_writing(self) -> None:
         self._writable.set()
+        self._count(0)
         if self._busy:
             self.deadline = _NEVER
         else:
@@ -283,7 +304,7 @@ class Connection(asyncio.Protocol):
         path, _, query = (target if target.startswith("/") else _origin_form(target)).partition("?")
         had_turns = self._busy
         self._turns_bytes += len(body)
-        self._take_turn(_new(Request, (method, path, query, headers, body, self._peer)), keep_alive, modern)
+        self._take_turn(_new(Request, (method, path, query, headers, body, self._peer, self)), keep_alive, modern)
         if had_turns and (
             len(self._turns) >= self._limits.pipelined or self._turns_bytes > self._limits.pipelined_bytes
         ):
@@ -315,7 +336,7 @@ class Connection(asyncio.Protocol):
         known = head.reads.get(collection)
         if known is not None and now <= known.until:
             return
-        repeat = await self._listener.repeat(asked) if self._listener.repeat is not None else None
+        repeat = await self._listener.repeat(asked._replace(outlet=None)) if self._listener.repeat is not None else None
         if repeat is None:
             head.reads.pop(collection, None)
         elif len(head.reads) < _MAX_READS or collection in head.reads:
@@ -337,6 +358,7 @@ class Connection(asyncio.Protocol):
         try:
             await self._answer_all()
         finally:
+            self._leave_seat()
             # The task knows us as we know it: neither should wait for the collector.
             self._task = self._wake = None
 
@@ -360,6 +382,7 @@ class Connection(asyncio.Protocol):
             self._turns_bytes -= len(asked.body)
             if asked.method in _WRITES:
                 self.deadline = self._loop.time() + self._limits.write_seconds
+            self._asked = asked
             try:
                 response = await handler(asked)
             except Exception:
@@ -374,9 +397,14 @@ class Connection(asyncio.Protocol):
                 keep_alive = keep_alive and modern
                 await self._stream(asked.method, response, response.body, CLOSE if not keep_alive else "", modern)
             else:
-                self._write_whole(asked.method, response, CLOSE if not keep_alive else "" if modern else KEEP_ALIVE)
+                connection = CLOSE if not keep_alive else "" if modern else KEEP_ALIVE
+                if self._seat is None and len(response.body) <= _PIECE and isinstance(response.body, bytes):
+                    self._write_whole(asked.method, response, connection)
+                else:
+                    await self._send(asked.method, response, connection)
             if not self._writable.is_set():
                 await self._writable.wait()
+            self._leave_seat()
             if not keep_alive or self._transport.is_closing():
                 return self._finish()
             if self._held_back:
@@ -400,6 +428,40 @@ class Connection(asyncio.Protocol):
             if method != "HEAD":
                 self._transport.writelines(body)
 
+    async def _send(self, method: str, response: Response, connection: str) -> None:
+        """Writes an answer that may be large, in pieces, each after the client has taken most of those before it."""
+        body = response.body
+        whole = [body] if isinstance(body, bytes) else body if isinstance(body, list) else []
+        transport, seat = self._transport, self._seat
+        self._unwritten = size = sum(map(len, whole))
+        self.deadline = _NEVER
+        try:
+            transport.write(head(response, self._listener.date_line(), length(response, size), connection))
+            if method == "HEAD":
+                return
+            is_first = True
+            for piece in _pieces(whole):
+                if is_first:
+                    is_first = False
+                elif seat is not None:
+                    await seat.pause(len(piece))
+                else:
+                    await asyncio.sleep(0)
+                if not self._writable.is_set():
+                    await self._writable.wait()
+                if transport.is_closing():
+                    return
+                self._unwritten -= len(piece)
+                transport.write(piece)
+                if seat is not None and self._writable.is_set():
+                    seat.sent(size - self._unwritten)
+        finally:
+            self._unwritten = 0
+
+    def _backlog(self) -> int:
+        """How many bytes wait for the client."""
+        return self._unwritten + self._transport.get_write_buffer_size()
+
     async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:
         offer = self._offer if self._ear is not None else None
         if offer is not None:
@@ -420,6 +482,8 @@ class Connection(asyncio.Protocol):
             self._transport.abort()  # lest the client takes what it has for the whole
         finally:
             self._streaming = False
+            self._count(0)
+            self._counter = None
         if modern and not self._transport.is_closing():
             self._transport.write(LAST_CHUNK if offer is None else websocket.closing(websocket.NORMAL))
 
@@ -429,6 +493,25 @@ class Connection(asyncio.Protocol):
         self.deadline = self._loop.time() + seconds
         if self._expecting:
             self._transport.write(CONTINUE)
+
+    # What a request sees: `exchange.Outlet`.
+
+    @property
+    def is_gone(self) -> bool:
+        return self._lost
+
+    def sending(self, request: Request, seat: Seat) -> bool:
+        if request is not self._asked or self._seat is not None:
+            return False
+        self._seat = seat
+        return True
+
+    def _leave_seat(self) -> None:
+        """The answer is sent, or never will be."""
+        self._asked = None
+        if self._seat is not None:
+            self._seat.leave()
+            self._seat = None
 
     # What a stream sees: `exchange.Sink`.
 
@@ -446,10 +529,23 @@ class Connection(asyncio.Protocol):
             # Every line is an event, and every event a message.
             lines = frame.payload.splitlines(keepends=True)
             transport.write(b"".join([websocket.frame(websocket.TEXT, line) for line in lines]))
-        if transport.get_write_buffer_size() > self._limits.stream_bytes:
+        size = transport.get_write_buffer_size()
+        if size > self._limits.stream_bytes or not self._count(size):
             transport.abort()
             return False
         return True
+
+    def count_unsent(self, counter: Counter, user: str) -> None:
+        self._counter, self._user = counter, user
+
+    def _count(self, size: int) -> bool:
+        """Has the bytes counted that wait in the transport. False: there are too many for the user."""
+        counter, counted = self._counter, self._counted
+        if counter is None or (size <= _PIECE and not counted):
+            return True
+        self._counted = size
+        counter.add(self._user, size - counted)
+        return size <= counted or not counter.is_over(self._user)
 
     async def drain(self) -> bool:
         if not self._writable.is_set():
@@ -529,7 +625,7 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             self._transport.abort()
         elif not self._writable.is_set():
-            unsent = self._transport.get_write_buffer_size()
+            unsent = self._backlog()
             if unsent < self._unsent:  # slow, but it reads
                 self._unsent = unsent
                 self.deadline = now + self._limits.stalled_seconds
@@ -543,6 +639,18 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         self._transport.abort()
+
+
+def _pieces(whole: list[bytes]) -> Iterator[bytes | memoryview]:
+    """A body in pieces that take the loop a moment each. The list is used up: what is sent needs no memory."""
+    whole.reverse()
+    while whole:
+        part = whole.pop()
+        if len(part) <= _PIECE:
+            yield part
+        else:
+            view = memoryview(part)
+            yield from (view[start : start + _PIECE] for start in range(0, len(part), _PIECE))
 
 
 def _origin_form(url: str) -> str:

@@ -1,25 +1,29 @@
 """The gate before the pipeline's work: who goes in at once, who waits, and who is told to come back later.
 
-What overload is here. One event loop does everything, and most requests finish without ever waiting for something: so
-many of them cannot be in flight, however many clients there are. What piles up is one of three things:
+One event loop does everything, so two things are shared out:
 
-* Requests that are ready to run. They stand in the loop's own queue, which is served in the order of arrival: a client
-  with a thousand connections gets a thousand times the share of a client with one. So only some requests go in at once
-  in one turn of the loop, a few milliseconds of work; all others wait in the queue of their flow, and the next turn
-  takes from these queues one after the other. Between two turns the loop reads what has come in meanwhile. Who is
-  alone has nobody to take turns with, and is let in as it comes.
-* Requests that wait for the store, which writes to a disk or asks etcd.
-* Requests that wait for a webhook, for seconds. Both of these hold a seat (`seats`) as long as they last.
+* The loop's time. A turn of the loop has room for about a millisecond of requests. All others wait in the queue of
+  their flow, and the next turn takes them in the order of the time that their levels and flows have used (`seats`).
+  That time is measured (`metered`), and charged by an estimate until it is known. A request whose work is large does it
+  in slices and waits for its turn before each (`Context.pause`). A flow that has used less than those that wait goes in
+  at once. Between two turns the loop reads what has come in meanwhile.
+* Seats: requests that wait for the store, for a webhook, or for their client to read the answer. They hold as many
+  seats as their work is wide (`width`) until the answer is sent. The bytes of answers have a bound too (`unsent`).
 
 FlowSchemas say what a flow is and which level's seats it takes, as on the real server; a change of them counts for the
 very next request. Who is exempt (administrators, probes of health) is counted and never waits. Streams hold a seat only
-until they begin: how many are open at once has a bound of its own.
+until their initial events are sent: how many are open at once has a bound of its own.
+
+With a clock that is not the system's nothing is measured, and estimates alone are charged: a simulation takes the same
+course each time.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
+from setpoint.objects.clock import SystemClock
 from setpoint.objects.errors import TooManyRequests
 from setpoint.objects.tree import Object
 from setpoint.server.authorization.authorizer import MASTERS
@@ -27,22 +31,39 @@ from setpoint.server.context import Context, Services
 from setpoint.server.exchange import Response, Stream
 from setpoint.server.overload import objects
 from setpoint.server.overload.flowschema import FlowSchema, flow_schema
-from setpoint.server.overload.seats import Flow, Level, Pool, Tally, Waiter
+from setpoint.server.overload.metered import Metered
+from setpoint.server.overload.seat import ExemptSeat, HeldSeat
+from setpoint.server.overload.seats import Account, Flow, Level, Pool, Share, Tally, Waiter
 from setpoint.server.overload.settings import Overload
 from setpoint.server.overload.streams import Streams
+from setpoint.server.overload.unsent import Unsent
+from setpoint.server.overload.width import MOST, WATCHES, Sizes, scope_of, width_of
 from setpoint.server.timeouts import is_long_running
 from setpoint.server.views import View
 
 READ_ONLY, MUTATING = "readOnly", "mutating"
 
 _READS = frozenset(("get", "list", "watch", "head"))
-# How long one turn of the loop should take, in seconds, and how many requests go in during one.
-_TURN_SECONDS = 0.002
-_LEAST, _FIRST, _MOST = 1, 8, 16
+_SLICED = frozenset(("list", "watch", "deletecollection"))
+# Seconds of the loop: what requests may take in one turn; how much more those may take that have used less than all who
+# wait; what a slice of a large request takes, and a request of a flow that is not known yet.
+_TURN = 0.0006
+_OVERDRAFT = 0.001
+_SLICE = 0.0003
+_UNKNOWN = 0.0001
+# Of somebody who is alone: requests that take longer take turns all the same: the next may be another's.
+_CHEAP = 0.00025
+# Seconds of the loop that an answer takes to be encrypted and handed over, by byte and by piece, and a watch to be told
+# of a change.
+_BYTE, _PIECE, _TOLD = 1e-9, 30e-6, 30e-6
+# Answers that are larger hold their seats until they are sent; smaller ones fit into the buffers of a connection.
+_LARGE = 16 << 10
 # For how long after the requests of two users have met they take turns. Who has been alone since need not.
 _SHARED_SECONDS = 1.0
 # Flows that are remembered by what a request says. A request of another sort takes some microseconds more.
 _REMEMBERED = 4096
+_WHOLE = (bytes, list)
+T = TypeVar("T")
 _SCHEMA_HEADER, _LEVEL_HEADER = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
 
 
@@ -53,27 +74,31 @@ class Gate:
         self._services = services
         self._settings = settings
         self._clock = services.clock
+        self._measures = isinstance(services.clock, SystemClock)
         self.pools = {
             READ_ONLY: Pool(READ_ONLY, settings.max_requests_inflight),
             MUTATING: Pool(MUTATING, settings.max_mutating_requests_inflight),
         }
         self.tallies: dict[tuple[str, str], Tally] = {}
-        self.streams = Streams(settings.max_long_running)
+        self.unsent = Unsent(services.clock, settings.max_unsent_bytes_per_user, settings.wait_seconds)
+        self.streams = Streams(settings.max_long_running, self.unsent)
+        self.sizes = Sizes()
         views, group, version = services.views, objects.GROUP, objects.VERSION
         self._schema_view: View[FlowSchema] = views.of(group, version, objects.SCHEMAS, flow_schema, self._note_change)
         self._level_view: View[Object] = views.of(group, version, objects.LEVELS, dict, self._note_change)
         self._stale = True
         self._schemas: Sequence[FlowSchema] = ()
-        # The flows of those who are always exempt, by whether they read.
-        self._exempt: Mapping[bool, Flow] | None = None
+        # The seats of those who are always exempt, by whether they read.
+        self._exempt: Mapping[bool, ExemptSeat] | None = None
         self._level_uids: Mapping[str, str] = {}
         self._flows: dict[tuple[object, ...], Flow] = {}
         self._by_name: dict[tuple[str, str, str, bool], Flow] = {}
-        # This turn of the loop: how many may still go in, of how many; when it began, and whether some had to wait.
-        self._most = self._left = _FIRST
+        self._shares: dict[str, Share] = {}
+        # The virtual time of the level that was served last.
+        self._now = 0.0
+        # How much of the loop's time is left in this turn.
+        self._left = _TURN
         self._turning = False
-        self._turn_began = 0.0
-        self._was_contended = False
         # Whose request came last; until when requests of several count as shared; whether one alone has come since.
         self._owner = ""
         self._shared_until = 0.0
@@ -82,6 +107,8 @@ class Gate:
         self._busy: dict[Level, None] = {}
         self._waiters: deque[Waiter] = deque()
         self._expiring: asyncio.Task[None] | None = None
+        # Writes that watches are still told of.
+        self._telling: set[asyncio.Task[None]] = set()
 
     async def prepare(self) -> None:
         """Has the FlowSchemas at hand."""
@@ -91,83 +118,154 @@ class Gate:
         """Looks after nobody any more."""
         if self._expiring is not None:
             self._expiring.cancel()
+        for task in self._telling:
+            task.cancel()
 
-    def enter(self, context: Context) -> Flow | None:
-        """The flow of a request that may be served at once, to `leave` afterwards. None: it has to `wait`."""
+    def enter(self, context: Context) -> ExemptSeat | HeldSeat | None:
+        """The seat of a request that may be served at once, to `leave` afterwards. None: it has to `wait`."""
         user, info = context.user, context.info
         if MASTERS in user.groups and self._exempt is not None:
             # What nothing else can be said of: the first FlowSchema is about all they do.
-            flow = self._exempt[info.verb in _READS]
+            seat = self._exempt[info.verb in _READS]
+            flow = seat.flow
             context.headers = flow.headers
-            flow.pool.executing += 1
-            tally = flow.tally
-            tally.executing += 1
-            tally.dispatched += 1
-            return flow
+            self._take_seats(flow, 0)
+            return seat
         if self._stale:
             return None
-        found = self._find(context)
-        context.headers = found.headers
-        level = found.level
-        if level is not None:
-            if found.owner != self._owner:
-                self._owner, self._is_alone = found.owner, False
-                self._shared_until = self._clock.monotonic() + _SHARED_SECONDS
-            if (
-                not (self._is_alone or self._left > 0)
-                or level.waiting
-                or found.executing >= level.most_of_one
-                or not (level.executing < level.nominal or level.has_seat)
-            ):
-                return None
-            if (info.verb == "watch" or info.subresource) and is_long_running(info):
-                self._check_streams(context, found)
-            if not self._is_alone:
-                self._left -= 1
-                if not self._left:
-                    self._next_turn()
-        self._take_seat(found)
-        return found
-
-    async def wait(self, context: Context) -> Flow:
-        """Returns when the request may be served. Raises TooManyRequests."""
-        if self._stale:
-            await self._read()
-            flow = self.enter(context)
-            if flow is not None:
-                return flow
         flow = self._find(context)
-        if flow.level is not None:
-            if is_long_running(context.info):
-                self._check_streams(context, flow)
-            await self._wait(flow, flow.level)
+        context.headers = flow.headers
+        level = flow.level
+        if level is None:
+            self._take_seats(flow, 0)
+            return ExemptSeat(self, flow)
+        if flow.owner != self._owner:
+            self._owner, self._is_alone = flow.owner, False
+            self._shared_until = self._clock.monotonic() + _SHARED_SECONDS
+        width, cost = 1, flow.estimate
+        if info.verb in _SLICED:
+            known = self._width(context, level)
+            if known is None:
+                return None
+            width = known
+        # Whether the flow has used less than those that wait, or were served last.
+        is_behind = flow.account.virtual <= level.share.now
+        if (level.waiting or level.going) and (flow.queue or not is_behind):
+            return None
+        if (flow.executing and flow.executing + width > level.most_of_one) or not level.has_seats(width):
+            return None
+        is_free = self._is_alone and width == 1 and cost <= _CHEAP
+        if not is_free and self._left <= (-_OVERDRAFT if is_behind else 0.0):
+            return None
+        if (info.verb == "watch" or info.subresource) and is_long_running(info):
+            self._check_streams(context, flow)
+        if not is_free:
+            self._pay(flow, level, cost)
+            if self._left <= 0:
+                self._next_turn()
+        self._take_seats(flow, width)
+        return HeldSeat(self, flow, user.name, width, 0.0 if is_free else cost)
+
+    async def wait(self, context: Context) -> ExemptSeat | HeldSeat:
+        """Returns when the request may be served. Raises TooManyRequests."""
+        scope = scope_of(context) if context.info.verb in _SLICED else ""
+        if self._stale or (scope and self.sizes.of(scope) is None):
+            if self._stale:
+                await self._read()
+            if scope and self.sizes.of(scope) is None:
+                self.sizes.learn(scope, await self._services.store.count(scope), 0.0)
+            seat = self.enter(context)
+            if seat is not None:
+                return seat
+        flow = self._find(context)
+        level = flow.level
+        if level is None:
+            self._take_seats(flow, 0)
+            return ExemptSeat(self, flow)
+        if is_long_running(context.info):
+            self._check_streams(context, flow)
+        width = (self._width(context, level) or 1) if scope else 1
+        await self._wait(flow, level, width)
+        return HeldSeat(self, flow, context.user.name, width, flow.estimate)
+
+    def measured(self, seat: ExemptSeat | HeldSeat, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+        """The work of a request, with its time charged to its flow."""
+        return Metered(work, seat.spent) if self._measures and isinstance(seat, HeldSeat) else work
+
+    async def keep(self, context: Context, seat: ExemptSeat | HeldSeat, response: Response) -> bool:
+        """Whether a seat is held until the answer is sent: the connection gives it up then. Raises TooManyRequests."""
+        outlet, body = context.request.outlet, response.body
+        if isinstance(seat, ExemptSeat) or outlet is None or response.status >= 400:
+            return False
+        if isinstance(body, _WHOLE):
+            size = len(body) if isinstance(body, bytes) else sum(map(len, body))
+            if size <= _LARGE:
+                return False
+            if context.info.verb in _READS:
+                await seat.reserve(size)
+        elif not scope_of(context):
+            return False
+        return outlet.sending(context.request, seat)
+
+    def tell_watches(self, seat: ExemptSeat | HeldSeat, watches: int) -> bool:
+        """Whether a seat is held for as long as it takes to tell so many watches of a write. They are charged to it."""
+        if watches < WATCHES or isinstance(seat, ExemptSeat):
+            return False
+        seconds = watches * _TOLD
+        self.charge(seat.flow, seconds)
+        self.widen(seat, min(-(-watches // WATCHES), MOST))
+        task = asyncio.get_running_loop().create_task(self._leave_after(seat, seconds))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+        return True
+
+    def finish(self, seat: ExemptSeat | HeldSeat) -> None:
+        """The request was answered, and nothing of it is left to be done."""
+        if isinstance(seat, ExemptSeat):
+            self.leave(seat.flow, 0)
         else:
-            self._take_seat(flow)
-        return flow
+            seat.leave()
+
+    async def _leave_after(self, seat: HeldSeat, seconds: float) -> None:
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            seat.leave()
 
     def _note_change(self, _key: str, _made: object) -> None:
         """Somebody changed a FlowSchema or a level."""
         self._stale = True
 
-    def _take_seat(self, flow: Flow) -> None:
+    def _take_seats(self, flow: Flow, width: int) -> None:
         pool, level, tally = flow.pool, flow.level, flow.tally
         pool.executing += 1
         tally.executing += 1
         tally.dispatched += 1
         if level is not None:
-            pool.seated += 1
-            level.executing += 1
-            flow.executing += 1
+            pool.seated += width
+            level.executing += width
+            flow.executing += width
 
-    def leave(self, flow: Flow) -> None:
-        """The request was answered."""
+    def widen(self, seat: HeldSeat, width: int) -> None:
+        """Gives a request more seats than it was thought to need, whether or not they are free."""
+        flow, level = seat.flow, seat.flow.level
+        if level is not None:
+            more = min(width, level.most_of_one) - seat.width
+            if more > 0:
+                seat.width += more
+                flow.pool.seated += more
+                level.executing += more
+                flow.executing += more
+
+    def leave(self, flow: Flow, width: int) -> None:
+        """The request was answered, and its answer sent."""
         pool, level = flow.pool, flow.level
         pool.executing -= 1
         flow.tally.executing -= 1
         if level is not None:
-            pool.seated -= 1
-            level.executing -= 1
-            flow.executing -= 1
+            pool.seated -= width
+            level.executing -= width
+            flow.executing -= width
             if self._busy:
                 self._dispatch()
 
@@ -175,13 +273,48 @@ class Gate:
         """An answer that is a stream, counted while it is open."""
         return response._replace(body=self.streams.counted(context.user.name, stream))
 
+    # The loop's time
+
+    def _pay(self, flow: Flow, level: Level, cost: float) -> None:
+        """Charges what a request is going to take, by estimate."""
+        account, share = flow.account, level.share
+        self._left -= cost
+        account.virtual = max(account.virtual, share.now) + cost
+        share.virtual = max(share.virtual, self._now) + cost / share.weight
+
+    def charge(self, flow: Flow, seconds: float) -> None:
+        """Charges more than was estimated, or gives back what is less."""
+        level = flow.level
+        if level is not None:
+            self._left -= seconds
+            flow.account.virtual += seconds
+            level.share.virtual += seconds / level.share.weight
+
+    async def pause(self, seat: HeldSeat, size: int = 0) -> None:
+        """Returns when it is the turn of a request that goes on: with a slice of its work, or to send so many bytes."""
+        flow, level = seat.flow, seat.flow.level
+        if level is None:
+            return
+        cost = _PIECE + size * _BYTE if size else _SLICE
+        waiter = Waiter(flow, asyncio.get_running_loop().create_future(), 0.0, 0, cost)
+        level.go_on(waiter)
+        self._busy[level] = None
+        self._dispatch()
+        try:
+            await waiter.seated
+        except asyncio.CancelledError:
+            level.leave_queue(waiter)
+            raise
+        seat.prepaid = 0.0 if size or not self._measures else _SLICE
+
     # Waiting
 
-    async def _wait(self, flow: Flow, level: Level) -> None:
-        if level.is_full_for(flow):
-            raise self._rejected(flow, "queue-full" if level.capacity > level.most else "concurrency-limit")
+    async def _wait(self, flow: Flow, level: Level, width: int) -> None:
+        if level.is_full_for(flow, width):
+            raise self.rejected(flow, "queue-full" if level.capacity > level.most else "concurrency-limit")
         loop = asyncio.get_running_loop()
-        waiter = Waiter(flow, loop.create_future(), self._clock.monotonic() + self._settings.wait_seconds)
+        deadline = self._clock.monotonic() + self._settings.wait_seconds
+        waiter = Waiter(flow, loop.create_future(), deadline, width, flow.estimate)
         level.join_queue(waiter)
         self._waiters.append(waiter)
         self._busy[level] = None
@@ -196,12 +329,13 @@ class Gate:
                 level.leave_queue(waiter)
                 flow.tally.reject("cancelled")
             elif waiter.seated.result():
-                self.leave(flow)
+                self.leave(flow, width)
             raise
         if not seated:
-            raise self._rejected(flow, "time-out")
+            raise self.rejected(flow, "time-out")
 
-    def _rejected(self, flow: Flow, reason: str) -> TooManyRequests:
+    def rejected(self, flow: Flow, reason: str) -> TooManyRequests:
+        """Counts a request that is told to come back later."""
         flow.tally.reject(reason)
         return TooManyRequests.of()
 
@@ -232,43 +366,60 @@ class Gate:
     def _turn(self) -> None:
         """The loop has gone round: others may go in."""
         self._turning = False
-        now = self._clock.monotonic()
-        if self._was_contended:
-            took = now - self._turn_began
-            if took > _TURN_SECONDS:
-                self._most = max(_LEAST, self._most // 2)
-            elif took < _TURN_SECONDS / 2:
-                self._most = min(_MOST, self._most * 2)
-        self._turn_began = now
-        self._is_alone = now > self._shared_until
-        self._left = self._most
+        self._is_alone = self._clock.monotonic() > self._shared_until
+        # What took longer than was thought is made up for, within limits: nobody waits for many turns because of it.
+        self._left = _TURN if self._left >= -_TURN else _TURN / 2
         if self._busy:
             self._dispatch()
-        self._was_contended = bool(self._busy)
 
     def _dispatch(self) -> None:
-        """Gives seats to those whose turn it is: one for each level, and again."""
-        found = True
-        while found and self._left > 0:
-            found = False
-            for level in tuple(self._busy):
-                if not level.waiting:
-                    del self._busy[level]
-                elif self._left > 0 and (waiter := level.next()) is not None:
-                    found = True
-                    self._left -= 1
-                    self._take_seat(waiter.flow)
-                    waiter.seated.set_result(True)
+        """Lets those go on whose turn it is: first those of the level that has used the least of the loop's time."""
+        while self._left > 0 and (waiter := self._next()) is not None:
+            flow = waiter.flow
+            level = flow.level
+            if level is None:
+                continue
+            share = level.share
+            share.now = max(share.now, flow.account.virtual)
+            self._now = max(self._now, share.virtual)
+            self._pay(flow, level, waiter.cost)
+            if waiter.width:
+                self._take_seats(flow, waiter.width)
+            waiter.seated.set_result(True)
         if self._left <= 0:
             self._next_turn()
         while self._waiters and self._waiters[0].seated.done():
             self._waiters.popleft()
 
+    def _next(self) -> Waiter | None:
+        """Takes the request whose turn it is out of its queue. The reads and the writes of a level share its time: of
+        those two the flow goes first that has used less."""
+        found: Waiter | None = None
+        best = (0.0, 0.0)
+        for level in tuple(self._busy):
+            if not (level.waiting or level.going):
+                del self._busy[level]
+            elif (waiter := level.first()) is not None:
+                order = (level.share.virtual, waiter.flow.account.virtual)
+                if found is None or order < best:
+                    found, best = waiter, order
+        if found is not None and found.flow.level is not None:
+            found.flow.level.take(found)
+        return found
+
     # Classifying
+
+    def _width(self, context: Context, level: Level) -> int | None:
+        """How many seats a request needs; None: that is not known yet."""
+        scope = scope_of(context)
+        if not scope:
+            return 1
+        size = self.sizes.of(scope)
+        return None if size is None else min(width_of(context, size), level.most_of_one)
 
     def _check_streams(self, context: Context, flow: Flow) -> None:
         if self.streams.is_full(context.user.name):
-            raise self._rejected(flow, "concurrency-limit")
+            raise self.rejected(flow, "concurrency-limit")
 
     def _find(self, context: Context) -> Flow:
         """The flow of a request, by what is remembered of others like it."""
@@ -300,7 +451,11 @@ class Gate:
             tally = self.tallies.setdefault((schema.level, schema.name), Tally(schema.level, schema.name))
             headers = ((_SCHEMA_HEADER, schema.uid), (_LEVEL_HEADER, self._level_uids.get(schema.level, "")))
             owner = f"{schema.name}/{distinguisher}"
-            found = self._by_name[name] = Flow(pool, pool.levels.get(schema.level), tally, owner, headers)
+            # Reads and writes of one user are charged to the same account.
+            other = self._by_name.get((schema.name, schema.level, distinguisher, not reads))
+            account = other.account if other is not None else Account()
+            level = pool.levels.get(schema.level)
+            found = self._by_name[name] = Flow(pool, level, tally, owner, headers, account, _UNKNOWN)
         return found
 
     async def _read(self) -> None:
@@ -310,8 +465,9 @@ class Gate:
         levels = {tree["metadata"]["name"]: tree for tree in (*objects.levels()[:2], *stored_levels.values())}
         specs = {name: tree.get("spec") or {} for name, tree in levels.items()}
         limited = {name: spec.get("limited") or {} for name, spec in specs.items() if spec.get("type") == "Limited"}
+        self._shares = {name: self._shares.get(name) or Share() for name in limited}
         for pool in self.pools.values():
-            pool.share_out(limited)
+            pool.share_out(limited, self._shares)
         self._level_uids = {name: tree["metadata"].get("uid", "") for name, tree in levels.items()}
         mandatory = map(flow_schema, objects.schemas()[:2])
         schemas = {schema.name: schema for schema in (*mandatory, *stored_schemas.values())}
@@ -320,4 +476,4 @@ class Gate:
         self._flows.clear()
         self._by_name.clear()
         exempt = schemas[objects.EXEMPT]
-        self._exempt = {reads: self._named(exempt, "", reads) for reads in (True, False)}
+        self._exempt = {reads: ExemptSeat(self, self._named(exempt, "", reads)) for reads in (True, False)}

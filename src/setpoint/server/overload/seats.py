@@ -1,13 +1,19 @@
-"""The seats of priority levels, and the queues in front of them.
+"""The seats of priority levels, the queues in front of them, and the loop's time that levels and flows have used.
 
-A level has seats of its own, and may take more while others leave theirs free. Within it every flow has a queue, and
-the queues are served in turn: who has a thousand requests waiting delays another by one. One flow never takes all seats
-of a level, so that whoever comes next finds one even where the first holds its seats for long.
+A level has seats of its own, and may take more while others leave theirs free. A request takes as many as its work is
+wide (`width`). Within a level every flow has a queue. One flow never takes all seats of a level, so that the next flow
+finds one even where the first holds its seats for long.
+
+Levels, and the flows of a level, are served in the order of their virtual time: the seconds of the event loop that were
+charged to them so far, for a level divided by its shares. A flow that comes back after a pause starts at the time of
+the one that was served last, so a pause earns no credit. This is start-time fair queuing.
 """
 
 from asyncio import Future
 from collections import deque
 from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush, heapreplace
+from itertools import count
 from math import ceil
 
 from setpoint.objects.tree import Object
@@ -30,6 +36,27 @@ class Tally:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
 
 
+class Share:
+    """The loop's time that one level has used, for reads and writes together. `now` is the virtual time of the flow of
+    it that was served last."""
+
+    __slots__ = ("now", "virtual", "weight")
+
+    def __init__(self) -> None:
+        self.virtual = 0.0
+        self.weight = 1.0
+        self.now = 0.0
+
+
+class Account:
+    """The loop's time that one flow has used, for reads and writes together."""
+
+    __slots__ = ("virtual",)
+
+    def __init__(self) -> None:
+        self.virtual = 0.0
+
+
 class Pool:
     """The seats for one sort of requests: those that read, or those that write."""
 
@@ -38,14 +65,15 @@ class Pool:
     def __init__(self, kind: str, limit: int) -> None:
         self.kind = kind
         self.limit = limit
-        # All that are being served; those of them that need a seat; those that wait for one.
+        # All requests that are being served; the seats that those of them that need any take; those that wait for one.
         self.executing = 0
         self.seated = 0
         self.waiting = 0
         self.levels: dict[str, Level] = {}
 
-    def share_out(self, limited: Mapping[str, Object]) -> None:
-        """Gives every level its seats: `limited` is what the configuration of each says of them."""
+    def share_out(self, limited: Mapping[str, Object], used: Mapping[str, Share]) -> None:
+        """Gives every level its seats: `limited` is what the configuration of each says of them, `used` the loop's time
+        that it has used."""
         shares = {name: _number(spec, "nominalConcurrencyShares", 30) for name, spec in limited.items()}
         total = sum(shares.values()) or 1
         nominal = {name: ceil(self.limit * share / total) for name, share in shares.items()}
@@ -57,7 +85,8 @@ class Pool:
             most = spec.get("borrowingLimitPercent")
             if most is not None:
                 borrowed = min(borrowed, round(nominal[name] * most / 100))
-            level = self.levels.get(name) or Level(name, self)
+            level = self.levels.get(name) or Level(name, self, used[name])
+            level.share.weight = max(shares[name], 1)
             level.configure(nominal[name], nominal[name] + borrowed, spec.get("limitResponse") or {})
             self.levels[name] = level
         for gone in self.levels.keys() - limited.keys():
@@ -68,25 +97,35 @@ class Level:
     """The seats of one priority level in a pool. The numbers come from its configuration, and change with it."""
 
     __slots__ = (
+        "_arrivals",
+        "_beginning",
+        "_going_on",
         "capacity",
         "executing",
         "flow_capacity",
+        "going",
         "most",
         "most_of_one",
         "name",
         "nominal",
         "pool",
-        "queues",
+        "share",
         "waiting",
     )
 
-    def __init__(self, name: str, pool: Pool) -> None:
+    def __init__(self, name: str, pool: Pool, share: Share | None = None) -> None:
         self.name = name
         self.pool = pool
+        self.share = share or Share()
+        # Seats that are taken, requests that wait for some, and requests between two slices of their work.
         self.executing = 0
         self.waiting = 0
-        # The flows that wait, in the order in which they are served.
-        self.queues: deque[Flow] = deque()
+        self.going = 0
+        # The flows with requests that wait for seats, and for their next slice, by the virtual time that they had when
+        # they were put here; it may have grown since.
+        self._beginning: list[tuple[float, int, Flow]] = []
+        self._going_on: list[tuple[float, int, Flow]] = []
+        self._arrivals = count()
         self.configure(1, 1, {})
 
     def configure(self, nominal: int, most: int, response: Object) -> None:
@@ -104,47 +143,109 @@ class Level:
         else:
             self.most_of_one = self.flow_capacity = self.capacity = self.most
 
-    @property
-    def has_seat(self) -> bool:
-        executing, pool = self.executing, self.pool
-        return executing < self.nominal or (pool.seated < pool.limit and executing < self.most)
+    def has_seats(self, width: int) -> bool:
+        """Whether so many seats are free."""
+        executing, pool = self.executing + width, self.pool
+        return executing <= self.nominal or (pool.seated + width <= pool.limit and executing <= self.most)
 
-    def is_full_for(self, flow: "Flow") -> bool:
-        """Whether a flow may not even wait. Who waits for no more than the loop to go round counts as seated."""
-        return flow.executing + len(flow.queue) >= self.flow_capacity or self.executing + self.waiting >= self.capacity
+    def is_full_for(self, flow: "Flow", width: int) -> bool:
+        """Whether a request may not even wait. Those that wait for the loop to go round count as seated."""
+        return (
+            flow.executing + len(flow.queue) + width > self.flow_capacity
+            or self.executing + self.waiting + width > self.capacity
+        )
 
     def join_queue(self, waiter: "Waiter") -> None:
-        """Lets a request wait."""
+        """Lets a request wait for seats."""
         flow = waiter.flow
         flow.queue.append(waiter)
-        if not flow.is_queued:
-            flow.is_queued = True
-            self.queues.append(flow)
         self.waiting += 1
         self.pool.waiting += 1
         flow.tally.waiting += 1
+        if not flow.is_queued:
+            flow.is_queued = True
+            self._add(self._beginning, flow)
 
-    def next(self) -> "Waiter | None":
-        """Takes the request from its queue whose turn it is, if there is a seat for it."""
-        if not self.has_seat:
-            return None
-        for _ in range(len(self.queues)):
-            flow = self.queues.popleft()
-            if not flow.queue:
-                flow.is_queued = False
-                continue
-            self.queues.append(flow)
-            while flow.queue and flow.executing < self.most_of_one:
-                waiter = flow.queue[0]
-                self.leave_queue(waiter)
-                if not waiter.seated.done():  # it may have been cancelled just now
-                    return waiter
+    def go_on(self, waiter: "Waiter") -> None:
+        """Lets a request that has its seats wait for its next slice of the loop's time. Of the requests of a flow the
+        one that was served last goes on first: one that is finished needs no memory."""
+        flow = waiter.flow
+        flow.going.appendleft(waiter)
+        self.going += 1
+        if not flow.is_going:
+            flow.is_going = True
+            self._add(self._going_on, flow)
+
+    def _add(self, heap: "list[tuple[float, int, Flow]]", flow: "Flow") -> None:
+        heappush(heap, (max(flow.account.virtual, self.share.now), next(self._arrivals), flow))
+
+    def first(self) -> "Waiter | None":
+        """The request whose turn it is, if there are seats for it. One that goes on needs none, so it never waits for
+        those that begin."""
+        going_on = self._first_going_on()
+        beginning = self._first_beginning() if self.waiting else None
+        if beginning is None or going_on is None:
+            found = beginning or going_on
+        elif beginning.flow is going_on.flow:
+            # One that begins and one that goes on in turn: neither keeps the other waiting for ever.
+            found = going_on if beginning.flow.began_last else beginning
+        else:
+            found = going_on if self._going_on[0] <= self._beginning[0] else beginning
+        return found
+
+    def take(self, waiter: "Waiter") -> None:
+        """Takes a request out of its queue, to be served."""
+        waiter.flow.began_last = waiter.width > 0
+        self.leave_queue(waiter)
+
+    def _first_going_on(self) -> "Waiter | None":
+        heap = self._going_on
+        while heap:
+            start, _, flow = heap[0]
+            going = flow.going
+            while going and going[0].seated.done():  # it was cancelled just now
+                self.leave_queue(going[0])
+            if not going:
+                heappop(heap)
+                flow.is_going = False
+            elif start < flow.account.virtual:
+                heapreplace(heap, (flow.account.virtual, next(self._arrivals), flow))
+            else:
+                return going[0]
         return None
+
+    def _first_beginning(self) -> "Waiter | None":
+        heap, passed_over = self._beginning, []
+        found: Waiter | None = None
+        while heap:
+            start, _, flow = heap[0]
+            queue = flow.queue
+            while queue and queue[0].seated.done():
+                self.leave_queue(queue[0])
+            if not queue:
+                heappop(heap)
+                flow.is_queued = False
+            elif start < flow.account.virtual:
+                heapreplace(heap, (flow.account.virtual, next(self._arrivals), flow))
+            elif flow.executing and flow.executing + queue[0].width > self.most_of_one:
+                # It has as many seats as one flow may have. Such flows are few, so this loop is short.
+                passed_over.append(heappop(heap))
+            else:
+                # Nobody who needs fewer seats goes before: otherwise wide requests would wait for ever.
+                found = queue[0] if self.has_seats(queue[0].width) else None
+                break
+        for entry in passed_over:
+            heappush(heap, entry)
+        return found
 
     def leave_queue(self, waiter: "Waiter") -> None:
         """Lets a request wait no longer, if it does."""
         flow = waiter.flow
-        if waiter in flow.queue:
+        if not waiter.width:
+            if waiter in flow.going:
+                flow.going.remove(waiter)
+                self.going -= 1
+        elif waiter in flow.queue:
             flow.queue.remove(waiter)
             self.waiting -= 1
             self.pool.waiting -= 1
@@ -157,32 +258,63 @@ class Flow:
     Without a level they are exempt, and never wait.
     """
 
-    __slots__ = ("executing", "headers", "is_queued", "level", "owner", "pool", "queue", "tally")
+    __slots__ = (
+        "account",
+        "began_last",
+        "estimate",
+        "executing",
+        "going",
+        "headers",
+        "is_going",
+        "is_queued",
+        "level",
+        "owner",
+        "pool",
+        "queue",
+        "tally",
+    )
 
     def __init__(
-        self, pool: Pool, level: Level | None, tally: Tally, owner: str, headers: Iterable[tuple[str, str]]
+        self,
+        pool: Pool,
+        level: Level | None,
+        tally: Tally,
+        owner: str,
+        headers: Iterable[tuple[str, str]],
+        account: Account | None = None,
+        estimate: float = 0.0,
     ) -> None:
         self.pool = pool
         self.level = level
         self.tally = tally
-        # Whose requests they are: reads and writes of one user have the same.
+        # Whose requests they are: reads and writes of one user have the same, and share an account.
         self.owner = owner
+        self.account = account or Account()
         self.headers = tuple(headers)
         self.executing = 0
+        # How long a request of the flow takes the loop before it waits for something: an average of the last ones.
+        self.estimate = estimate
+        # Those that wait for seats, and those that wait for the next slice of their work.
         self.queue: deque[Waiter] = deque()
-        # Whether its level has it among those that wait.
+        self.going: deque[Waiter] = deque()
+        # Whether its level has it among those that wait for seats, and for a slice; and what it was served for last.
         self.is_queued = False
+        self.is_going = False
+        self.began_last = False
 
 
 class Waiter:
-    """A request in a queue. Its future says whether it has a seat."""
+    """A request in a queue. Its future says whether it may go on. `width` is how many seats it needs; one that has its
+    seats and waits for its next slice needs none. `cost` is how long it is going to take, by estimate."""
 
-    __slots__ = ("deadline", "flow", "seated")
+    __slots__ = ("cost", "deadline", "flow", "seated", "width")
 
-    def __init__(self, flow: Flow, seated: "Future[bool]", deadline: float) -> None:
+    def __init__(self, flow: Flow, seated: "Future[bool]", deadline: float, width: int = 1, cost: float = 0.0) -> None:
         self.flow = flow
         self.seated = seated
         self.deadline = deadline
+        self.width = width
+        self.cost = cost
 
 
 def _number(spec: Object, name: str, default: int) -> int:

@@ -37,3 +37,11 @@ class Overload(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
     wait_seconds: Annotated[
         float, Meta(gt=0, description="How long a request waits for its turn before it is told to come back later.")
     ] = 15.0
+    max_unsent_bytes_per_user: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Bytes of answers that may wait for one user to read them, over all its connections; further "
+            "answers to it wait.",
+        ),
+    ] = 64 << 20

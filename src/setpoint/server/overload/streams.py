@@ -1,12 +1,14 @@
 """How many streams are open: watches, logs that are followed. They last, and so they have a bound of their own."""
 
-from setpoint.server.exchange import Sink, Stream
+from setpoint.server.exchange import Buffered, Sink, Stream
+from setpoint.server.overload.unsent import Unsent
 
 
 class Streams:
     """The open streams of a server. One user has three quarters of them at most, so that others find room."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, unsent: Unsent) -> None:
+        self.unsent = unsent
         self._most = most
         self._most_of_one = max(most * 3 // 4, 1)
         self.open = 0
@@ -41,6 +43,8 @@ class _Counted:
 
     async def run(self, sink: Sink) -> None:
         self._streams.opened(self._user)
+        if isinstance(sink, Buffered):
+            sink.count_unsent(self._streams.unsent, self._user)
         try:
             await self._stream.run(sink)
         finally:

@@ -43,15 +43,17 @@ async def delete_collection(context: Context, resource: Resource) -> Response:
     """Deletes what a list with the same parameters shows, and answers with that list."""
     options = delete_options(context)
     selected = await select(context, resource)
-    trees = await resource.converting(lambda: selected.trees, selected.items)
-    for tree in trees:
-        metadata = tree["metadata"]
+    held = await resource.prepare(selected.items)
+    for item in selected.items:
+        metadata = (await resource.decoded(item))["metadata"]
+        await context.pause()
         try:
             place = metadata.get("namespace", ""), metadata["name"]
             await delete_object(context, resource, *place, options, asked_for="")
         except NotFound:
             continue
-    return await resource.converting(lambda: list_answer(context, resource, selected), selected.items)
+    del held
+    return await list_answer(context, resource, selected)
 
 
 async def delete_object(

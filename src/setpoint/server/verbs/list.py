@@ -9,4 +9,4 @@ from setpoint.server.selection import select
 
 async def list_objects(context: Context, resource: Resource) -> Response:
     selected = await select(context, resource)
-    return await resource.converting(lambda: list_answer(context, resource, selected), selected.items)
+    return await list_answer(context, resource, selected)

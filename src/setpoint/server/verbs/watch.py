@@ -28,6 +28,7 @@ from setpoint.server.past_access import Past, past_of_watch
 from setpoint.server.relay import Relay, prepared
 from setpoint.server.resource import Resource
 from setpoint.server.selectors import NAME, ObjectSelector
+from setpoint.server.slices import COMPARED, TABLE_ROWS, ranged
 from setpoint.server.watchforms import form_of
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
@@ -117,6 +118,8 @@ class WatchStream:
         try:
             if self._options.send_initial_events:
                 await self._send_initial_events()
+                if self._context.seat is not None:
+                    self._context.seat.leave()
             else:
                 await self._check_begun()
             await self._send_changes()
@@ -184,11 +187,16 @@ class WatchStream:
         """Sends what there is."""
         options, store, selector = self._options, self._services.store, self._selector
         await freshness.wait_for(store, self._services.clock, options.revision)
-        page = await store.range(selector.prefix)
+        page = await ranged(self._context, selector.prefix)
         lines: list[bytes] = []
         size = 0
         held = () if self._resource.fetch is None else await self._resource.prepare(selector.unread(page.items))
-        for item in page.items:
+        step = COMPARED if self._form.name == "object" else TABLE_ROWS
+        for place, item in enumerate(page.items):
+            if place and place % step == 0:
+                await self._context.pause()
+                if self._over:
+                    return
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
             lines.append(event_line(ADDED, self._form.item(item)))

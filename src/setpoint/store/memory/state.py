@@ -154,7 +154,7 @@ class State:
             return None
         return item_of(versions[-1]) if at is None else _at(versions, at)
 
-    def items(self, prefix: str, after: str, limit: int) -> tuple[list[Item], int]:
+    def items(self, prefix: str, after: str, limit: int, *, counted: bool = True) -> tuple[list[Item], int]:
         """The items with a prefix after a key, at most so many of them, and how many more there are."""
         end = prefix_end(prefix)
         items: list[Item] = []
@@ -164,13 +164,13 @@ class State:
                 break
             revision, _, value, _, created, *_ = versions[key][-1]
             items.append(_new(Item, (key, value, revision, created)))
-        full = limit and len(items) == limit
+        full = counted and limit and len(items) == limit
         return items, self.live.rank(end) - self.live.rank(items[-1].key) - 1 if full else 0
 
-    def items_at(self, prefix: str, at: int) -> Iterator[Item]:
-        """The items with a prefix as they were at a revision."""
+    def items_at(self, prefix: str, at: int, after: str = "") -> Iterator[Item]:
+        """The items with a prefix after a key as they were at a revision."""
         end = prefix_end(prefix)
-        for key in heapq.merge(self.live.between(prefix, end), self.dead.between(prefix, end)):
+        for key in heapq.merge(self.live.after(after, prefix, end), self.dead.after(after, prefix, end)):
             item = _at(self.versions[key], at)
             if item is not None:
                 yield item

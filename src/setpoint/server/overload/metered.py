@@ -1,0 +1,43 @@
+"""Measures the processor time of the event loop's thread that a request takes, step by step.
+
+A step is what runs between two waits of the request. What others do while it waits is not counted.
+"""
+
+from collections.abc import Callable, Coroutine, Generator
+from time import thread_time
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Metered(Generic[T]):
+    """Some work, to be awaited. `spent` is called with the seconds of each step."""
+
+    __slots__ = ("_spent", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, T], spent: Callable[[float], None]) -> None:
+        self._work = work
+        self._spent = spent
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        work, spent = self._work, self._spent
+        send, throw = work.send, work.throw
+        got: Any = None
+        error: BaseException | None = None
+        while True:
+            began = thread_time()
+            try:
+                awaited = send(got) if error is None else throw(error)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            finally:
+                spent(thread_time() - began)
+            got = error = None
+            try:
+                got = yield awaited
+            except GeneratorExit:
+                work.close()
+                raise
+            except BaseException as thrown:
+                error = thrown

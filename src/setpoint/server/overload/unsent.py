@@ -1,0 +1,90 @@
+"""The bytes of answers that wait for clients to read them, by user.
+
+A client that reads slowly, or not at all, keeps its answers in the server's memory. The bytes of one user over all
+connections have a bound: further answers wait until earlier ones are read, and are refused after a while. A single
+answer that is larger than the bound is sent when nothing else of the same user waits.
+"""
+
+import asyncio
+from collections import deque
+
+from setpoint.objects.clock import Clock, timeout
+
+
+class Unsent:
+    """The unsent bytes of all users of one server."""
+
+    def __init__(self, clock: Clock, most: int, wait_seconds: float) -> None:
+        self._clock = clock
+        self._most = most
+        self._wait_seconds = wait_seconds
+        self._held: dict[str, int] = {}
+        self._waiting: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}
+
+    @property
+    def total(self) -> int:
+        """The bytes of all users."""
+        return sum(self._held.values())
+
+    def of(self, user: str) -> int:
+        """The bytes of one user."""
+        return self._held.get(user, 0)
+
+    def is_over(self, user: str) -> bool:
+        """Whether a user has more bytes waiting than it may have."""
+        return self._held.get(user, 0) > self._most
+
+    def add(self, user: str, size: int) -> None:
+        """Counts bytes that are there already; a negative number takes some away."""
+        left = self._held.get(user, 0) + size
+        if left > 0:
+            self._held[user] = left
+        else:
+            self._held.pop(user, None)
+        if size < 0 and user in self._waiting:
+            self._admit(user)
+
+    async def reserve(self, user: str, size: int) -> bool:
+        """Counts bytes of an answer before it is made, as soon as there is room for them. False: there was none for too
+        long."""
+        if user not in self._waiting and self._fits(user, size):
+            self.add(user, size)
+            return True
+        room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (size, room)
+        self._waiting.setdefault(user, deque()).append(entry)
+        try:
+            async with timeout(self._clock, self._wait_seconds):
+                await room
+        except TimeoutError:
+            self._give_up(user, entry)
+            return False
+        except asyncio.CancelledError:
+            self._give_up(user, entry)
+            raise
+        return True
+
+    def _fits(self, user: str, size: int) -> bool:
+        held = self._held.get(user, 0)
+        return not held or held + size <= self._most
+
+    def _admit(self, user: str) -> None:
+        waiting = self._waiting[user]
+        while waiting and (waiting[0][1].done() or self._fits(user, waiting[0][0])):
+            size, room = waiting.popleft()
+            if not room.done():
+                self._held[user] = self._held.get(user, 0) + size
+                room.set_result(None)
+        if not waiting:
+            del self._waiting[user]
+
+    def _give_up(self, user: str, entry: "tuple[int, asyncio.Future[None]]") -> None:
+        waiting = self._waiting.get(user)
+        if waiting is not None and entry in waiting:
+            waiting.remove(entry)
+            if not waiting:
+                del self._waiting[user]
+            else:
+                self._admit(user)
+        elif entry[1].done() and not entry[1].cancelled():
+            self.add(user, -entry[0])  # there was room in the same moment
