@@ -16,8 +16,8 @@ from setpoint.server.admission.service_resolver import ServiceResolver
 from setpoint.server.allocations import Allocations
 from setpoint.server.exchange import Request, Seat
 from setpoint.server.kinds.allocation import SERVICE_CIDR, Pool
-from setpoint.server.past_access import HistoryWindow
 from setpoint.server.offload import LEAST, Offload
+from setpoint.server.past_access import HistoryWindow
 from setpoint.server.registry import Registry
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.views import View, Views
