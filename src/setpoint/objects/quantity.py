@@ -17,7 +17,8 @@ _FORMAT_WRONG = f"quantities must match the regular expression '{_PATTERN}'"
 _NUMERIC_WRONG = "unable to parse numeric part of quantity"
 _SUFFIX_WRONG = "unable to parse quantity's suffix"
 
-_SPLIT = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+# Possessive: what a part has taken it keeps, so that no text takes more than one pass.
+_SPLIT = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
 _DIGITS = re.compile(r"[+-]?\.?[0-9]")
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 
@@ -29,6 +30,8 @@ _BINARY_DIGITS = 14
 _MAX_DIGITS = 2000
 _MAX_SHIFT = 2000
 _MAX_BITS = 14_000
+# Any two quantities up to this power of ten can be added within those.
+_MAX_SCALE = 1000
 
 
 class Format(Enum):
@@ -109,6 +112,12 @@ class Quantity:
     def sign(self) -> int:
         return (self.unscaled > 0) - (self.unscaled < 0)
 
+    @property
+    def is_computable(self) -> bool:
+        """Whether it can be added to, and counted in units of, any other such quantity: those that are too large have
+        an order and a text, and nothing else."""
+        return not self.unscaled or self.scale <= _MAX_SCALE
+
     def as_int64(self) -> int | None:
         """The amount where it is a 64-bit integer written as one, else None (`1000m` is none)."""
         if not self._small or self.scale < 0:
@@ -139,9 +148,9 @@ class Quantity:
     def _plus(self, other: "Quantity", addend: int) -> "Quantity":
         format_ = self.format if self.unscaled else other.format
         small = self._small and other._small
-        if small and (not addend or not self.unscaled):
+        if not addend or not self.unscaled:
             kept = self if not addend else other
-            return Quantity(addend or self.unscaled, kept.scale, format_)
+            return Quantity(addend or self.unscaled, kept.scale, format_, _small=small)
         scale = min(self.scale, other.scale)
         if max(self.scale, other.scale) - scale > _MAX_SHIFT:
             raise ValueError("the quantities are too many orders of magnitude apart to be added exactly")

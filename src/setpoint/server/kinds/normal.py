@@ -371,7 +371,10 @@ def _bad_byte(text: str) -> int:
 
 def _quantity(value: Json, _unknown: list[str]) -> Json:
     text = value if type(value) is str else float_text(value) if type(value) is float else str(value)
-    return str(Quantity.parse(text))
+    quantity = Quantity.parse(text)
+    if not quantity.is_computable:
+        raise ValueError(f"quantity {quantity} is too large to be computed with: it should be at most 1e1000")
+    return str(quantity)
 
 
 def _int_or_string(value: Json, _unknown: list[str]) -> Json:
