@@ -16,6 +16,7 @@ from setpoint.server.admission.service_resolver import ServiceResolver
 from setpoint.server.allocations import Allocations
 from setpoint.server.exchange import Request, Seat
 from setpoint.server.kinds.allocation import SERVICE_CIDR, Pool
+from setpoint.server.moments import Moments
 from setpoint.server.offload import LEAST, Offload
 from setpoint.server.past_access import HistoryWindow
 from setpoint.server.registry import Registry
@@ -150,6 +151,11 @@ class Services:
     def allocations(self) -> Allocations:
         """The addresses and ports of Services."""
         return Allocations(self)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The revisions by their times."""
+        return Moments(self.store)
 
     @cached_property
     def webhooks(self) -> "WebhookClient":

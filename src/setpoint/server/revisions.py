@@ -31,7 +31,7 @@ from setpoint.server.history import GROUP, VERSION, told
 from setpoint.server.past_access import authorize_history
 from setpoint.server.registry import Registry
 from setpoint.server.resource import Resource
-from setpoint.store.contract import Entry, Store
+from setpoint.store.contract import Entry
 
 _PAGE = 500
 # With the objects: how many there are at most, how many are read at once at first, and how many bytes are enough.
@@ -46,7 +46,7 @@ async def revisions(context: Context) -> Response:
     metadata: Object = {"resourceVersion": str(await store.revision()), "oldest": str(await store.oldest())}
     items: list[Object] = []
     if text := context.parameter("time"):
-        metadata["at"] = str(await _at(store, _time(text)))
+        metadata["at"] = str(await _at(context, _time(text)))
     else:
         limit, after = _number(context, "limit") or _PAGE, _number(context, "after")
         if context.parameter("objects") == "true":
@@ -92,21 +92,17 @@ async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object]
     return items, after
 
 
-async def _at(store: Store, moment: datetime) -> int:
+async def _at(context: Context, moment: datetime) -> int:
     """The last revision that had been written at a time. Raises Expired for one before all that is kept."""
-    first, last, time = await store.oldest(), await store.revision(), moment.timestamp()
-    oldest = await store.log(max(first - 1, 0), 1)
-    if oldest and oldest[0].time > time:
-        since = format_micro_time(datetime.fromtimestamp(oldest[0].time, UTC))
-        raise Expired(f"nothing is kept of {format_micro_time(moment)}: the past begins at {since}")
-    while first < last:
-        middle = (first + last + 1) // 2
-        entries = await store.log(middle - 1, 1)
-        if entries and entries[0].time <= time:
-            first = max(middle, min(entries[0].revision, last))
-        else:
-            last = middle - 1
-    return first
+    moments = context.services.moments
+    found = await moments.at(moment.timestamp())
+    if found is not None:
+        return found
+    begins = await moments.begins()
+    if begins is None:
+        return await context.services.store.revision()
+    since = format_micro_time(datetime.fromtimestamp(begins, UTC))
+    raise Expired(f"nothing is kept of {format_micro_time(moment)}: the past begins at {since}")
 
 
 def _time(text: str) -> datetime:

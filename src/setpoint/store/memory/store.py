@@ -126,6 +126,11 @@ class MemoryStore:
         self._open()
         return self._state.log(after, limit)
 
+    async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
+        """The revisions and times of entries after a revision, without the rest of them."""
+        self._open()
+        return [(entry.revision, entry.time) for entry in self._state.log(after, limit)]
+
     # Writing
 
     async def commit(

@@ -219,6 +219,18 @@ class Reader:
         found = row.fetchone()
         return None if found is None else found[0]
 
+    def times_after(self, after: int, limit: int) -> list[tuple[int, float]]:
+        """The revisions and times of some entries after a revision: whole revisions, and one at least."""
+        query = "SELECT id, time FROM entry WHERE id >= ? ORDER BY id LIMIT ?"
+        found = [(revision_of(id), time) for id, time in self._execute(query, (entry_id(after + 1), limit))]  # noqa: A001
+        if len(found) == limit:
+            last = found[-1][0]
+            rest = self._execute(
+                "SELECT time FROM entry WHERE id >= ? AND id < ?", (entry_id(last), entry_id(last + 1))
+            )
+            found = [*(each for each in found if each[0] < last), *((last, time) for (time,) in rest)]
+        return found
+
     def _rows_after(self, after: int, limit: int, oldest: int) -> list[EntryRow]:
         """The entries after a revision. Of those up to the oldest, only what makes up its state: a sweep may not have
         come to the others yet."""

@@ -246,6 +246,10 @@ class SqliteStore:
     async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
         return await self._read_aside(lambda reader: reader.log(after, limit))
 
+    async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
+        """The revisions and times of entries after a revision, without the rest of them."""
+        return await self._read_aside(lambda reader: reader.times_after(after, limit))
+
     def _read(self, read: Callable[[Reader], _T]) -> _T:
         """A read of a few rows, here and now: going to a thread and back would cost several times as much."""
         self._open()
