@@ -7,8 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import click
-
+from setpoint.cli.printing.terminal import echo
 from setpoint.cli.printing.words import enumerated
 
 if TYPE_CHECKING:
@@ -43,12 +42,10 @@ def clear_dead(environ: Mapping[str, str] = os.environ, patience: float = _PATIE
             try:
                 cleared = aside.submit(asyncio.run, _clear(sessions, session, environ, patience)).result()
             except OSError as error:
-                click.echo(
-                    f"session {session.id} ended unexpectedly, and cannot be cleared up after: {error}", err=True
-                )
+                echo(f"session {session.id} ended unexpectedly, and cannot be cleared up after: {error}", err=True)
                 continue
             if cleared is not None:
-                click.echo("\n".join(told(cleared, SystemClock().now())), err=True)
+                echo("\n".join(told(cleared, SystemClock().now())), err=True)
 
 
 async def _clear(

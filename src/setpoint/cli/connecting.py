@@ -18,6 +18,7 @@ import click
 from setpoint.cli.clearing import clear_dead
 from setpoint.cli.failing import NO_SERVER, NOT_FOUND, Failure, explained, in_one_line
 from setpoint.cli.here import here
+from setpoint.cli.printing.terminal import echo
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -169,7 +170,7 @@ def _at(client: "Client", revision: int) -> "Client":
 
 
 def _warn(text: str) -> None:
-    click.echo(f"Warning: {text}", err=True)
+    echo(f"Warning: {text}", err=True)
 
 
 def _silent(text: str) -> None:

@@ -36,6 +36,12 @@ class Failure(click.ClickException):
         super().__init__(message)
         setattr(self, "exit_code", exit_code)  # noqa: B010 - click has it as one for the whole class
 
+    def format_message(self) -> str:
+        from setpoint.cli.printing.terminal import harmless
+
+        # Servers quote what they were sent, and what objects say.
+        return harmless(self.message)
+
 
 @contextmanager
 def explained(where: str = "") -> Iterator[None]:

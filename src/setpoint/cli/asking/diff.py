@@ -9,6 +9,7 @@ from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import NOT_FOUND, USAGE, Failure
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 
 if TYPE_CHECKING:
     from setpoint.cli.asking.target import Times
@@ -62,7 +63,7 @@ async def _diff(words: "list[str] | tuple[str, ...]", asked: str, by_field: bool
         write_tree({"kind": "Difference", "from": old_name, "to": new_name, "changes": items}, form)
     elif by_field:
         for change in changes:
-            click.echo(str(change))
+            echo(str(change))
     else:
         _write(unified(old or {}, new or {}, f"{place} {old_name}", f"{place} {new_name}"))
     return bool(changes)

@@ -8,6 +8,7 @@ from setpoint.cli.asking import target
 from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -53,7 +54,7 @@ async def _history(
     shown = shown[::-1]
     if form.name == "name":
         for revision in shown:
-            click.echo(revision.number)
+            echo(revision.number)
     elif form.is_table:
         write_table(shown, times, me, wide=form.name == "wide", headers=not how["no_headers"])
     else:

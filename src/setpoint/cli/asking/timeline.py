@@ -8,6 +8,7 @@ from setpoint.cli.asking import target
 from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -50,7 +51,7 @@ async def _timeline(
             me = await who_am_i(client)
     if form.name == "name":
         for revision in found:
-            click.echo(f"{revision.number} {revision.place}")
+            echo(f"{revision.number} {revision.place}")
     elif form.is_table:
         write_table(found, times, me, wide=form.name == "wide", headers=headers, with_object=True)
     else:

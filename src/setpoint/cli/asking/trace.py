@@ -9,6 +9,7 @@ from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import USAGE, Failure
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -66,7 +67,7 @@ async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, 
     found = found[:1] if last else found
     if form.name == "name":
         for each in found:
-            click.echo(each.cause.id)
+            echo(each.cause.id)
     elif form.is_table:
         _write(found, times, me, wide=form.name == "wide")
     else:

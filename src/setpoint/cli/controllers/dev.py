@@ -13,7 +13,7 @@ import click
 
 from setpoint.cli.connecting import Server, connect, find, run, server_options
 from setpoint.cli.failing import FAILED, TIMED_OUT, USAGE, Failure
-from setpoint.cli.printing.terminal import Terminal, terminal
+from setpoint.cli.printing.terminal import Terminal, echo, terminal
 from setpoint.cli.timing import seconds_option
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def _dev(
     seats = Seats(here, told, clock, os.environ, at_terminal=True)
     paths = [str(path.absolute()) for path in found.paths]
     where = server.kubeconfig or found.by
-    click.echo(f"{', '.join(map(str, entries))} against {where}; Ctrl-C ends it", err=True)
+    echo(f"{', '.join(map(str, entries))} against {where}; Ctrl-C ends it", err=True)
     ended = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, ended.set)
@@ -110,7 +110,7 @@ async def _warn_of_others(entries: "list[Entry]", server: Server, directory: Pat
     places = {str((directory / each).resolve()): each for each in hosted}
     for entry in entries:
         if entry.module in hosted or str(Path(entry.module).resolve()) in places:
-            click.echo(
+            echo(
                 f"Warning: {entry.module} runs in the session as well, and both act: take it out of setpoint.yaml "
                 "meanwhile, or look at it with `setpoint controllers logs -f`",
                 err=True,

@@ -8,7 +8,7 @@ from setpoint.cli.completing import controller_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.table import Cell, render_with_texts
-from setpoint.cli.printing.terminal import Terminal, terminal
+from setpoint.cli.printing.terminal import Terminal, echo, terminal
 from setpoint.cli.timing import seconds_option
 from setpoint.objects.tree import Object
 
@@ -68,11 +68,11 @@ async def _show(server: Server, form: Form, *, with_own: bool) -> None:
     rows = [*known.hosted, *(known.built_in if with_own else ())]
     if form.name == "name":
         for row in rows:
-            click.echo(row["name"])
+            echo(row["name"])
     elif not form.is_table:
         write_tree(rows, form)
     elif not rows:
-        click.echo(_NOTHING, err=True)
+        echo(_NOTHING, err=True)
     else:
         place = terminal()
         place.echo(table(rows, place, wide=form.name == "wide"))

@@ -9,6 +9,7 @@ from setpoint.cli.connecting import run
 from setpoint.cli.failing import FAILED, Failure
 from setpoint.cli.here import here
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 from setpoint.cli.printing.words import counted, enumerated, in_bytes
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def clean(everything: bool, kept: bool, dry_run: bool, yes: bool, form: Form) ->
     if form.name:
         write_tree(_told(plan, cleaned), form)
     else:
-        click.echo("\n".join(_lines(plan, cleaned)))
+        echo("\n".join(_lines(plan, cleaned)))
     if cleaned is not None and cleaned.problems:
         raise Failure(f"not everything went: {'; '.join(cleaned.problems)}", FAILED)
 
@@ -62,7 +63,7 @@ async def _clean(plan: "Plan") -> "Cleaned":
 def _ask(plan: "Plan") -> None:
     """What was to be kept goes only when that is meant."""
     names = ", ".join(f"{each.kind} {each.name}" for each in plan.kept)
-    click.echo(f"kept on purpose: {names}", err=True)
+    echo(f"kept on purpose: {names}", err=True)
     if not click.confirm("Remove these as well, with all that is in them?", err=True):
         raise Failure("nothing was cleared away")
 

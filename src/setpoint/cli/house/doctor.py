@@ -10,7 +10,7 @@ from setpoint.cli.connecting import Server, run, server_options
 from setpoint.cli.failing import FAILED, Failure
 from setpoint.cli.house.finding import Finding, Verdict
 from setpoint.cli.printing.output import Form, output_option, write_tree
-from setpoint.cli.printing.terminal import Meaning, Terminal, terminal
+from setpoint.cli.printing.terminal import Meaning, Terminal, echo, terminal
 
 _MEANINGS: dict[Verdict, Meaning] = {"ok": "good", "warning": "pending", "problem": "bad"}
 _WORD = max(map(len, _MEANINGS))
@@ -57,7 +57,7 @@ def _fix() -> None:
     path = state_directory(os.environ) / "kubeconfig"
     if is_stale(path):
         path.unlink(missing_ok=True)
-        click.echo(f"removed {path}, of a server that is gone", err=True)
+        echo(f"removed {path}, of a server that is gone", err=True)
 
 
 def _lines(findings: list[Finding], place: Terminal) -> list[str]:

@@ -12,6 +12,7 @@ from setpoint.cli.connecting import Server, connect, find, run, server_options
 from setpoint.cli.failing import NOT_FOUND, Failure
 from setpoint.cli.here import here
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 from setpoint.cli.printing.words import counted, in_bytes
 from setpoint.cli.timing import seconds_option
 
@@ -68,7 +69,7 @@ def export(
     manifest = written.manifest
     outputs = counted(len({log.uid for log in manifest.logs}), "workload")
     parts = [f"{manifest.revisions:,} writes up to revision {manifest.revision:,}", f"the output of {outputs}"]
-    click.echo(f"wrote {path}: {', '.join(parts)}, {in_bytes(written.size)}; secrets are masked")
+    echo(f"wrote {path}: {', '.join(parts)}, {in_bytes(written.size)}; secrets are masked")
 
 
 def _stamp() -> str:

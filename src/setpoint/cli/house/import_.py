@@ -9,6 +9,7 @@ import click
 from setpoint.cli.connecting import run
 from setpoint.cli.failing import NOT_FOUND, Failure
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 from setpoint.cli.printing.words import counted
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ def import_(file: Path, name: str, form: Form) -> None:
         return
     outputs = counted(len({log.uid for log in manifest.logs}), "workload")
     parts = f"{manifest.revisions:,} writes up to revision {manifest.revision:,}, the output of {outputs}"
-    click.echo(f"{session.app} is open: {manifest.app} as of {manifest.exported[:19]}Z; {parts}")
-    click.echo(f"  setpoint ps --session {session.app}      ask it what you like; nothing can be changed")
-    click.echo(f"  setpoint down --session {session.app}    closes it")
+    echo(f"{session.app} is open: {manifest.app} as of {manifest.exported[:19]}Z; {parts}")
+    echo(f"  setpoint ps --session {session.app}      ask it what you like; nothing can be changed")
+    echo(f"  setpoint down --session {session.app}    closes it")
 
 
 async def _import(file: Path, name: str) -> "Shown":

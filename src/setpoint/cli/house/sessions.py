@@ -8,7 +8,7 @@ import click
 from setpoint.cli.connecting import Server, connect, run
 from setpoint.cli.printing.output import Form, output_option, write_tree
 from setpoint.cli.printing.table import Cell, render
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,13 +38,13 @@ def sessions(everything: bool, form: Form) -> None:
     shown = [*known.all(), *(known.past() if everything else ())]
     if form.name == "name":
         for each in shown:
-            click.echo(each.id)
+            echo(each.id)
     elif not form.is_table:
         write_tree([_told(each) for each in shown], form)
     elif not shown:
         ended = len(known.past()) if not everything else 0
         hint = f" {ended} ended; --all shows them." if ended else ""
-        click.echo(f"Nothing runs. `setpoint up` starts an app.{hint}", err=True)
+        echo(f"Nothing runs. `setpoint up` starts an app.{hint}", err=True)
     else:
         is_wide = form.name == "wide"
         place, now = terminal(), SystemClock().now()

@@ -7,7 +7,7 @@ import click
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import FAILED, USAGE, Failure, code_of
 from setpoint.cli.printing.output import Form, name_of, output_option, write_objects
-from setpoint.cli.printing.terminal import Meaning, Terminal, harmless, terminal
+from setpoint.cli.printing.terminal import Meaning, Terminal, echo, harmless, terminal
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -176,7 +176,7 @@ def _fail(failures: list[tuple[str, Exception]]) -> None:
     if any(isinstance(error, ApplyConflict) for _, error in failures):
         told[-1] += ". Take the fields out of the files, or take them over with --force-conflicts"
     for text in told[:-1]:
-        click.echo(f"Error: {text}", err=True)
+        echo(f"Error: {text}", err=True)
     codes = {code_of(error) for _, error in failures}
     raise Failure(told[-1], codes.pop() if len(codes) == 1 else FAILED)
 

@@ -8,7 +8,7 @@ from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import TIMED_OUT, USAGE, Failure
 from setpoint.cli.printing.output import Form, name_of, output_option
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 from setpoint.cli.timing import seconds_option
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ async def _delete(server: Server, what: tuple[str, ...], filenames: tuple[str, .
 
         tell_failures(failures, how["ignore_not_found"])
         if not found and not failures:
-            click.echo("No resources found.", err=True)
+            echo("No resources found.", err=True)
 
 
 async def _of_files(client: "Client", filenames: tuple[str, ...], recursive: bool) -> "tuple[list[Object], list[Any]]":

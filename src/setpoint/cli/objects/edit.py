@@ -17,7 +17,7 @@ from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import CONFLICT, FAILED, Failure
 from setpoint.cli.printing.output import name_of, without_managed_fields
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -62,7 +62,7 @@ async def _edit_one(client: "Client", before: "Object", subresource: str) -> Non
         while True:
             edited = _edited(file, _HEAD + problem + text)
             if not edited.strip() or edited == original:
-                click.echo("Nothing was changed.", err=True)
+                echo("Nothing was changed.", err=True)
                 return
             if problem and edited == text:
                 raise Failure(f"{_plain(problem)}\nThe text was left as it was, and nothing was changed", FAILED)

@@ -9,7 +9,7 @@ from setpoint.cli.completing import kinds_and_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import USAGE, Failure
 from setpoint.cli.printing.output import Form, output_option, write_objects
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 
 if TYPE_CHECKING:
     from setpoint.cli.naming import Selection
@@ -54,7 +54,7 @@ async def _raw(server: Server, path: str) -> None:
         place, _, query = f"/{path.removeprefix('/')}".partition("?")
         pairs = [tuple(each.split("=", 1)) if "=" in each else (each, "") for each in query.split("&") if each]
         answer = await client.raw("GET", place, query=[(name, value) for name, value in pairs])
-        click.echo(answer.body.decode("utf-8", "replace"))
+        echo(answer.body.decode("utf-8", "replace"))
 
 
 async def _get(server: Server, what: tuple[str, ...], how: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ async def _print_tables(client: "Client", selections: "list[Selection]", look: "
     tell_failures(failures, ignore_missing)
     if empty and not failures:
         where = f" in namespace {look.namespace}" if look.namespace and any_namespaced(selections) else ""
-        click.echo(f"No resources found{where}.", err=True)
+        echo(f"No resources found{where}.", err=True)
 
 
 def any_namespaced(selections: "list[Selection]") -> bool:
@@ -162,7 +162,7 @@ def tell_failures(failures: list[Any], ignore_missing: bool) -> None:
 
     told = [error for error in failures if not (ignore_missing and isinstance(error, NotFound))]
     for error in told[:-1]:
-        click.echo(f"Error: {error.message}", err=True)
+        echo(f"Error: {error.message}", err=True)
     if told:
         raise told[-1]
 
@@ -230,7 +230,7 @@ async def _watch(client: "Client", selection: "Selection", look: "Look", form: F
             continue
         for each in objects:
             if form.name == "yaml":
-                click.echo("---")
+                echo("---")
             write_objects([each], form, as_list=False, managed_fields=how["show_managed_fields"])
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 from setpoint.objects.tree import Json, Object
 
 _WITH_ARGUMENT = ("jsonpath", "custom-columns")
@@ -71,7 +71,7 @@ def write_objects(objects: Sequence[Object], form: Form, *, as_list: bool, manag
     shown = list(objects) if managed_fields else [without_managed_fields(each) for each in objects]
     if form.name == "name":
         for each in shown:
-            click.echo(name_of(each))
+            echo(name_of(each))
         return
     if form.name == "custom-columns":
         write_columns(shown, form.argument)
@@ -83,17 +83,17 @@ def write_objects(objects: Sequence[Object], form: Form, *, as_list: bool, manag
 def write_tree(tree: Json, form: Form) -> None:
     """Prints anything as JSON, YAML or by a path."""
     if form.name == "json":
-        click.echo(json_text(tree))
+        echo(json_text(tree))
     elif form.name == "yaml":
         from setpoint.objects import yamltext
 
-        click.echo(yamltext.dump(tree), nl=False)
+        echo(yamltext.dump(tree), nl=False)
     else:
         from setpoint.cli.failing import Failure
         from setpoint.cli.printing.template import TemplateError, compile_template
 
         try:
-            click.echo(compile_template(form.argument)(tree))
+            echo(compile_template(form.argument)(tree))
         except TemplateError as error:
             raise Failure(f"-o jsonpath: {error}") from None
 

@@ -20,8 +20,16 @@ _CODES: dict[Meaning, str] = {"good": "32", "pending": "33", "bad": "31", "quiet
 _PREFIXES = ("36", "35", "34", "32;2", "33;2", "36;2", "35;2", "34;2")
 _RESET = "\x1b[0m"
 _USUAL_COLUMNS = 80
-# What would move the cursor, or worse, when it came from an object.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
+# What would move the cursor, or worse, when it came from an object: control characters; characters that have a terminal
+# show text in another order (bidirectional formatting), that cannot be seen, or that break a line; tags, and halves of
+# surrogate pairs. The joiners U+200C and U+200D stay: scripts and emoji need them.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+# Commands to a terminal: all of them, and among them those for colours.
+COMMAND = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
+COLOUR = re.compile(r"\x1b\[[\d;:]*m")
 _WORDS: dict[Meaning, frozenset[str]] = {
     "good": frozenset(
         (
@@ -110,7 +118,7 @@ class Terminal(NamedTuple):
         return f"\x1b[{_PREFIXES[number % len(_PREFIXES)]}m{text}{_RESET}" if self.colours else text
 
     def echo(self, text: str = "", *, err: bool = False) -> None:
-        click.echo(text, err=err, color=self.colours)
+        echo(text, err=err, colours=self.colours)
 
 
 def terminal(stream: IO[Any] | None = None, environ: Mapping[str, str] = os.environ) -> Terminal:
@@ -142,9 +150,40 @@ def meaning_of(word: str) -> Meaning:
     return _MEANINGS.get(word.lower(), "")
 
 
+def echo(text: object = "", *, err: bool = False, nl: bool = True, colours: bool | None = None) -> None:
+    """Prints a text that may have anything in it. On a terminal only colours, tabs and ends of lines have an effect;
+    a file or a pipe gets the text as it is."""
+    shown = str(text)
+    if (sys.stderr if err else sys.stdout).isatty():
+        shown = shown_on_terminal(shown)
+    click.echo(shown, err=err, nl=nl, color=colours)
+
+
+def shown_on_terminal(text: str) -> str:
+    """A text in which no command to a terminal is left but those for colours."""
+    if text.isascii() and text.isprintable():
+        return text
+    parts, place, has_colour = [], 0, False
+    for found in COMMAND.finditer(text):
+        parts.append(harmless(text[place : found.start()]))
+        place = found.end()
+        if COLOUR.fullmatch(found[0]):
+            parts.append(found[0])
+            has_colour = found[0] not in (_RESET, "\x1b[m")
+    parts.append(harmless(text[place:]))
+    return "".join(parts) + (_RESET if has_colour else "")
+
+
 def harmless(text: str) -> str:
-    """A text of which nothing reaches the terminal as a command to it."""
-    return _CONTROL.sub(lambda found: f"^{chr(ord(found[0]) ^ 0x40)}" if ord(found[0]) < 0x80 else "?", text)
+    """A text of which nothing reaches the terminal as a command to it, and nothing is shown where it is not."""
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub(_visible, text)
+
+
+def _visible(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x80:
+        return f"^{chr(code ^ 0x40)}"
+    return "?" if code < 0xA0 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def width_of(text: str) -> int:

@@ -8,7 +8,7 @@ import click
 
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import NO_SERVER, Failure
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 from setpoint.cli.running.app_file import find_file, profile_option, read_file
 
 if TYPE_CHECKING:
@@ -43,15 +43,15 @@ def graph(file: str, profiles: tuple[str, ...], form: str, server: Server) -> No
     if form == "json":
         from setpoint.cli.printing.output import json_text
 
-        click.echo(json_text(_tree(found)))
+        echo(json_text(_tree(found)))
     elif form == "text":
         place = terminal()
         if not found.nodes:
-            click.echo("There is nothing to draw.", err=True)
+            echo("There is nothing to draw.", err=True)
             return
         place.echo("\n".join(drawing.tree_lines(found, place)))
     else:
-        click.echo(drawing.dot(found) if form == "dot" else drawing.mermaid(found))
+        echo(drawing.dot(found) if form == "dot" else drawing.mermaid(found))
 
 
 def _as_it_runs(server: Server) -> "Graph":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from setpoint.cli.failing import CONFLICT, NOT_FOUND, Failure
-from setpoint.cli.printing.terminal import Terminal, shortened, terminal, width_of
+from setpoint.cli.printing.terminal import Terminal, echo, shortened, terminal, width_of
 from setpoint.cli.printing.words import counted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def init(source: str, force: bool, dry_run: bool) -> None:
     proposal = propose(listing, directory.name)
     text = _COMMENT + proposal.text
     if dry_run:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         _tell(proposal, terminal(sys.stderr), err=True)
         return
     file = there or directory / FILES[0]
@@ -109,12 +109,12 @@ def _conclude(file: Path, proposal: "Proposal") -> None:
     """What to see to before it can run, and the next command."""
     tasks = sum(part.is_task for part in proposal.parts)
     numbers = [counted(len(proposal.parts) - tasks, "service"), *([counted(tasks, "task")] if tasks else [])]
-    click.echo(f"wrote {_shown(file)}: {' and '.join(numbers)}")
+    echo(f"wrote {_shown(file)}: {' and '.join(numbers)}")
     if missing := _missing(file):
-        click.echo("before it can run:")
+        echo("before it can run:")
         for line in missing:
-            click.echo(f"{_INDENT}{line}")
-    click.echo("next: setpoint up" + ("" if file.parent == Path.cwd() else f" {_shown(file)}"))
+            echo(f"{_INDENT}{line}")
+    echo("next: setpoint up" + ("" if file.parent == Path.cwd() else f" {_shown(file)}"))
 
 
 def _missing(file: Path) -> list[str]:

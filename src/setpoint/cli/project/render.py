@@ -7,7 +7,7 @@ import click
 
 from setpoint.cli.failing import USAGE, Failure
 from setpoint.cli.printing.output import Form, output_option, write_objects, write_tree
-from setpoint.cli.printing.terminal import Meaning, terminal
+from setpoint.cli.printing.terminal import Meaning, echo, terminal
 from setpoint.cli.running.app_file import find_file, profile_option, read_file
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def render(file: str, profiles: tuple[str, ...], compares: bool, show_secrets: b
         return
     from setpoint.client.manifests import dump_yaml
 
-    click.echo(dump_yaml(*objects), nl=False)
+    echo(dump_yaml(*objects), nl=False)
 
 
 def _masked(objects: "list[Object]") -> "list[Object]":
@@ -67,9 +67,9 @@ def _compare(app: str, file: "Path", objects: "list[Object]", form: Form) -> Non
         write_tree([_tree(each) for each in changes], form)
         return
     if session is None:
-        click.echo(f"{app} does not run: `setpoint up` would make everything anew", err=True)
+        echo(f"{app} does not run: `setpoint up` would make everything anew", err=True)
     elif not changes:
-        click.echo(f"nothing differs from what {app} runs", err=True)
+        echo(f"nothing differs from what {app} runs", err=True)
     if changes:
         _tell(changes)
 

@@ -9,6 +9,7 @@ import click
 
 from setpoint.cli.failing import NOT_FOUND, USAGE, Failure
 from setpoint.cli.here import here
+from setpoint.cli.printing.terminal import echo
 
 if TYPE_CHECKING:
     from setpoint.app.loading import LoadedApp
@@ -70,7 +71,7 @@ def refused(file: Path, mistakes: "Exception") -> Failure:
     found = [str(each) for each in getattr(mistakes, "found", ())] or [str(mistakes)]
     place = f"{here()}{os.sep}"
     for line in found:
-        click.echo(line.replace(place, ""), err=True)
+        echo(line.replace(place, ""), err=True)
     number = f"{len(found)} mistakes" if len(found) > 1 else "a mistake"
     then = "what runs was left as it is" if _running(file.parent) == file else "nothing was started"
     return Failure(f"{str(file).replace(place, '')} has {number}; {then}", USAGE)

@@ -9,6 +9,7 @@ from setpoint.cli.clearing import clear_dead
 from setpoint.cli.connecting import Server, connect, elsewhere, find, run, server_options
 from setpoint.cli.failing import FAILED, USAGE, Failure
 from setpoint.cli.here import here
+from setpoint.cli.printing.terminal import echo
 from setpoint.session.registry import Sessions
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def down(timeout: float | None, everywhere: bool, server: Server) -> None:
     """
     sessions = _meant(server, everywhere)
     if not sessions:
-        click.echo(f"Nothing runs{'' if everywhere else ' here'}.{elsewhere(Sessions.of(os.environ))}", err=True)
+        echo(f"Nothing runs{'' if everywhere else ' here'}.{elsewhere(Sessions.of(os.environ))}", err=True)
     for session in sessions:
         run(_down(session, server, timeout))
 
@@ -75,11 +76,11 @@ async def end_session(session: "Session", client: "Client", seconds: float | Non
 
             ended = await end(session, client, tell, seconds=SECONDS if seconds is None else seconds)
     except asyncio.CancelledError:
-        click.echo(f"{session.app} goes on ending by itself · `setpoint down --timeout 0` kills it", err=True)
+        echo(f"{session.app} goes on ending by itself · `setpoint down --timeout 0` kills it", err=True)
         raise
     if ended.left:
         raise Failure(f"{session.app} ended, but not all of it: {ended}", FAILED)
     if session.imported:
-        click.echo(f"{session.app} is closed; {session.imported} stays")
+        echo(f"{session.app} is closed; {session.imported} stays")
         return
-    click.echo(f"{session.app} ended · {ended}")
+    echo(f"{session.app} ended · {ended}")

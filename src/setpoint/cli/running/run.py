@@ -18,6 +18,7 @@ from setpoint.cli.completing import task_names
 from setpoint.cli.connecting import FIELD_MANAGER, Server, connect, find, server_options
 from setpoint.cli.connecting import run as run_command
 from setpoint.cli.failing import CONFLICT, FAILED, NOT_FOUND, Failure
+from setpoint.cli.printing.terminal import echo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,7 +221,7 @@ async def _run_before(client: "Client", name: str, before: str) -> int:
         return 0
     code = await run_task(client, before)
     if code:
-        click.echo(f"{before} failed, so {name} was not run", err=True)
+        echo(f"{before} failed, so {name} was not run", err=True)
     return code
 
 
@@ -259,7 +260,7 @@ class _Following:
         ready = conditions.of(task, "Ready")
         if not ready.get("reason", "").startswith("Waiting") or ready["message"] == before:
             return before
-        click.echo(f"{self._name} {ready['message']}", err=True)
+        echo(f"{self._name} {ready['message']}", err=True)
         return str(ready["message"])
 
 
@@ -269,7 +270,7 @@ def _ended(name: str, run: "Object") -> int:
     code: int | None = run.get("exitCode")
     attempts = run.get("attempts", 1)
     if not code or attempts > 1:
-        click.echo(f"{name} failed: {run.get('message') or 'nobody knows why'} · setpoint why {name}", err=True)
+        echo(f"{name} failed: {run.get('message') or 'nobody knows why'} · setpoint why {name}", err=True)
     return code or FAILED
 
 
@@ -325,7 +326,7 @@ async def _interrupted(client: "Client", name: str, request: str) -> None:
     from setpoint.session.runs import TASK, attempts_of, run_of, withdraw
     from setpoint.session.steering import end_run
 
-    click.echo(f"ending {name}", err=True)
+    echo(f"ending {name}", err=True)
     try:
         async with timeout(client.clock, _ENDING_SECONDS):
             await withdraw(client, name, request)
@@ -338,4 +339,4 @@ async def _interrupted(client: "Client", name: str, request: str) -> None:
             while (run := run_of(await client.get(TASK, name), request)) is not None and run["state"] == "Running":
                 await client.clock.sleep(_LOOK_SECONDS)
     except (TimeoutError, APIError) as error:
-        click.echo(f"{name} may run on: {error or 'it does not end'} · setpoint ps", err=True)
+        echo(f"{name} may run on: {error or 'it does not end'} · setpoint ps", err=True)

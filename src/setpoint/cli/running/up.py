@@ -16,7 +16,7 @@ from setpoint.cli.clearing import UNTIL_GONE, clear_dead
 from setpoint.cli.connecting import Server, connect, run
 from setpoint.cli.failing import FAILED, TIMED_OUT, USAGE, Failure
 from setpoint.cli.here import here
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 from setpoint.cli.running.app_file import find_file, profile_option, read_file
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: H
         async with progress(f"starting {app}", clock):
             started = await start(app, file, os.environ, profiles=profiles, attendant=who, standby=standby)
         while started.joined and await _is_ending(started):
-            click.echo(f"{app} is being ended; it starts when that is done", err=True)
+            echo(f"{app} is being ended; it starts when that is done", err=True)
             async with progress(f"waiting for {app} to end", clock):
                 await wait_gone(_host(started), clock)
                 began = clock.now()
@@ -215,16 +215,16 @@ async def _concluded(client: "Client", started: "Started", outcome: "Outcome", h
             await end_session(started.session, client)
         case "detached":
             detach(places.attended)
-            click.echo(f"{app} runs on · `{_again(started.session)}` shows it again, `setpoint down` ends it")
+            echo(f"{app} runs on · `{_again(started.session)}` shows it again, `setpoint down` ends it")
         case "left" | "ready":
             until = "" if attendant(places.attended) is None else ", as long as the terminal that started it"
-            click.echo(f"{app} runs on{until} · `setpoint down` ends it")
+            echo(f"{app} runs on{until} · `setpoint down` ends it")
         case "ended":
             if places.applied.exists():
                 raise Failure(f"the session of {app} is gone; its log is {places.log}")
             if how.detached:
                 raise Failure(f"{app} was ended before it was ready")
-            click.echo(f"{app} was ended")
+            echo(f"{app} was ended")
         case "failed" | "late":
             parts = ", ".join(outcome.failed)
             what = "failed" if outcome.how == "failed" else f"{'is' if len(outcome.failed) == 1 else 'are'} not ready"

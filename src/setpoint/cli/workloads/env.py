@@ -10,7 +10,7 @@ from setpoint.cli.completing import workload_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import Failure
 from setpoint.cli.printing.output import Form, output_option, write_tree
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 
 if TYPE_CHECKING:
     from setpoint.objects.tree import Object
@@ -45,7 +45,7 @@ async def _env(server: Server, name: str, everything: bool, show_secrets: bool, 
         write_tree(shown, form)
         return
     if not shown:
-        click.echo(f"{name} says nothing of its own; --all shows what it inherits.", err=True)
+        echo(f"{name} says nothing of its own; --all shows what it inherits.", err=True)
         return
     place = terminal()
     rows = [[each["name"], each["value"], Cell(each["from"], "quiet")] for each in shown]

@@ -6,7 +6,7 @@ import click
 
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.printing.output import Form, output_option, write_objects
-from setpoint.cli.printing.terminal import Terminal, terminal
+from setpoint.cli.printing.terminal import Terminal, echo, terminal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,7 +41,7 @@ async def _ps(server: Server, selector: str, everything: bool, form: Form) -> No
         write_objects(trees, form, as_list=True)
         return
     if not workloads:
-        click.echo("Nothing runs.", err=True)
+        echo("Nothing runs.", err=True)
         return
     place = terminal()
     place.echo("\n".join(ps_lines(workloads, now, place, everything=everything, wide=form.name == "wide")))

@@ -10,7 +10,7 @@ import click
 
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.printing.output import Form, output_option, write_tree
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 from setpoint.cli.timing import seconds_option
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ async def _top(server: Server, interval: float, sort: str, form: Form) -> None:
         write_tree(rows, form)
         return
     if not rows:
-        click.echo("Nothing runs on this machine.", err=True)
+        echo("Nothing runs on this machine.", err=True)
         return
     from setpoint.cli.printing.table import render
 
@@ -118,7 +118,7 @@ async def _engine(client: "Client", running: "list[Workload]") -> "AsyncIterator
 
     engine = await connect_engine(client.clock, os.environ)
     if isinstance(engine, Unavailable):
-        click.echo(f"Of containers nothing can be told: {engine.message}. {engine.remedy}", err=True)
+        echo(f"Of containers nothing can be told: {engine.message}. {engine.remedy}", err=True)
         yield None
         return
     try:

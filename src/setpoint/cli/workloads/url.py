@@ -7,7 +7,7 @@ import click
 from setpoint.cli.completing import workload_names
 from setpoint.cli.connecting import Server, connect, run, server_options
 from setpoint.cli.failing import FAILED, NOT_FOUND, Failure
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.printing.terminal import echo, terminal
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -31,7 +31,7 @@ async def _url(server: Server, name: str | None) -> None:
     place = terminal()
     if name is None:
         if not known:
-            click.echo("There are no services.", err=True)
+            echo("There are no services.", err=True)
             return
         from setpoint.cli.printing.table import render
 
@@ -80,6 +80,6 @@ async def _open(server: Server, name: str, only_print: bool) -> None:
     # Whoever asks for a browser knows that it speaks HTTP, even where nothing else says so.
     if address.startswith("tcp://"):
         address = f"http://{address.removeprefix('tcp://')}"
-    click.echo(address)
+    echo(address)
     if not only_print and click.launch(address) != 0:
         raise Failure("there is no browser to open it in: open the address yourself")

@@ -1,15 +1,11 @@
 """Lines of output as the view prints them: when, who, and what, with nothing in it that moves the cursor. Pure."""
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 
-from setpoint.cli.printing.terminal import Terminal, harmless, width_of
+from setpoint.cli.printing.terminal import COLOUR, COMMAND, Terminal, harmless, width_of
 from setpoint.cli.running.view.lines import Line
 
-# Commands to a terminal: all of them, and among them those for colours.
-_COMMAND = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
-_COLOUR = re.compile(r"\x1b\[[\d;:]*m")
 _RESET = "\x1b[0m"
 # The names take no more columns than this.
 _WIDEST = 24
@@ -46,10 +42,10 @@ def cleaned(text: str, *, colours: bool) -> str:
     there are any. Of what was written over again and again the last is left."""
     text = text.rstrip("\r").rpartition("\r")[2].replace("\t", "        ")
     parts, place, has_colour = [], 0, False
-    for found in _COMMAND.finditer(text):
+    for found in COMMAND.finditer(text):
         parts.append(harmless(text[place : found.start()]))
         place = found.end()
-        if colours and _COLOUR.fullmatch(found[0]):
+        if colours and COLOUR.fullmatch(found[0]):
             parts.append(found[0])
             has_colour = True
     parts.append(harmless(text[place:]))
