@@ -171,8 +171,8 @@ class Widgets(Api):
     async def get(self, path: str, query: str = "", accept: str = "application/json") -> Json:
         """The body of an answer in whatever form."""
         answer = await self.server(Request("GET", path, query, {"accept": accept}, b""))
-        assert isinstance(answer.body, bytes)
-        return msgspec.json.decode(answer.body)
+        assert isinstance(answer.body, bytes | list)
+        return msgspec.json.decode(answer.body if isinstance(answer.body, bytes) else b"".join(answer.body))
 
     @asynccontextmanager
     async def watch(self, version: str, query: str = "") -> AsyncIterator["Watching"]:

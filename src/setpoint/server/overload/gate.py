@@ -107,6 +107,8 @@ class Gate:
         self._busy: dict[Level, None] = {}
         self._waiters: deque[Waiter] = deque()
         self._expiring: asyncio.Task[None] | None = None
+        # The number of the request that began last.
+        self.begun = 0
         # Writes that watches are still told of.
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -296,7 +298,7 @@ class Gate:
         if level is None:
             return
         cost = _PIECE + size * _BYTE if size else _SLICE
-        waiter = Waiter(flow, asyncio.get_running_loop().create_future(), 0.0, 0, cost)
+        waiter = Waiter(flow, asyncio.get_running_loop().create_future(), seat.number, 0, cost)
         level.go_on(waiter)
         self._busy[level] = None
         self._dispatch()
@@ -393,14 +395,14 @@ class Gate:
 
     def _next(self) -> Waiter | None:
         """Takes the request whose turn it is out of its queue. The reads and the writes of a level share its time: of
-        those two the flow goes first that has used less."""
+        those two the flow goes first that has used less, and of one flow they go in turn."""
         found: Waiter | None = None
-        best = (0.0, 0.0)
+        best = (0.0, 0.0, 0)
         for level in tuple(self._busy):
             if not (level.waiting or level.going):
                 del self._busy[level]
             elif (waiter := level.first()) is not None:
-                order = (level.share.virtual, waiter.flow.account.virtual)
+                order = (level.share.virtual, waiter.flow.account.virtual, level.served)
                 if found is None or order < best:
                     found, best = waiter, order
         if found is not None and found.flow.level is not None:

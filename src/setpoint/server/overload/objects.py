@@ -43,7 +43,13 @@ def _user(name: str) -> Object:
 _EVERYBODY = [_group("system:unauthenticated"), _group("system:authenticated")]
 _NODES = [_group("system:nodes")]
 _CONTROLLERS, _SCHEDULER = _user("system:kube-controller-manager"), _user("system:kube-scheduler")
-_SYSTEM_ACCOUNTS = {"kind": "ServiceAccount", "serviceAccount": {"name": "*", "namespace": "kube-system"}}
+
+
+def _account(name: str) -> Object:
+    return {"kind": "ServiceAccount", "serviceAccount": {"name": name, "namespace": "kube-system"}}
+
+
+_SYSTEM_ACCOUNTS = _account("*")
 
 
 def _level(name: str, shares: int, lendable: int, queues: int = 0, hand: int = 0) -> Object:
@@ -104,12 +110,29 @@ def schemas() -> list[Object]:
     elections = {**_LEASES, "verbs": ["get", "create", "update"]}
     nodes = {**_EVERY, "apiGroups": [""], "resources": ["nodes", "nodes/status"]}
     leaders = (_CONTROLLERS, _SCHEDULER, _SYSTEM_ACCOUNTS)
+    locks = {**elections, "apiGroups": [""], "resources": ["endpoints", "configmaps"]}
+    endpoints = {**locks, "resources": ["endpoints"]}
+    endpoint_controllers = (
+        _CONTROLLERS,
+        _account("endpoint-controller"),
+        _account("endpointslicemirroring-controller"),
+    )
     high, node_high = "workload-high", "node-high"
     return [
         _schema(EXEMPT, EXEMPT, 1, [_group("system:masters")]),
         _schema(CATCH_ALL, CATCH_ALL, 10000, _EVERYBODY, by="ByUser"),
         _schema("probes", EXEMPT, 2, _EVERYBODY, (), (probes,)),
         _schema("system-leader-election", "leader-election", 100, leaders, (elections,), (), by="ByUser"),
+        _schema("endpoint-controller", high, 150, endpoint_controllers, (endpoints,), (), by="ByUser"),
+        _schema(
+            "workload-leader-election",
+            "leader-election",
+            200,
+            [_SYSTEM_ACCOUNTS],
+            (locks, elections),
+            (),
+            by="ByUser",
+        ),
         _schema("system-node-high", node_high, 400, _NODES, (nodes, _LEASES), (), by="ByUser"),
         _schema("system-nodes", "system", 500, _NODES, by="ByUser"),
         _schema("kube-controller-manager", high, 800, [_CONTROLLERS], by="ByNamespace"),

@@ -45,7 +45,7 @@ class HeldSeat:
     charged, or given back, when the step is over.
     """
 
-    __slots__ = ("_first", "_gate", "_reserved", "_sent", "_user", "flow", "prepaid", "width")
+    __slots__ = ("_first", "_gate", "_reserved", "_sent", "_user", "flow", "number", "prepaid", "width")
 
     def __init__(self, gate: "Gate", flow: Flow, user: str, seats: int, prepaid: float) -> None:
         self._gate = gate
@@ -53,6 +53,8 @@ class HeldSeat:
         self.flow = flow
         self.width = seats
         self.prepaid = prepaid
+        gate.begun += 1
+        self.number = gate.begun
         self._first = True
         # The bytes that are counted for the user.
         self._reserved = 0

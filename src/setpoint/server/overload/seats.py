@@ -10,6 +10,7 @@ the one that was served last, so a pause earns no credit. This is start-time fai
 """
 
 from asyncio import Future
+from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush, heapreplace
@@ -40,12 +41,14 @@ class Share:
     """The loop's time that one level has used, for reads and writes together. `now` is the virtual time of the flow of
     it that was served last."""
 
-    __slots__ = ("now", "virtual", "weight")
+    __slots__ = ("now", "served", "virtual", "weight")
 
     def __init__(self) -> None:
         self.virtual = 0.0
         self.weight = 1.0
         self.now = 0.0
+        # How many requests were served.
+        self.served = 0
 
 
 class Account:
@@ -109,6 +112,7 @@ class Level:
         "name",
         "nominal",
         "pool",
+        "served",
         "share",
         "waiting",
     )
@@ -121,6 +125,8 @@ class Level:
         self.executing = 0
         self.waiting = 0
         self.going = 0
+        # The number, of its share, of the request that was served last.
+        self.served = 0
         # The flows with requests that wait for seats, and for their next slice, by the virtual time that they had when
         # they were put here; it may have grown since.
         self._beginning: list[tuple[float, int, Flow]] = []
@@ -168,9 +174,9 @@ class Level:
 
     def go_on(self, waiter: "Waiter") -> None:
         """Lets a request that has its seats wait for its next slice of the loop's time. Of the requests of a flow the
-        one that was served last goes on first: one that is finished needs no memory."""
+        one that began first goes on first: one that is finished needs no memory."""
         flow = waiter.flow
-        flow.going.appendleft(waiter)
+        insort(flow.going, waiter, key=_deadline)
         self.going += 1
         if not flow.is_going:
             flow.is_going = True
@@ -196,6 +202,7 @@ class Level:
     def take(self, waiter: "Waiter") -> None:
         """Takes a request out of its queue, to be served."""
         waiter.flow.began_last = waiter.width > 0
+        self.served = self.share.served = self.share.served + 1
         self.leave_queue(waiter)
 
     def _first_going_on(self) -> "Waiter | None":
@@ -296,7 +303,7 @@ class Flow:
         self.estimate = estimate
         # Those that wait for seats, and those that wait for the next slice of their work.
         self.queue: deque[Waiter] = deque()
-        self.going: deque[Waiter] = deque()
+        self.going: list[Waiter] = []
         # Whether its level has it among those that wait for seats, and for a slice; and what it was served for last.
         self.is_queued = False
         self.is_going = False
@@ -305,7 +312,8 @@ class Flow:
 
 class Waiter:
     """A request in a queue. Its future says whether it may go on. `width` is how many seats it needs; one that has its
-    seats and waits for its next slice needs none. `cost` is how long it is going to take, by estimate."""
+    seats and waits for its next slice needs none. `deadline` is when it waits no longer; of one without seats to take, the
+    number that it began with. `cost` is how long it is going to take, by estimate."""
 
     __slots__ = ("cost", "deadline", "flow", "seated", "width")
 
@@ -315,6 +323,10 @@ class Waiter:
         self.deadline = deadline
         self.width = width
         self.cost = cost
+
+
+def _deadline(waiter: Waiter) -> float:
+    return waiter.deadline
 
 
 def _number(spec: Object, name: str, default: int) -> int:
