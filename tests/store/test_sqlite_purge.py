@@ -202,3 +202,16 @@ async def test_a_purge_visits_a_bounded_number_of_entries_in_one_transaction(tmp
     assert len(steps) == 5
     assert max(steps) <= 1000  # at most two for each entry that is visited
     await store.close()
+
+
+async def test_a_scrub_also_removes_remains_of_what_compaction_forgot(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db", durability="off")
+    value = secret(Random(5), 40_000)
+    await store.commit("a", value, ANY, ALICE)
+    await store.commit("a", b"2", ANY, ALICE)
+    await store.compact(await store.revision())
+    assert found_in(tmp_path, [value])
+    assert list((await store.purge(Selection("a"), PURGE)).removed) == []
+    await store.scrub(always=True)
+    assert found_in(tmp_path, [value]) == []
+    await store.close()

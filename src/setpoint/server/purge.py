@@ -113,9 +113,12 @@ async def remove(services: Services, selection: Selection, requested: Requested)
     if selection.through is not None:
         record["through"] = str(selection.through)
     await bury(store, selection.key, record, actor, cause)
-    page = await store.purge(selection, Purge(actor.user, moment.timestamp(), reason))
-    forget(services, selection.key)
-    await store.scrub()
+    try:
+        page = await store.purge(selection, Purge(actor.user, moment.timestamp(), reason))
+        # Also where nothing was removed: compaction leaves remains of what it forgot in the files.
+        await store.scrub(always=True)
+    finally:
+        forget(services, selection.key)
     removed = sum(number for _, number in page.removed)
     await bury(store, selection.key, {**record, "phase": "Completed", "removed": removed}, actor, cause)
     return removed

@@ -257,9 +257,10 @@ class Store(Protocol):
         values can no longer be read afterwards; `scrub` removes their bytes from the disk. Idempotent: whoever is
         interrupted asks again."""
 
-    async def scrub(self) -> None:
+    async def scrub(self, *, always: bool = False) -> None:
         """Removes the bytes of purged values from the files of the store, and returns when they are gone. A store that
-        ends before continues when it is opened again."""
+        ends before continues when it is opened again. With `always` also where nothing was purged: the files may hold
+        remains of values that compaction forgot."""
 
     async def maintain(self) -> None:
         """Deletes what has expired and compacts by the retention policy, now. The store also does it by itself."""

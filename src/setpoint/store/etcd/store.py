@@ -196,7 +196,7 @@ class EtcdStore:
         await self._tending.purge(target)
         return PurgedPage(removed, None)
 
-    async def scrub(self) -> None:
+    async def scrub(self, *, always: bool = False) -> None:
         await self._session.client.defragment()
 
     async def maintain(self) -> None:

@@ -38,10 +38,10 @@ class KeptMemoryStore(MemoryStore):
         finally:
             await super().close()
 
-    async def scrub(self) -> None:
+    async def scrub(self, *, always: bool = False) -> None:
         """Writes the file anew: it holds the state at the last start, and with it values that were purged since.
         Raises OSError."""
-        await super().scrub()
+        await super().scrub(always=always)
         contents = load((await self.snapshot()).dump())
         state = [entry for entry in contents.entries if entry.value is not None]
         current = {entry.key: entry for entry in state}

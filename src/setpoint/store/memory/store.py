@@ -249,7 +249,7 @@ class MemoryStore:
         more = selection.is_prefix and limit and len(keys) == limit
         return PurgedPage(removed, keys[-1] if more else None)
 
-    async def scrub(self) -> None:
+    async def scrub(self, *, always: bool = False) -> None:
         """There is no file: the values are gone as soon as nobody refers to them."""
         self._open()
 

@@ -170,7 +170,7 @@ class SqliteStore:
         """On the event loop: begins what the store does by itself."""
         self._expect_upkeep()
         if self._writer.must_scrub and not self.closed:
-            self._ask(Scrub(self._future())).add_done_callback(_log_failure)
+            self._ask(Scrub(self._future(), always=False)).add_done_callback(_log_failure)
 
     def _connect(self, durability: Durability) -> sqlite3.Connection:
         connection = connect(self.path, durability)
@@ -412,8 +412,8 @@ class SqliteStore:
         more = selection.is_prefix and limit and len(keys) == limit
         return PurgedPage(removed, keys[-1] if more else None)
 
-    async def scrub(self) -> None:
-        await self._ask(Scrub(self._future()))
+    async def scrub(self, *, always: bool = False) -> None:
+        await self._ask(Scrub(self._future(), always))
 
     # Forgetting
 

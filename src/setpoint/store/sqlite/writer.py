@@ -105,6 +105,7 @@ class FindKeys(Job):
 class Scrub(Job):
     """Removes the bytes of purged values; `rewritten` says that only the write-ahead log is left to do."""
 
+    always: bool
     rewritten: bool = False
 
 
@@ -345,7 +346,7 @@ class Writer:
         nobody reads an older state any more. Only after that it is noted as done: a process that is killed before
         begins again when the file is opened."""
         execute = self._connection.execute
-        if self._journal.scrub:
+        if self._journal.scrub or job.always:
             try:
                 if not job.rewritten:
                     execute("VACUUM")
