@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from setpoint.objects.provenance import Actor
-from setpoint.store.contract import ANY, Entry, Purge, Purged, Retention, Selection, Store, TooLate
+from setpoint.store.contract import ANY, Entry, Event, Purge, Purged, Retention, Selection, Store, TooLate
 from setpoint.store.memory import MemoryStore
 
 from .conftest import START, StoreFactory
@@ -138,7 +138,7 @@ async def test_the_past_of_other_keys_stays_as_it_was(store_factory: StoreFactor
             item = await store.get("b", at)
             assert item is not None
             assert item.value == b"b-%d" % number * 20
-        events = []
+        events: list[Event] = []
         watch = store.watch("b", revisions[0])
         while len(events) < 39:
             events += await asyncio.wait_for(watch.next(), SOON)
@@ -199,7 +199,8 @@ async def test_a_prefix_is_purged_page_by_page(store_factory: StoreFactory) -> N
             await put(store, f"s/{number:02}", b"2" if number % 2 else None)
         await put(store, "t/1", b"hunter2")
         await put(store, "t/1", b"2")
-        removed, after, pages = [], "", 0
+        removed: list[tuple[str, int]] = []
+        after, pages = "", 0
         while True:
             page = await store.purge(Selection("s/", is_prefix=True), PURGE, after, 10)
             removed += page.removed

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
-from setpoint.store.contract import ANY, Purge, Purged, Retention, Selection, Store, TooLate, Watch
+from setpoint.store.contract import ANY, Event, Purge, Purged, Retention, Selection, Store, TooLate, Watch
 
 from .backends import BACKENDS, Backend
 from .conftest import START
@@ -151,7 +151,7 @@ async def follow(store: Store, model: Model, current: int) -> None:
             with pytest.raises(TooLate):
                 await until(watch, current)
         else:
-            found = []
+            found: list[Event] = []
             while len(found) < len(wanted):
                 found += await asyncio.wait_for(watch.next(), 30)
             assert [event.entry.value for event in found] == [version.value for version in wanted]
