@@ -22,7 +22,6 @@ from setpoint.objects.times import format_time
 from setpoint.session.locks import locked
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions
-from setpoint.store.files import make_directory
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable, connect
 from setpoint.workload.engine.engine import Engine
@@ -200,6 +199,8 @@ def last_words(session: Session) -> str:
 
 def _alone(directory: Path) -> AbstractContextManager[bool]:
     """Whether nobody else clears at this moment; holds them off meanwhile."""
+    from setpoint.store.files import make_directory  # a command that finds nothing dead needs no more than it has
+
     make_directory(directory)
     return locked(directory / _LOCK)
 

@@ -13,7 +13,6 @@ from typing import Self
 
 import msgspec
 
-from setpoint.store.files import make_directory
 from setpoint.workload.process.identity import identity_of, is_alive, parse
 
 _SUFFIX = ".json"
@@ -106,6 +105,7 @@ class Sessions:
     def add(self, session: Session) -> None:
         """Records a session, in the place of an earlier one of the same app and directory. Raises OSError."""
         from setpoint.server.http import files
+        from setpoint.store.files import make_directory
 
         make_directory(self._directory)
         files.write(self._path(session), msgspec.json.encode(session))
