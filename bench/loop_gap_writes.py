@@ -105,7 +105,7 @@ def _managers() -> Iterator[GapCase]:
         "apply: conflicts with many managers", "8,000", (patch(f"{ONE}?fieldManager=me", conflicts, APPLY),), stored
     )
     same = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
-    fields = {"f:data": {f"f:{n}": {} for n in range(80_000)}}
+    fields: Tree = {"f:data": {f"f:{n}": {} for n in range(80_000)}}
     wide = config_map(managedFields=[{**same, "fieldsV1": fields}])
     yield GapCase(
         "update: FieldsV1", "80,000 fields", (Ask("PUT", ONE, _encode(wide)),), (post(CONFIG_MAPS, config_map()),)
@@ -207,7 +207,7 @@ def _patches() -> Iterator[GapCase]:
     yield GapCase("strategic merge: $setElementOrder", "60,000", (patch(ONE, order, STRATEGIC),), listed)
     gone = {"metadata": {"$deleteFromPrimitiveList/finalizers": finalizers}}
     yield GapCase("strategic merge: $deleteFromPrimitiveList", "60,000", (patch(ONE, gone, STRATEGIC),), listed)
-    ports = [{"name": f"p{n}", "port": n % 60_000 + 1, "protocol": "TCP"} for n in range(10_000)]
+    ports: list[Tree] = [{"name": f"p{n}", "port": n % 60_000 + 1, "protocol": "TCP"} for n in range(10_000)]
     service: Tree = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -354,10 +354,10 @@ def _rules() -> Iterator[GapCase]:
         "metadata": {"name": "big"},
         "rules": rules,
     }
-    names = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "big"}
-    subject = {"kind": "User", "name": "tenant", "apiGroup": "rbac.authorization.k8s.io"}
-    binding = {
+    names: Tree = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    reference: Tree = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "big"}
+    subject: Tree = {"kind": "User", "name": "tenant", "apiGroup": "rbac.authorization.k8s.io"}
+    binding: Tree = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": "big"},

@@ -24,6 +24,8 @@ _EVERYTHING: tuple[Object, ...] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
+# About as many bytes of JSON take as long to read as a rule takes to compare.
+_RULE_BYTES = 100
 # What the garbage collector changes, and who wrote it: no reason to ask.
 _COLLECTED = frozenset(("ownerReferences", "finalizers", "managedFields"))
 
@@ -44,23 +46,23 @@ class Escalation(Plugin):
         await context.services.authorizer.prepare(context.user)
         await self._roles.load()
         if operation.resource.resource in _ROLES:
-            self._check_role(context, operation, tree)
+            await self._check_role(context, operation, tree)
         else:
-            self._check_binding(context, operation, tree)
+            await self._check_binding(context, operation, tree)
 
-    def _check_role(self, context: Context, operation: Operation, tree: Object) -> None:
+    async def _check_role(self, context: Context, operation: Operation, tree: Object) -> None:
         info = context.info
         if _may(context, "escalate", info.resource, info.namespace, info.name):
             return
-        self._confirm(context, operation, tree.get("rules") or ())
+        await self._confirm(context, operation, tree.get("rules") or ())
         if any(_selects(role) for role in (tree, operation.old or {})):
             try:
-                self._confirm(context, operation, _EVERYTHING)
+                await self._confirm(context, operation, _EVERYTHING)
             except Forbidden:
                 why = "must have cluster-admin privileges to use the aggregationRule"
                 raise Forbidden.of(operation.resource.group_resource, operation.name, why) from None
 
-    def _check_binding(self, context: Context, operation: Operation, tree: Object) -> None:
+    async def _check_binding(self, context: Context, operation: Operation, tree: Object) -> None:
         reference = tree.get("roleRef") or {}
         kind, name = reference.get("kind", ""), reference.get("name", "")
         if kind not in ("Role", "ClusterRole"):
@@ -70,14 +72,17 @@ class Escalation(Plugin):
         rules = self._roles.rules(role_name(reference, operation.namespace))
         if rules is None:
             raise NotFound.of(operation.resource.group_resource, name)
-        self._confirm(context, operation, [rule.tree for rule in rules.all])
+        await self._confirm(context, operation, [rule.tree for rule in rules.all])
 
-    def _confirm(self, context: Context, operation: Operation, wanted: "tuple[Object, ...] | list[Object]") -> None:
+    async def _confirm(
+        self, context: Context, operation: Operation, wanted: "tuple[Object, ...] | list[Object]"
+    ) -> None:
         """Refuses rules that the user does not have."""
         user, resource = context.user, operation.resource.group_resource
         owned, missing_roles = self._roles.rules_of(user, operation.namespace)
         try:
-            missing = not_covered(Rules(owned), wanted)
+            size = _RULE_BYTES * (len(owned) + len(wanted))
+            missing = await context.offload(lambda: not_covered(Rules(owned), wanted), size)
         except TooManyRights:
             why = "it gives more single permissions than can be compared with those of its author: make several smaller"
             raise Forbidden.of(resource, operation.name, why) from None

@@ -27,7 +27,7 @@ from setpoint.server.kinds.cells import UNSET, field, lookup
 from setpoint.server.kinds.columns import AGE, NAME, count
 from setpoint.server.kinds.conditions import validate_conditions
 from setpoint.server.kinds.rules import STATUS_ALONE, Rules
-from setpoint.server.kinds.values import enum, qualified, wrong
+from setpoint.server.kinds.values import enum, qualified, repeats, wrong
 from setpoint.server.strategy import Column
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -277,9 +277,9 @@ def _validate_binding(spec: Object) -> list[FieldError]:
 def _validate_actions(actions: list[str]) -> list[FieldError]:
     path = "spec.validationActions"
     found = [] if actions else [required(path)]
-    for position, action in enumerate(actions):
+    for position, (action, again) in enumerate(zip(actions, repeats(actions), strict=True)):
         found += enum(action, index(path, position), _ACTIONS, needed=False)
-        if action in actions[:position]:
+        if again:
             found.append(duplicate(index(path, position), action))
     return [*found, invalid(path, actions, _BOTH)] if {"Deny", "Warn"} <= set(actions) else found
 

@@ -9,7 +9,7 @@ from setpoint.objects.names import dns1035_label, dns1123_subdomain, path_segmen
 from setpoint.objects.tree import Object
 from setpoint.schema.cel.types import BOOL
 from setpoint.server.kinds.admission_expressions import compile_expression, environment
-from setpoint.server.kinds.values import enum, qualified, wrong
+from setpoint.server.kinds.values import enum, qualified, repeats, wrong
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
@@ -113,9 +113,9 @@ def validate_match(match: Object, path: str) -> list[FieldError]:
 
 def _validate_names(names: list[str], path: str) -> list[FieldError]:
     found: list[FieldError] = []
-    for position, name in enumerate(names):
+    for position, (name, again) in enumerate(zip(names, repeats(names), strict=True)):
         found += wrong(index(path, position), name, path_segment(name))
-        if name in names[:position]:
+        if again:
             found.append(duplicate(index(path, position), name))
     return found
 

@@ -26,7 +26,7 @@ from setpoint.server.kinds.cells import NONE, field, label_text, lookup, selecta
 from setpoint.server.kinds.columns import AGE, NAME
 from setpoint.server.kinds.conditions import validate_conditions
 from setpoint.server.kinds.rules import STATUS_ALONE, Rules
-from setpoint.server.kinds.values import wrong
+from setpoint.server.kinds.values import repeats, wrong
 from setpoint.server.strategy import Column
 
 _USAGES = (
@@ -132,11 +132,11 @@ class CertificateSigningRequestStrategy(Rules):
         if not usages:
             found.append(required("spec.usages"))
         if usages != before.get("usages"):
-            for position, usage in enumerate(usages):
+            for position, (usage, again) in enumerate(zip(usages, repeats(usages), strict=True)):
                 place = index("spec.usages", position)
                 if usage not in _USAGES:
                     found.append(not_supported(place, usage, _USAGES))
-                if usage in usages[:position]:
+                if again:
                     found.append(duplicate(place, usage))
         if signer == _LEGACY_SIGNER and before.get("signerName") != signer:
             why = "the legacy signerName is not allowed via this API version"

@@ -13,7 +13,7 @@ from setpoint.server.kinds.columns import AGE, NAME
 from setpoint.server.kinds.pod.defaults import round_amounts
 from setpoint.server.kinds.pod.resources import resource_amount
 from setpoint.server.kinds.pod.scheduling import validate_taint_effect
-from setpoint.server.kinds.values import cidr, qualified
+from setpoint.server.kinds.values import cidr, qualified, repeats
 from setpoint.server.strategy import Column, Strategy
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -115,8 +115,8 @@ class NodeStrategy(Strategy):
         spec, stored = tree["spec"], old.get("spec") or {}
         found = _validate_amounts(tree.get("status") or {})
         addresses = lookup(tree, "status", "addresses") or []
-        for position, address in enumerate(addresses):
-            if address in addresses[:position]:
+        for position, (address, again) in enumerate(zip(addresses, repeats(addresses), strict=True)):
+            if again:
                 found.append(duplicate(index("status.addresses", position), address))
         before = stored.get("podCIDRs") or []
         if before and spec.get("podCIDRs") != before:

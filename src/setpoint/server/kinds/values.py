@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 
 from setpoint.objects.field import FieldError, child, invalid, not_supported, required
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, qualified_name
+from setpoint.objects.ordered import encode_sorted
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.formats.network import is_cidr, is_ipv4, is_ipv6
@@ -225,3 +226,14 @@ def put(tree: Object, name: str, value: Json) -> None:
 
 def immutable(new: Json, old: Json, path: str) -> list[FieldError]:
     return [] if new == old else [invalid(path, new, IMMUTABLE)]
+
+
+def repeats(values: Iterable[Json]) -> list[bool]:
+    """Tells of each value whether an equal one comes before it. In linear time: a list may have very many values."""
+    seen: set[Json] = set()
+    found = []
+    for value in values:
+        key = value if type(value) is str else encode_sorted(value)
+        found.append(key in seen)
+        seen.add(key)
+    return found

@@ -22,7 +22,7 @@ from setpoint.server.kinds.admission_rules import (
 )
 from setpoint.server.kinds.columns import AGE, NAME, count
 from setpoint.server.kinds.rules import Rules
-from setpoint.server.kinds.values import enum, wrong
+from setpoint.server.kinds.values import enum, repeats, wrong
 from setpoint.server.strategy import Column
 
 _REVIEW_VERSIONS = ("v1", "v1beta1")
@@ -124,8 +124,8 @@ def _validate_versions(versions: list[str], path: str, must_be_known: bool) -> l
     if not versions:
         return [required(path, f"must specify one of {', '.join(_REVIEW_VERSIONS)}")]
     found: list[FieldError] = []
-    for position, version in enumerate(versions):
-        if version in versions[:position]:
+    for position, (version, again) in enumerate(zip(versions, repeats(versions), strict=True)):
+        if again:
             found.append(invalid(index(path, position), version, "duplicate version"))
         else:
             found += wrong(index(path, position), version, dns1035_label(version))

@@ -12,7 +12,7 @@ from setpoint.objects.field import (
     required,
 )
 from setpoint.objects.tree import Object
-from setpoint.server.kinds.values import descending_path, no_backsteps
+from setpoint.server.kinds.values import descending_path, no_backsteps, repeats
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE = ("Disabled", "Enabled", "IfPossible")
@@ -93,10 +93,10 @@ def _validate_propagation(mount: Object, path: str, privileged: bool) -> list[Fi
 
 def _validate_bind_options(options: list[str], path: str) -> list[FieldError]:
     found: list[FieldError] = []
-    for position, option in enumerate(options):
+    for position, (option, again) in enumerate(zip(options, repeats(options), strict=True)):
         if option not in _BIND_OPTIONS:
             found.append(not_supported(index(path, position), option, _BIND_OPTIONS))
-        if option in options[:position]:
+        if again:
             found.append(duplicate(index(path, position), option))
     return found
 

@@ -124,15 +124,19 @@ def _validate_label_keys(same: list[str], different: list[str], selector: Object
         elif keys:
             for position, key in enumerate(keys):
                 found += qualified(key, index(child(path, name), position))
+    places: dict[str, int] = {}
+    for position, key in enumerate(same):
+        places.setdefault(key, position)
     seen = set((selector or {}).get("matchLabels") or ())
     for expression in (selector or {}).get("matchExpressions") or ():
         key = expression.get("key") or ""
-        if key in same and key in seen:
+        if key in places and key in seen:
             why = "exists in both matchLabelKeys and labelSelector"
-            found.append(invalid(index(path, same.index(key)), key, why))
+            found.append(invalid(index(path, places[key]), key, why))
         seen.add(key)
+    others = frozenset(different)
     for position, key in enumerate(same):
-        if key in different:
+        if key in others:
             why = "exists in both matchLabelKeys and mismatchLabelKeys"
             found.append(invalid(index(child(path, "matchLabelKeys"), position), key, why))
     return found
@@ -186,6 +190,8 @@ def _validate_comparison(value: str, path: str) -> list[FieldError]:
 def validate_spreading(constraints: list[Object], path: str) -> list[FieldError]:
     """How evenly pods are to be spread over nodes, zones and the like."""
     found: list[FieldError] = []
+    # The place of the last of each pair: all before it are told.
+    last = {_spread_over(constraint): position for position, constraint in enumerate(constraints)}
     for position, constraint in enumerate(constraints):
         place = index(path, position)
         topology, when = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
@@ -194,10 +200,8 @@ def validate_spreading(constraints: list[Object], path: str) -> list[FieldError]
             found.append(required(child(place, "topologyKey"), "can not be empty"))
         if when not in _WHEN:
             found.append(not_supported(child(place, "whenUnsatisfiable"), when, _WHEN))
-        for other in constraints[position + 1 :]:
-            if (other.get("topologyKey") or "", other.get("whenUnsatisfiable") or "") == (topology, when):
-                found.append(duplicate(child(place, "{topologyKey, whenUnsatisfiable}"), f"{{{topology}, {when}}}"))
-                break
+        if last[topology, when] > position:
+            found.append(duplicate(child(place, "{topologyKey, whenUnsatisfiable}"), f"{{{topology}, {when}}}"))
         domains = constraint.get("minDomains")
         if domains is not None:
             found += positive(domains, child(place, "minDomains"))
@@ -211,6 +215,10 @@ def validate_spreading(constraints: list[Object], path: str) -> list[FieldError]
         found += _validate_label_keys(constraint.get("matchLabelKeys") or [], [], selector, place)
         found += labels.validate_object(selector, child(place, "labelSelector"))
     return found
+
+
+def _spread_over(constraint: Object) -> tuple[str, str]:
+    return constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
 
 
 def validate_gates(gates: list[Object], path: str) -> list[FieldError]:

@@ -3,7 +3,7 @@
 from setpoint.objects.field import FieldError, duplicate, index, invalid, not_supported, required
 from setpoint.objects.tree import Object
 from setpoint.server.kinds.service.traits import is_headless
-from setpoint.server.kinds.values import ip
+from setpoint.server.kinds.values import ip, repeats
 
 _FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -22,11 +22,11 @@ def validate_addresses(spec: Object) -> list[FieldError]:
     elif several and not one:
         found.append(invalid(place, several, "must be empty when `clusterIP` is not specified"))
     families = spec.get("ipFamilies") or []
-    for position, family in enumerate(families):
+    for position, (family, again) in enumerate(zip(families, repeats(families), strict=True)):
         where = index("spec.ipFamilies", position)
         if family not in _FAMILIES:
             found.append(not_supported(where, family, _FAMILIES))
-        if family in families[:position]:
+        if again:
             found.append(duplicate(where, family))
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _FAMILY_POLICIES:

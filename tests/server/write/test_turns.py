@@ -1,0 +1,136 @@
+"""Large requests do not hold the event loop: its longest turn is a small part of the CPU that the request takes."""
+
+import asyncio
+import functools
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+from tests.turns import measured
+
+from setpoint.objects.clock import ManualClock, SystemClock
+from setpoint.objects.times import parse_time
+from setpoint.plane import ControlPlane
+from setpoint.server.exchange import Request, Response
+from setpoint.server.offload import LEAST, Offload
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
+
+
+def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    @functools.wraps(test)
+    def run(*args: Any, **arguments: Any) -> None:
+        async def main() -> None:
+            await test(*args, **arguments)
+
+        asyncio.run(main())
+
+    return run
+
+
+async def ask(plane: ControlPlane, method: str, path: str, body: bytes, content_type: str) -> Response:
+    path, _, query = path.partition("?")
+    return await plane.handler(Request(method, path, query, {"content-type": content_type}, body))
+
+
+def large(number: int) -> bytes:
+    data = {f"k{each}": "v" for each in range(number)}
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": data})
+
+
+BODIES = {
+    "yaml-merge-keys": (
+        "POST",
+        CONFIG_MAPS,
+        HEAD + "x: &a {k: v}\ndata:\n" + "  <<: *a\n" * 20_000,
+        "application/yaml",
+    ),
+    "yaml-keys": (
+        "POST",
+        CONFIG_MAPS,
+        HEAD + "data:\n" + "".join(f"  k{n}: v\n" for n in range(20_000)),
+        "application/yaml",
+    ),
+    "yaml-apply": (
+        "PATCH",
+        f"{CONFIG_MAPS}/one?fieldManager=me",
+        HEAD + "data:\n" + "".join(f"  k{n}: v\n" for n in range(20_000)),
+        "application/apply-patch+yaml",
+    ),
+    "json-not-canonical": ("POST", CONFIG_MAPS, large(60_000).decode().replace(":", ": "), "application/json"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@in_loop
+async def test_a_large_body_leaves_the_loop_to_others(name: str) -> None:
+    method, path, body, content_type = BODIES[name]
+    async with ControlPlane(system=False) as plane:
+        response, seen = await measured(ask(plane, method, path, body.encode(), content_type))
+        assert response.status == 201, response.body
+    assert seen.longest < seen.total / 3
+
+
+@in_loop
+async def test_a_small_patch_of_a_large_object_leaves_the_loop_to_others() -> None:
+    async with ControlPlane(system=False) as plane:
+        await ask(plane, "POST", CONFIG_MAPS, large(60_000), "application/json")
+        patch = b'{"data":{"k1":"w"}}'
+        asked = ask(plane, "PATCH", f"{CONFIG_MAPS}/one", patch, "application/merge-patch+json")
+        response, seen = await measured(asked)
+        assert response.status == 200, response.body
+    assert seen.longest < seen.total / 3
+
+
+@in_loop
+async def test_a_yaml_document_of_too_many_nodes_names_the_remedy() -> None:
+    async with ControlPlane(system=False) as plane:
+        body = (HEAD + "x: [" + "1," * 600_000 + "]\n").encode()
+        response = await ask(plane, "POST", CONFIG_MAPS, body, "application/yaml")
+    status = msgspec.json.decode(response.body)
+    assert response.status == 400
+    assert "yaml: document has more than 500000 nodes: send it as JSON" in status["message"]
+
+
+@in_loop
+async def test_deleting_a_collection_gives_others_turns() -> None:
+    async with ControlPlane(system=False) as plane:
+        for number in range(200):
+            tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c-{number}"}}
+            await ask(plane, "POST", CONFIG_MAPS, msgspec.json.encode(tree), "application/json")
+        response, seen = await measured(ask(plane, "DELETE", CONFIG_MAPS, b"", "application/json"))
+        assert response.status == 200
+    assert seen.count >= 200 / 20
+    assert seen.longest < seen.total / 3
+
+
+async def run_large(offload: Offload) -> tuple[Any, int]:
+    done = await offload.run(threading.get_ident, LEAST)
+    return done, threading.get_ident()
+
+
+@in_loop
+async def test_long_work_runs_inline_under_a_virtual_clock() -> None:
+    offload = Offload(ManualClock(parse_time("2026-01-01T00:00:00Z")))
+    there, here = await run_large(offload)
+    assert there == here
+    assert offload.moved == 0
+
+
+@in_loop
+async def test_long_work_runs_in_a_thread_and_raises_what_it_raises() -> None:
+    offload = Offload(SystemClock())
+    there, here = await run_large(offload)
+    assert there != here
+    assert await offload.run(lambda: 1, LEAST - 1) == 1
+    assert offload.moved == 1
+
+    def fail() -> None:
+        raise LookupError("no")
+
+    with pytest.raises(LookupError, match="no"):
+        await offload.run(fail, LEAST)
+    offload.close()

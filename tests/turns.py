@@ -1,0 +1,65 @@
+"""Measures the CPU of one turn of an event loop, and the growth of the CPU of some work with its size.
+
+    response, seen = await measured(client.create(large))
+    assert seen.longest < seen.total / 4
+
+`longest` is the most CPU that one callback of the loop used in the loop's own thread; `total` is the CPU of the whole
+process meanwhile. Their ratio tells whether the work was divided, however fast or busy the machine is.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Turns:
+    """The turns of a loop: how many there were, and the CPU of the longest in seconds."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.longest = 0.0
+        # The CPU of all threads of the process, once it is over.
+        self.total = 0.0
+
+
+async def measured(coroutine: Coroutine[Any, Any, T]) -> tuple[T, Turns]:
+    """The result of a coroutine, and the turns until it came. It runs in a task of its own: the turn in which this is
+    called has begun before and would not count."""
+    seen = Turns()
+    run = asyncio.Handle._run  # type: ignore[attr-defined]
+
+    def timed(handle: asyncio.Handle) -> None:
+        start = time.thread_time()
+        try:
+            run(handle)
+        finally:
+            seen.count += 1
+            seen.longest = max(seen.longest, time.thread_time() - start)
+
+    begun = time.process_time()
+    asyncio.Handle._run = timed  # type: ignore[attr-defined]
+    try:
+        result = await asyncio.get_running_loop().create_task(coroutine)
+    finally:
+        asyncio.Handle._run = run  # type: ignore[attr-defined]
+    seen.total = time.process_time() - begun
+    return result, seen
+
+
+def growth(prepare: Callable[[int], Callable[[], object]], size: int, times: int = 4, rounds: int = 3) -> float:
+    """How many times the CPU of some work grows when its size grows so many times: about `times` where it is linear,
+    the square of it where it is quadratic. `prepare` makes the work for a size."""
+
+    def least(size: int) -> float:
+        best = float("inf")
+        for _ in range(rounds):
+            work = prepare(size)
+            start = time.thread_time()
+            work()
+            best = min(best, time.thread_time() - start)
+        return best
+
+    return least(size * times) / least(size)
