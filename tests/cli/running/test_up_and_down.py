@@ -1,6 +1,7 @@
 """`up` and `down` when somebody is impatient, changes their mind, or is elsewhere: nothing half done remains, and
 what is said is so."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -12,16 +13,20 @@ import pytest
 from tests.cli.running.conftest import Shop
 from tests.cli.running.machine import own_environ
 
-from setpoint.session.registry import Sessions
+from setpoint.cli.running import up
+from setpoint.session.registry import Session, Sessions
+from setpoint.session.starting import Started
 from setpoint.workload.kinds.names import GROUP
 
 PATIENCE_SECONDS = 30.0
 PLAIN = "app: shop\nservices: { api: { run: sleep 600 } }\n"
-# Says that it was asked to end, and does not.
+# Says that it was asked to end, and does so only when the test permits it.
 STUBBORN = """\
 app: shop
 services:
-  api: { run: "sh -c 'trap \\"touch asked\\" TERM; touch up; while :; do sleep 0.1; done'", stop: { grace: GRACE } }
+  api:
+    run: "sh -c 'trap \\"touch asked\\" TERM; touch up; while [ ! -e may-end ]; do sleep 0.1; done; rm may-end'"
+    stop: { grace: 60s }
 """
 
 
@@ -53,9 +58,9 @@ def begun(place: Shop) -> list[Path]:
     return list(Path(place.environ["XDG_STATE_HOME"]).glob("setpoint/sessions/shop-*/lock"))
 
 
-def stubborn(place: Shop, grace: str) -> None:
+def stubborn(place: Shop) -> None:
     """The app runs, and takes its time to end."""
-    (place.directory / "setpoint.yaml").write_text(STUBBORN.replace("GRACE", grace))
+    (place.directory / "setpoint.yaml").write_text(STUBBORN)
     assert place.run("up", "-d").code == 0
     until((place.directory / "up").exists)
 
@@ -76,18 +81,29 @@ def test_who_interrupts_while_it_starts_leaves_nothing_even_if_it_was_to_run_on(
 
 
 def test_what_is_being_ended_starts_when_that_is_done(place: Shop) -> None:
-    stubborn(place, "2s")
+    stubborn(place)
     with place.running("down") as down:
         until((place.directory / "asked").exists)
-        again = place.run("up", "-d")
+        with place.running("up", "-d") as again:
+            assert again.stderr is not None
+            assert again.stderr.readline() == "shop is being ended; it starts when that is done\n"
+            (place.directory / "may-end").touch()
+            out, err = again.communicate(timeout=60)
         assert "nothing left running (1 process checked)" in down.communicate(timeout=PATIENCE_SECONDS)[0]
-    assert again.code == 0, again
-    assert again.stderr == "shop is being ended; it starts when that is done\n"
+    assert (again.returncode, err) == (0, ""), out
     assert running(place) == ["shop"]
 
 
+def test_a_session_that_is_gone_when_up_asks_it_counts_as_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    found = Session("shop", str(tmp_path), "1:1:gone", str(tmp_path / "kubeconfig"), "https://127.0.0.1:1")
+    assert asyncio.run(up._is_ending(Started(found, joined=True)))
+
+
 def test_who_does_not_wait_for_the_end_is_told_that_it_goes_on(place: Shop) -> None:
-    stubborn(place, "60s")
+    stubborn(place)
     with place.running("down") as down:
         until((place.directory / "asked").exists)
         down.send_signal(signal.SIGINT)

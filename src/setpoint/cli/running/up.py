@@ -147,18 +147,25 @@ async def _is_ending(started: "Started") -> bool:
     from setpoint.client.transport import TransportError
     from setpoint.objects.clock import timeout
     from setpoint.session.ending import is_ending
+    from setpoint.session.registry import Sessions
     from setpoint.workload.process.gone import wait_gone
 
-    async with connect(Server(session=started.session.id)) as client:
-        try:
-            return await is_ending(client)
-        except TransportError as error:
+    try:
+        async with connect(Server(session=started.session.id)) as client:
             try:
-                async with timeout(client.clock, _LAST_SECONDS):
-                    await wait_gone(_host(started), client.clock)
-            except TimeoutError:
-                raise error from None
-            return True
+                return await is_ending(client)
+            except TransportError as error:
+                try:
+                    async with timeout(client.clock, _LAST_SECONDS):
+                        await wait_gone(_host(started), client.clock)
+                except TimeoutError:
+                    raise error from None
+                return True
+    except Failure:
+        # The session may end, and take its record and kubeconfig along, after it was found.
+        if any(session.id == started.session.id for session in Sessions.of(os.environ).alive()):
+            raise
+        return True
 
 
 async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) -> None:
