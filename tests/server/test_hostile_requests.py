@@ -4,15 +4,14 @@ The scenarios are played in their order, so that what later requests need is the
 """
 
 import asyncio
-import json
-from functools import cache
 from random import Random
 
 import msgspec
 import pytest
-from tests.server import chance, golden
-from tests.server.damage import Asked, damaged
-from tests.server.hostile import JSON, Hurried, answered
+from tests.server import chance
+from tests.server.damage import damaged
+from tests.server.hostile import Hurried, answered
+from tests.server.recorded_requests import recorded
 
 from setpoint.objects.ids import SeededIds
 from setpoint.plane import ControlPlane
@@ -21,37 +20,6 @@ from setpoint.server.exchange import Request, Response
 
 REQUESTS = 1200
 SOUND = 0.3
-
-
-@cache
-def recorded() -> list[list[Asked]]:
-    """The requests of every scenario."""
-    found = []
-    for scenario_id in golden.scenario_ids():
-        steps = []
-        for step in golden.load(scenario_id)["steps"]:
-            if "path" not in step or "{repeat" in json.dumps([step.get("body"), step.get("rawBody")]):
-                continue
-            steps.append(_asked(step))
-        found.append(steps)
-    return found
-
-
-def _asked(step: dict[str, object]) -> Asked:
-    text = json.dumps([step["path"], step.get("query") or {}, step.get("headers") or {}, step.get("body")])
-    for placeholder, value in (("{ns}", "default"), ("{x}", "xx"), ("{var:rv}", "5")):
-        text = text.replace(placeholder, value)
-    path, query, headers, body = json.loads(text)
-    raw = step.get("rawBody")
-    pairs = [(name, value) for name, given in query.items() for value in (given if type(given) is list else [given])]
-    return Asked(
-        str(step.get("method", "GET")),
-        path,
-        tuple((name, str(value)) for name, value in pairs),
-        {"content-type": JSON, "accept": JSON, "user-agent": "golden/1.0"}
-        | {name.lower(): str(value) for name, value in headers.items() if value is not None},
-        raw.encode() if isinstance(raw, str) else body,
-    )
 
 
 @pytest.mark.parametrize("seed", range(5))
