@@ -5,8 +5,8 @@ import time
 from datetime import UTC, datetime
 
 SPEED = 100.0
-# Waits this long are limits ("the server does not answer after two minutes") and no pauses between attempts. They last as
-# long as they say: a busy machine may well need a hundredth of that for what they limit.
+# Waits of this length are limits ("cannot begin after 120 s") and no pauses between attempts. They last as long as they
+# say: a busy machine may well need a hundredth of that for what they limit.
 LIMIT_SECONDS = 60.0
 
 

@@ -233,7 +233,14 @@ async def test_those_that_wait_for_each_other_are_told_so(tmp_path: Path) -> Non
 
 
 async def test_a_log_line_may_say_that_it_is_ready(tmp_path: Path) -> None:
-    code = "import time; print('starting', flush=True); time.sleep(0.2); print('listening on 80', flush=True)"
+    allowed = tmp_path / "allowed"
+    code = f"""
+import os, time
+print('starting', flush=True)
+while not os.path.exists({str(allowed)!r}): time.sleep(0.01)
+print('listening on 80', flush=True)
+time.sleep(600)
+"""
     probe = {
         "name": "up",
         "type": "Log",
@@ -241,8 +248,9 @@ async def test_a_log_line_may_say_that_it_is_ready(tmp_path: Path) -> None:
         "schedule": {"interval": "50ms"},
     }
     async with app(tmp_path) as world:
-        await world.python("web", f"{code}; time.sleep(600)", healthProbes=[probe])
+        await world.python("web", code, healthProbes=[probe])
         await world.ready("Executable", "web", "False", "ProbeFailed")
+        allowed.touch()
         await world.ready("Executable", "web")
 
 

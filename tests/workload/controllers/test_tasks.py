@@ -97,7 +97,7 @@ async def test_one_that_cannot_start_has_failed_and_says_why(tmp_path: Path) -> 
 
 async def test_one_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     async with plain_app(tmp_path) as world:
-        await make(world, WAITS, activeDeadline="300ms", backoffLimit=3)
+        await make(world, WAITS, activeDeadline="3s", backoffLimit=3)  # enough to start in on a busy machine
         found = await ended(world)
         assert condition_of(found, "Succeeded")["reason"] == "DeadlineExceeded"
         assert found["status"]["runs"][0]["attempts"] == 1
