@@ -1,0 +1,86 @@
+"""A short run of `make fuzz`, and tests that its judge can fail."""
+
+from pathlib import Path
+
+import pytest
+from tests.fuzz.answers import Answer, Malformed, take, wrong
+from tests.fuzz.case import Case
+from tests.fuzz.making import Maker
+from tests.fuzz.paths import Served
+from tests.fuzz.run import Report, run
+from tests.fuzz.world import TOKENS, world
+
+COUNT = 3000
+CASE = Case(0, "path", "admin", "GET", "/api/v1/pods", b"")
+STATUS = b'{"kind":"Status","status":"Failure","code":%d,"message":"m"}'
+
+
+def test_malformed_requests_over_the_wire_get_proper_answers_and_break_nothing(tmp_path: Path) -> None:
+    with world(tmp_path) as server:
+        report = run(server, 15, 0, COUNT, tmp_path / "findings", lambda line: None)
+    assert report.problems == []
+    assert report.count == COUNT
+    # The run is worthless if everything ends at the first check.
+    for status in ("200", "201", "400", "401", "403", "404", "405", "409", "415", "422", "stream"):
+        assert report.statuses.get(status), f"no case got {status}"
+
+
+def test_a_seed_and_a_number_always_make_the_same_case() -> None:
+    served = [Served("/api/v1", "pods", True), Served("/apis/apps/v1", "deployments/scale", True)]
+    forward = Maker(3, served, ["/healthz"])
+    cases = [forward.case(index, TOKENS) for index in range(300)]
+    backward = Maker(3, served, ["/healthz"])
+    assert [backward.case(index, TOKENS) for index in reversed(range(300))] == cases[::-1]
+    assert len({case.data for case in cases}) > 250
+
+
+def answer(status: int, body: bytes, content_type: str = "application/json") -> Answer:
+    return Answer(status, content_type, body, False, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (answer(500, STATUS % 500), "unintended 500"),
+        (answer(400, STATUS % 422), "a Status with a wrong code or without a message"),
+        (answer(400, b'{"kind":"Pod"}'), "an error that is no Status"),
+        (answer(200, b"{"), "invalid JSON: Input data was truncated"),
+        (answer(400, b"no", "text/plain"), "a 400 in plain text"),
+        (answer(400, b"<html>", "text/html"), "an error of type 'text/html'"),
+        (answer(400, b"a: b", "application/yaml"), "an error in YAML that is no Status"),
+    ],
+)
+def test_a_wrong_answer_is_found(given: Answer, reason: str) -> None:
+    assert wrong(CASE, given) == reason
+
+
+@pytest.mark.parametrize("given", [answer(503, STATUS % 503), answer(404, b"404 page not found\n", "text/plain")])
+def test_an_intended_error_is_accepted(given: Answer) -> None:
+    assert wrong(CASE, given) == ""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"oops",
+        b"HTTP/1.1 99 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA\0: b\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 400 Bad Request\r\nA: b\r\n\r\n",
+    ],
+)
+def test_bytes_that_are_no_answer_are_found(data: bytes) -> None:
+    with pytest.raises(Malformed):
+        take(bytearray(data), "GET")
+
+
+def test_answers_are_taken_one_by_one() -> None:
+    one = b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nok"
+    buffer = bytearray(b"HTTP/1.1 100 Continue\r\n\r\n" + one + one[:-1])
+    assert take(buffer, "GET") == Answer(200, "a/b", b"ok", False, False)
+    assert take(buffer, "GET") is None
+    assert bytes(buffer) == one[:-1]
+
+
+def test_memory_that_grows_after_the_first_rounds_is_a_problem() -> None:
+    report = Report(1, ready=True, resident=[50 << 20, 90 << 20, 100 << 20, 100 << 20, 300 << 20])
+    assert report.problems == ["the server grew by 200 MiB after it was warm; the bound is 96 MiB"]
