@@ -6,21 +6,38 @@ READY := $(VENV)/.ready
 # Twice as many as there are processors: many tests wait for processes and sockets.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-.PHONY: demo test chaos test-peers check format docs bench data clean
+# The suites. Every test is in exactly one of the first two or in the third; `tests/test_suites.py` checks that.
+QUICK := not slow and not peers
+LONG_ONES := slow and not peers
+PEERS := peers or kubectl
+
+.PHONY: demo test test-long fuzz chaos test-peers check format docs bench data clean
 
 # A control plane with an example app, until `q` or Ctrl-C; without a terminal, command by command to its end.
 demo: $(READY)
 	$(BIN)/setpoint demo
 
+# The tests of every part; under six minutes on two processors.
 test: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "$(QUICK)"
+
+# The slow tests: containers, etcd, terminals, real clients, kills, the pages of the documentation.
+test-long: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(LONG_ONES)"
+
+# Malformed requests to a server of its own; the same SEED sends the same requests. FIRST is the number of the first.
+SEED ?= 1
+COUNT ?= 1000000
+FIRST ?= 0
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --first $(FIRST)
 
 # A control plane with workloads, killed a hundred times; some minutes.
 chaos: $(READY)
 	$(BIN)/python -m pytest --long tests/workload/chaos
 
-# The clients again, with the current kubectl and programs on client-go and controller-runtime, then controller-runtime's
-# own suites on us, the slow ones of them with LONG=--long; this needs Go.
+# The tests with kubectl again, with the current one, and programs on client-go and controller-runtime; then
+# controller-runtime's own suites, the slow ones of them with LONG=--long. This needs Go.
 test-peers: $(READY)
 	@command -v go >/dev/null || { echo "make test-peers builds its programs with Go, and there is none: https://go.dev/dl"; exit 1; }
 	cd tests/clients/go && go build -ldflags "-X k8s.io/component-base/version.gitVersion=v1.37.2" -o $(CURDIR)/build/peers/kubectl ./kubectl
@@ -28,8 +45,9 @@ test-peers: $(READY)
 	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/operator ./operator
 	$(BIN)/python -m tests.clients.controller_runtime build/peers/controller-runtime $(LONG)
 	KUBECTL=$(CURDIR)/build/peers/kubectl GO_PEERS=$(CURDIR)/build/peers/programs GO_OPERATOR=$(CURDIR)/build/peers/operator \
-		$(BIN)/python -m pytest -n auto tests/clients
-	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime $(BIN)/python -m pytest $(LONG) tests/clients/test_controller_runtime.py
+		$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(PEERS)" --ignore tests/clients/test_controller_runtime.py
+	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime \
+		$(BIN)/python -m pytest -rs $(LONG) -m "$(PEERS)" tests/clients/test_controller_runtime.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -8,4 +8,5 @@ settings.load_profile("setpoint")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="repeat what is random many times more, for hours if need be")
+    more = "repeat random tests many times more often, for hours if need be; the marker slow is something else"
+    parser.addoption("--long", action="store_true", help=more)

@@ -16,6 +16,8 @@ from setpoint.workload.process.identity import is_alive, parse
 from setpoint.workload.process.table import Table
 from setpoint.workload.records import Records, records_path
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Result]
 
 

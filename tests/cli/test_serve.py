@@ -18,6 +18,8 @@ import pytest
 import yaml
 from tests.debian import require
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 30
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 from tests.cli.conftest import Command
 
+pytestmark = pytest.mark.slow
+
 GROUP = "usvc-dev.developer.microsoft.com/v1"
 
 

@@ -15,6 +15,8 @@ import pytest
 from tests.cli.conftest import Served
 from tests.cli.pseudo_terminal import shown
 
+pytestmark = pytest.mark.slow
+
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 APP = Path(__file__).parent / "snapshots" / "app.yaml"
 # Of one width each, so that columns stay where they are.

@@ -11,6 +11,14 @@ from tests.clients.serving import Serving, serving
 from tests.debian import require, unpacked
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that run kubectl."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "kubectl" in item.fixturenames:
+            item.add_marker(pytest.mark.kubectl)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with serving(tmp_path_factory.mktemp("server")) as served:

@@ -19,6 +19,8 @@ from tests.clients.controller_runtime import SUITES, package, program
 
 from setpoint.envtest import assets
 
+pytestmark = pytest.mark.peers
+
 BUILT = os.environ.get("CONTROLLER_RUNTIME", "")
 SECONDS = 300
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}

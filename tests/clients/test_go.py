@@ -9,6 +9,8 @@ import pytest
 from tests.clients.manifests import config_map
 from tests.clients.serving import SECONDS, Serving, serving
 
+pytestmark = pytest.mark.peers
+
 SOURCES = Path(__file__).parent / "go" / "peers"
 ACROSS_RESTARTS = "TestAcrossRestarts"
 NAMES = sorted(

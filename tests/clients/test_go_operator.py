@@ -9,6 +9,8 @@ from tests.clients.serving import SECONDS
 
 from setpoint.envtest import assets
 
+pytestmark = pytest.mark.peers
+
 SOURCES = Path(__file__).parent / "go" / "operator"
 
 

@@ -8,6 +8,8 @@ import pytest
 from tests.clients.operating import eventually, operating
 from tests.clients.serving import Serving, serving
 
+pytestmark = pytest.mark.slow
+
 OPERATOR = Path(__file__).parent / "ephemeral_operator.py"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EPHEMERAL = "/apis/kopf.dev/v1/namespaces/default/ephemeralvolumeclaims"

@@ -14,6 +14,8 @@ from tests.clients.serving import Serving
 
 from setpoint.server.certificates import Authority
 
+pytestmark = pytest.mark.slow
+
 OPERATOR = Path(__file__).parent / "admitting_operator.py"
 GADGETS = f"/apis/{GROUP}/v1/namespaces/default/gadgets"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"

@@ -17,6 +17,8 @@ from tests.clients.kubectl import Kubectl
 from tests.clients.manifests import config_map, deployment, pod
 from tests.clients.serving import SECONDS, Serving
 
+pytestmark = pytest.mark.slow
+
 
 def test_nodes_are_cordoned_tainted_and_drained(kubectl: Kubectl, server: Serving, namespace: str) -> None:
     kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worn"}})

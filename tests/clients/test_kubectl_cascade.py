@@ -8,6 +8,8 @@ from tests.clients.kubectl import Kubectl
 from tests.clients.manifests import config_map
 from tests.clients.serving import Serving, serving
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:

@@ -6,6 +6,8 @@ from tests.clients.kubectl import Kubectl
 from tests.clients.manifests import GROUP, custom, definition
 from tests.clients.serving import SECONDS, Serving
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def defined(kubectl: Kubectl) -> None:

@@ -11,6 +11,8 @@ from tests.clients.kubectl import Kubectl
 from tests.clients.manifests import config_map, deployment, pod, service
 from tests.clients.serving import SECONDS, Serving
 
+pytestmark = pytest.mark.slow
+
 
 def test_create_makes_every_document_of_a_file_and_says_which_exist(
     kubectl: Kubectl, server: Serving, namespace: str

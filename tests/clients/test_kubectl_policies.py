@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
 from tests.clients.kubectl import Kubectl
 from tests.clients.manifests import config_map
+
+pytestmark = pytest.mark.slow
 
 _GROUP = "admissionregistration.k8s.io/v1"
 _RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}

@@ -5,6 +5,8 @@ from tests.clients.kubectl import Kubectl
 from tests.clients.manifests import config_map
 from tests.clients.serving import Serving
 
+pytestmark = pytest.mark.slow
+
 
 def token(server: Serving, namespace: str, name: str) -> str:
     """The token of a new service account."""

@@ -7,6 +7,8 @@ from tests.clients.kubectl import Kubectl
 from tests.clients.manifests import config_map
 from tests.clients.serving import Serving
 
+pytestmark = pytest.mark.slow
+
 
 def test_api_resources_are_listed_and_narrowed(kubectl: Kubectl) -> None:
     head, *rows = kubectl("api-resources").splitlines()

@@ -13,6 +13,8 @@ from tests.clients.manifests import config_map, custom, definition, deployment, 
 from tests.clients.serving import SECONDS, Serving, serving
 from tests.store.etcd_server import etcd, require_etcd
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=["sqlite", "etcd"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.docs.pages import DOCS
+
+pytestmark = pytest.mark.slow
 
 _LOADED = re.compile(r"""<(?:script|img|iframe|link(?! rel="canonical"))[^>]*?(?:src|href)=["'](?:https?:)?//[^"']*""")
 

@@ -10,6 +10,8 @@ from tests.docs.shell import Shell
 from tests.docs.trying import try_blocks
 from tests.workload.podman import IMAGE, Service, connected, shared
 
+pytestmark = pytest.mark.slow
+
 PAGES = {page.relative_to(DOCS).with_suffix("").as_posix(): blocks(page) for page in sorted(DOCS.rglob("*.md"))}
 PAGES["README"] = blocks(ROOT / "README.md")
 # Examples of single commands are about whatever their reader has: test_command_examples looks at those.

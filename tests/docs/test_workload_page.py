@@ -12,6 +12,8 @@ from setpoint.objects import yamltext
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.definitions import install
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs/workloads.md"
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OBJECTS: list[Object] = [

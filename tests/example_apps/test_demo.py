@@ -28,6 +28,7 @@ def left(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (*copies, *sessions))
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_is_a_tour_that_comes_to_an_end(tmp_path: Path, environ: dict[str, str]) -> None:
     ran = subprocess.run(
         COMMAND, env=environ, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100
@@ -43,6 +44,7 @@ def test_without_a_terminal_it_is_a_tour_that_comes_to_an_end(tmp_path: Path, en
     assert left(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_who_ends_the_tour_early_ends_the_app(tmp_path: Path, environ: dict[str, str]) -> None:
     with subprocess.Popen(
         COMMAND, env=environ, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
@@ -54,6 +56,7 @@ def test_who_ends_the_tour_early_ends_the_app(tmp_path: Path, environ: dict[str,
     assert left(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_at_a_terminal_it_runs_until_it_is_ended(tmp_path: Path, environ: dict[str, str]) -> None:
     def start(terminal: str) -> subprocess.Popen[bytes]:
         with open(terminal, "r+b", buffering=0) as own:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from tests.example_apps.apps import APPS, example
 
 from setpoint.app.loading import load_app
@@ -19,6 +20,7 @@ def rendered(name: str, *profiles: str) -> dict[str, Object]:
     return {tree["metadata"]["name"]: tree for tree in objects}
 
 
+@pytest.mark.slow
 def test_the_page_of_the_shop_leads_to_its_api_and_what_is_sold_stays_sold(tmp_path: Path) -> None:
     with example("shop", tmp_path) as app:
         page = app.get("web/")
@@ -47,6 +49,7 @@ def test_a_variant_of_the_guest_book_begins_with_an_image_of_a_registry() -> Non
     assert "base" not in objects
 
 
+@pytest.mark.slow
 def test_the_controllers_of_the_sites_pass_their_own_tests() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "controllers"]
     ran = subprocess.run(command, cwd=APPS / "sites", capture_output=True, text=True, timeout=120)

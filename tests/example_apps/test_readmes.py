@@ -8,6 +8,8 @@ from tests.docs.shell import Shell
 from tests.docs.trying import try_page
 from tests.example_apps.apps import APPS, NOT_COPIED
 
+pytestmark = pytest.mark.slow
+
 CONTAINERS = {"guestbook"}
 
 

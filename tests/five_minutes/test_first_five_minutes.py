@@ -17,6 +17,8 @@ from tests.clients.conftest import kubectl_program
 from setpoint.session.registry import Sessions
 from setpoint.workload.process.table import Table
 
+pytestmark = pytest.mark.slow
+
 SETPOINT = (sys.executable, "-m", "setpoint")
 WEB = """\
 import http.server

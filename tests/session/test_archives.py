@@ -518,6 +518,7 @@ def setpoint(
             run("down", "--session", session.id)
 
 
+@pytest.mark.slow
 def test_questions_have_the_same_answers_before_and_after(
     setpoint: Callable[..., Result], environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -557,6 +558,7 @@ def test_questions_have_the_same_answers_before_and_after(
         assert {each.name for each in Sessions.of(environ).directory.glob("*/")} == {host.session.id}
 
 
+@pytest.mark.slow
 def test_a_session_that_was_killed_can_still_be_exported(
     setpoint: Callable[..., Result], environ: dict[str, str], tmp_path: Path
 ) -> None:

@@ -28,6 +28,8 @@ from setpoint.workload.engine.scripted.engine import ScriptedEngine
 from setpoint.workload.engines import NAMESPACE, pid_namespace
 from setpoint.workload.process.identity import boot_id, identity_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:

@@ -20,6 +20,8 @@ from setpoint.session.starting import StartFailed, start
 from setpoint.workload.process.gone import wait_gone
 from setpoint.workload.process.identity import identity_of, parse
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ def test_one_that_nobody_wants_is_gone_at_once(file: Path) -> None:
     assert is_gone(standby.pid)
 
 
+@pytest.mark.slow
 async def test_one_that_was_killed_is_done_without(file: Path) -> None:
     with Standby(os.environ, file) as standby:
         os.kill(standby.pid, signal.SIGKILL)

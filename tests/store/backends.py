@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+import pytest
+
 from setpoint.objects.clock import Clock
 from setpoint.store.contract import Retention, Store
 from setpoint.store.etcd import EtcdConfig, EtcdStore
@@ -36,6 +38,8 @@ class Backend:
     reopen: Callable[[Store, Clock], Coroutine[Any, Any, Store]] | None = None
     # Skips the test when what the backend needs is not on this machine.
     require: Callable[[], None] = lambda: None
+    # A backend with a server of its own is left to `make test-long`.
+    marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
 @asynccontextmanager
@@ -79,5 +83,5 @@ async def _reopen_sqlite(store: Store, clock: Clock) -> Store:
 BACKENDS: list[Backend] = [
     Backend("memory", _memory, examples=100),
     Backend("sqlite", _sqlite, reopen=_reopen_sqlite),
-    Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd),
+    Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd, marks=(pytest.mark.slow,)),
 ]

@@ -26,7 +26,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
+@pytest.fixture(params=[pytest.param(each, id=each.name, marks=each.marks) for each in BACKENDS])
 def backend(request: pytest.FixtureRequest) -> Backend:
     chosen: Backend = request.param
     chosen.require()

@@ -19,6 +19,8 @@ from setpoint.store.memory import MemoryStore
 
 from .etcd_server import Outsider, free_ports, require_etcd, shared_etcd
 
+pytestmark = pytest.mark.slow
+
 ALICE = Actor("alice", field_manager="kubectl")
 SOON = 30.0
 _roots = count()

@@ -22,6 +22,8 @@ from .etcd_proxy import Proxy
 from .etcd_server import EtcdServer, Outsider, etcd, require_etcd, shared_etcd
 from .linearizability import Operation, explain
 
+pytestmark = pytest.mark.slow
+
 ALICE = Actor("alice")
 SOON = 30.0
 PROJECT = Path(__file__).parents[2]

@@ -331,7 +331,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.runner.run(self.store.oldest()) == self.model.oldest
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("backend", [pytest.param(each, id=each.name, marks=each.marks) for each in BACKENDS])
 def test_the_store_does_what_the_model_does(backend: Backend) -> None:
     backend.require()
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Command, Served
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import setpoint as sp
 

@@ -27,6 +27,7 @@ def new(*arguments: str, code: int = 0) -> str:
     return ran.output
 
 
+@pytest.mark.slow
 def test_what_is_written_passes_its_own_test_and_the_checks_of_a_careful_project(project: Path) -> None:
     (project / "setpoint.yaml").write_text("app: demo  # ours\n")
     said = new("web-site", "--group", "sites.example.com")
@@ -69,6 +70,7 @@ def test_all_that_is_there_already_is_named() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_called_like_a_test_is_taken_for_none(project: Path) -> None:
     new("test-run")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", "."]

@@ -55,6 +55,7 @@ def test_what_would_change_looks_as_it_did_when_it_was_looked_at(columns: int, l
     check_looks("diff", ["render", "--diff"], columns, look)
 
 
+@pytest.mark.slow
 def test_what_a_changed_file_would_do_to_the_app_that_runs_is_told_before_it_is_done(tmp_path: Path) -> None:
     shop = Shop(tmp_path, own_environ(tmp_path / "state"))
     file = tmp_path / "setpoint.yaml"

@@ -18,6 +18,8 @@ from tests.cli.running.machine import own_environ
 
 from setpoint.session.registry import Sessions, state_directory
 
+pytestmark = pytest.mark.slow
+
 Command = Callable[..., Ran]
 
 

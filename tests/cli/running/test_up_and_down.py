@@ -18,6 +18,8 @@ from setpoint.session.registry import Session, Sessions
 from setpoint.session.starting import Started
 from setpoint.workload.kinds.names import GROUP
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_SECONDS = 30.0
 PLAIN = "app: shop\nservices: { api: { run: sleep 600 } }\n"
 # Says that it was asked to end, and does so only when the test permits it.

@@ -5,6 +5,8 @@ import io
 import os
 from pathlib import Path
 
+import pytest
+
 import setpoint as sp
 from setpoint.cli.printing.terminal import Terminal
 from setpoint.cli.running.view.parts import Part
@@ -12,6 +14,8 @@ from setpoint.cli.running.view.settings import ViewSettings
 from setpoint.cli.running.view.watching import Outcome, watch_app
 from setpoint.client.client import Client
 from setpoint.workload.workloads import WorkloadSettings
+
+pytestmark = pytest.mark.slow
 
 SLEEPS = {
     "apiVersion": "usvc-dev.developer.microsoft.com/v1",

@@ -15,6 +15,8 @@ import pytest
 from tests.cli.view.conftest import Shop, Show, Told
 from tests.cli.view.watched import Watched
 
+pytestmark = pytest.mark.slow
+
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 # Of one width each, so that columns stay where they are.
 MASKS = (

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.session.controllers.hosting_app import GREETING, HostedApp, greeting, hosted_app, program
 
 from setpoint.client.patches import merge
@@ -18,6 +19,7 @@ async def fields(app: HostedApp) -> dict[str, str]:
     return {name: field["type"] for name, field in schema["properties"]["spec"]["properties"].items()}
 
 
+@pytest.mark.slow
 async def test_a_schema_that_stored_objects_do_not_fit_is_refused(tmp_path: Path) -> None:
     async with hosted_app(tmp_path, {FILE: HELLO}) as app:
         await app.run(FILE)
@@ -40,6 +42,7 @@ async def test_a_schema_that_stored_objects_do_not_fit_is_refused(tmp_path: Path
         await app.said("five")
 
 
+@pytest.mark.slow
 async def test_a_field_that_objects_would_lose_is_told(tmp_path: Path) -> None:
     async with hosted_app(tmp_path, {FILE: HELLO.replace("to: str", 'to: str = ""\n    by: str = ""')}) as app:
         await app.run(FILE)

@@ -4,10 +4,13 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from tests.session.controllers.hosting_app import GREETING, greeting, hosted_app, program
 
 from setpoint.client.patches import merge
 from setpoint.client.requests import decode
+
+pytestmark = pytest.mark.slow
 
 HELLO = program('ctx.status["text"] = "hello"')
 FILE = "controllers/greet.py"

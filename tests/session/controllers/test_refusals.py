@@ -96,6 +96,7 @@ def _deaf(message: object) -> None:
     """Hears nothing."""
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_answer_yet_is_asked_again(tmp_path: Path) -> None:
     async with sp.ControlPlane(system=False) as plane:
         await plane.listen()

@@ -13,6 +13,8 @@ from tests.workload.chaos.hold import Hold
 from tests.workload.chaos.served import Served
 from tests.workload.podman import Service, connected
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.timeout(7200)  # with --long
 async def test_a_control_plane_that_is_killed_again_and_again_keeps_what_is_to_stay_and_nothing_else(

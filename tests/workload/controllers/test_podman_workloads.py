@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.workload.app import App, app, condition_of
 from tests.workload.controllers.ship import logged
 from tests.workload.podman import IMAGE, Service, connected
@@ -17,6 +18,8 @@ from tests.workload.terminal.test_terminals import looking
 from setpoint.objects.tree import Object
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.terminal.hmp import Kind
+
+pytestmark = pytest.mark.slow
 
 SERVES = "while true; do echo -e 'HTTP/1.0 200 OK\\r\\n\\r\\nhello' | nc -l -p 80; done"
 # The shell in these containers does not listen to what asks it to end.

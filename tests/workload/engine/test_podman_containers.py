@@ -20,6 +20,8 @@ from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import AddressInUse, NameTaken, NoSuchImage, NotFound, NotRunning
 from setpoint.workload.engine.results import Container, Health
 
+pytestmark = pytest.mark.slow
+
 _numbers = count(1)
 
 

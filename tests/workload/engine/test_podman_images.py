@@ -29,6 +29,8 @@ from setpoint.workload.engine.images import BuildOptions, whole
 from setpoint.workload.engine.layers import DOCKERFILE, layered_name, layers_archive
 from setpoint.workload.engine.progress import Progress
 
+pytestmark = pytest.mark.slow
+
 
 def archive(**files: str) -> bytes:
     made = io.BytesIO()

@@ -21,6 +21,8 @@ from setpoint.cli.dcp.group import dcp as dcp_group
 from setpoint.objects.clock import ManualClock, SystemClock
 from setpoint.server.certificates import Authority
 
+pytestmark = pytest.mark.slow
+
 SERVER = """
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -5,8 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.debian import require
 from tests.workload.session.instances import GROUP, Instance, is_alive, serving, until
+
+pytestmark = pytest.mark.slow
 
 # A tree that does not want to go: its child is a daemon, and both are deaf to SIGTERM.
 STUBBORN = """

@@ -88,6 +88,7 @@ def attributes(parts: list[bytes]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_start_are_sent_as_children_of_who_asked(tmp_path: Path) -> None:
     with collecting() as (collector, environ), instance(tmp_path, **environ) as serving:
         until(lambda: collector.messages)

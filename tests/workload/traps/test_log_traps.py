@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from pathlib import Path
 
+import pytest
 from tests.workload.app import GROUP, App, app
 
 from setpoint.client.transport import Call
@@ -34,6 +35,7 @@ async def test_long_lines_and_binary_output_of_one_that_is_killed_are_there_to_t
     assert hashlib.sha256(found[: len(wanted)]).digest() == hashlib.sha256(wanted).digest()
 
 
+@pytest.mark.slow
 async def test_who_follows_a_log_hears_the_next_run_too_and_ends_with_the_last(tmp_path: Path) -> None:
     code = "import signal; print('run', flush=True); signal.pause()"
     async with app(tmp_path) as world:

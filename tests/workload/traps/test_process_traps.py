@@ -16,6 +16,8 @@ from tests.workload.process.stage import asleep, new_nap, wait_for_end
 from setpoint.workload.process.identity import identity_of
 from setpoint.workload.records import VERSION
 
+pytestmark = pytest.mark.slow
+
 # Starts a child that has its output, says who that is, and ends.
 LEAVES_A_CHILD = "import subprocess; print(subprocess.Popen(['sleep', '600']).pid, flush=True)"
 

@@ -1,0 +1,53 @@
+"""Every test runs in CI: `make test`, `make test-long` and `make test-peers` leave none out."""
+
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text()
+MARKERS = ("slow", "kubectl", "peers")
+
+
+def expression(variable: str) -> str:
+    """The selection of a suite, as the Makefile defines it."""
+    [found] = re.findall(rf"^{variable} := (.*)$", MAKEFILE, re.M)
+    return str(found)
+
+
+def commands(target: str) -> list[str]:
+    """The commands of a target that run pytest."""
+    [recipe] = re.findall(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.M)
+    return [line for line in recipe.replace("\\\n", " ").splitlines() if "-m pytest" in line]
+
+
+def selects(variable: str, markers: dict[str, bool]) -> bool:
+    return bool(eval(expression(variable), {"__builtins__": {}}, markers))
+
+
+@pytest.mark.parametrize("given", list(product((False, True), repeat=len(MARKERS))))
+def test_every_combination_of_markers_is_in_one_suite(given: tuple[bool, ...]) -> None:
+    markers = dict(zip(MARKERS, given, strict=True))
+    quick, long, peers = (selects(variable, markers) for variable in ("QUICK", "LONG_ONES", "PEERS"))
+    assert quick + long == (not markers["peers"])
+    assert peers == (markers["peers"] or markers["kubectl"])
+
+
+def test_the_targets_select_by_these_expressions_and_leave_no_directory_out() -> None:
+    assert [line.partition("-m pytest ")[2] for line in commands("test")] == ['-n $(WORKERS) -m "$(QUICK)"']
+    assert [line.partition("-m pytest ")[2] for line in commands("test-long")] == [
+        '-n $(WORKERS) -rs -m "$(LONG_ONES)"'
+    ]
+    serial = "tests/clients/test_controller_runtime.py"
+    most, rest = (line.partition("-m pytest ")[2] for line in commands("test-peers"))
+    assert most.endswith(f'-m "$(PEERS)" --ignore {serial}')
+    assert rest.endswith(f'-m "$(PEERS)" {serial}')
+
+
+def test_ci_runs_all_of_them() -> None:
+    run = (ROOT / ".ci" / "run").read_text()
+    made = re.findall(r"^make (\S+)", run, re.M)
+    assert made == ["check", "test", "test-long", "test-peers"]
+    assert "if " not in run, "nothing is left out on some machines"
