@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 # Twice as many as there are processors: many tests wait for processes and sockets.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
+# Some machines forbid Python to keep what it compiled. Then every process of every test would compile all modules again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The suites. Every test is in exactly one of the first two or in the third; `tests/test_suites.py` checks that.
 QUICK := not slow and not peers
 LONG_ONES := slow and not peers
