@@ -16,6 +16,8 @@ from setpoint.client.patches import merge
 from setpoint.objects.errors import Conflict, TooManyRequests
 from setpoint.objects.tree import Object
 
+pytestmark = pytest.mark.slow
+
 # As long as it may take, in virtual time.
 PATIENCE = 4 * 3600.0
 BYSTANDER: Object = {

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
 from tests.controller.leader.replica import ELECTION, JOB
 
 from setpoint.client.client import Client
@@ -14,6 +15,8 @@ from setpoint.objects.errors import NotFound
 from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0
