@@ -52,21 +52,27 @@ def exposition(families: Iterable[Family]) -> Iterator[str]:
         yield f"# HELP {name} {text}"
         yield f"# TYPE {name} {kind}"
         for labels, value in samples:
+            shown = _shown(labels)
             if isinstance(value, Histogram):
-                yield from _histogram_lines(name, labels, value)
+                yield from _histogram_lines(name, shown, value)
             else:
-                yield _line(name, labels, value)
+                yield _line(name, shown, value)
 
 
-def _histogram_lines(name: str, labels: Mapping[str, str], histogram: Histogram) -> Iterator[str]:
+def _histogram_lines(name: str, shown: str, histogram: Histogram) -> Iterator[str]:
+    # A server has thousands of histograms with a score of lines each: what they share is written once.
+    before = f"{name}_bucket{{{shown}{',' if shown else ''}le="
     count = 0
     for bound, found in zip((*histogram.bounds, inf), histogram.buckets, strict=True):
         count += found
-        yield _line(f"{name}_bucket", {**labels, "le": "+Inf" if bound == inf else f"{bound:g}"}, count)
-    yield _line(f"{name}_sum", labels, histogram.sum)
-    yield _line(f"{name}_count", labels, count)
+        yield f'{before}"{"+Inf" if bound == inf else f"{bound:g}"}"}} {count}'
+    yield _line(f"{name}_sum", shown, histogram.sum)
+    yield _line(f"{name}_count", shown, count)
 
 
-def _line(name: str, labels: Mapping[str, str], value: float) -> str:
-    shown = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
+def _shown(labels: Mapping[str, str]) -> str:
+    return ",".join([f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items()])
+
+
+def _line(name: str, shown: str, value: float) -> str:
     return f"{name}{{{shown}}} {value}" if shown else f"{name} {value}"

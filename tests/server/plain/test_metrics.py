@@ -119,6 +119,21 @@ async def test_paths_that_were_made_up_are_not_remembered() -> None:
         assert not metrics._by_request
 
 
+async def test_a_long_page_is_written_in_several_turns() -> None:
+    async with asking() as server:
+        (metrics,) = (found for found in server.server._plain if isinstance(found, Metrics))
+        for number in range(1000):
+            metrics._tally(measuring._Series("GET", resource=f"resource-{number}"), 200)
+        asked = asyncio.ensure_future(server.text("/metrics"))
+        turns = 0
+        while not asked.done():
+            await asyncio.sleep(0)
+            turns += 1
+        _, text = await asked
+    assert len(text.splitlines()) > 20_000
+    assert turns > 10
+
+
 async def test_the_process_is_measured_as_any_other() -> None:
     async with asking() as server:
         before = await lines(server)

@@ -5,6 +5,7 @@ counted under is bounded: requests for what is not served are counted together, 
 thousands of series.
 """
 
+import asyncio
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -21,6 +22,7 @@ from setpoint.server.resource import ALL_VERBS, Resource
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _MOST_TALLIES = 5000
+_LINES_A_TURN = 2000
 _VERBS = {"create": "POST", "update": "PUT"}
 _METHODS = frozenset(("get", "head", "post", "put", "patch", "delete", "options"))
 _FINISHED = (bytes, list)
@@ -103,7 +105,13 @@ class Metrics:
             process_families(),
             await _store_families(context),
         )
-        return Response(200, CONTENT_TYPE, "".join(f"{line}\n" for line in exposition(parts)).encode())
+        # The page may have a hundred thousand lines: others get their turn while it is written.
+        lines = []
+        for line in exposition(list(parts)):
+            lines.append(f"{line}\n")
+            if len(lines) % _LINES_A_TURN == 0:
+                await asyncio.sleep(0)
+        return Response(200, CONTENT_TYPE, "".join(lines).encode())
 
     def _families(self) -> Iterator[Family]:
         """How the requests went."""
