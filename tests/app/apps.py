@@ -13,7 +13,7 @@ CASES = Path(__file__).parent / "cases"
 
 
 def cases(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load((CASES / f"{name}.yaml").read_text())
+    found: list[dict[str, Any]] = yaml.load((CASES / f"{name}.yaml").read_text(), Loader=yaml.CSafeLoader)
     return found
 
 

@@ -46,7 +46,7 @@ class Served(NamedTuple):
 
 def odd_request(served: list[Served], plain: list[str], random: Random) -> Asked:
     """A request for a served path: any method, any scope, any options."""
-    if random.random() < 0.08:
+    if random.random() < 0.05:
         path = random.choice(plain) + random.choice(("", "", "/", "/x", "/..", "//"))
     else:
         path = _path(random.choice(served), random)

@@ -14,7 +14,9 @@ CASES = Path(__file__).parent / "cases"
 
 def named(*tables: str) -> list[Any]:
     """The cases of the tables, each under its name."""
-    found = [case for table in tables for case in yaml.safe_load((CASES / f"{table}.yaml").read_text())]
+    found = [
+        case for table in tables for case in yaml.load((CASES / f"{table}.yaml").read_text(), Loader=yaml.CSafeLoader)
+    ]
     return [pytest.param(case, id=case["name"].replace(" ", "-")) for case in found]
 
 

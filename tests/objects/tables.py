@@ -12,7 +12,7 @@ _FOLDER = Path(__file__).parent / "cases"
 
 def cases(name: str) -> pytest.MarkDecorator:
     """A decorator that runs a test once for each row of the table, called by its name or else by what it is given."""
-    rows = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    rows = yaml.load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     return pytest.mark.parametrize("case", [pytest.param(row, id=row.get("name") or _given(row)) for row in rows])
 
 

@@ -50,7 +50,7 @@ class Write(NamedTuple):
 def scenarios(*areas: str) -> Iterator[tuple[str, Any]]:
     for area in areas:
         for file in sorted((SCENARIOS / area).glob("*.yaml")):
-            yield file.stem, yaml.safe_load(file.read_text())
+            yield file.stem, yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
 
 
 def read(name: str, scenario: Any) -> Iterator[Definition | Write]:
@@ -163,7 +163,7 @@ def _body(step: Any) -> Any:
     except ValueError:
         pass
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError:
         return None
 

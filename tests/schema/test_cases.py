@@ -17,7 +17,7 @@ from setpoint.schema.violations import find_violations
 
 
 def table(name: str) -> Any:
-    return yaml.safe_load((Path(__file__).parent / "cases" / f"{name}.yaml").read_text())
+    return yaml.load((Path(__file__).parent / "cases" / f"{name}.yaml").read_text(), Loader=yaml.CSafeLoader)
 
 
 def cases(name: str) -> pytest.MarkDecorator:

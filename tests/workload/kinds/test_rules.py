@@ -14,8 +14,8 @@ from setpoint.objects.tree import Object
 from setpoint.workload.kinds.all import KINDS
 
 CASES = Path(__file__).parent / "cases"
-CREATE = yaml.safe_load((CASES / "create.yaml").read_text())
-UPDATE = yaml.safe_load((CASES / "update.yaml").read_text())
+CREATE = yaml.load((CASES / "create.yaml").read_text(), Loader=yaml.CSafeLoader)
+UPDATE = yaml.load((CASES / "update.yaml").read_text(), Loader=yaml.CSafeLoader)
 API_VERSIONS = {kind.gvk().kind: kind.gvk().api_version for kind in KINDS}
 _numbers = count()
 
