@@ -17,6 +17,7 @@ CONNECTIONS = 8
 PIPELINED = 4
 # The server's own limit for an answer is a minute.
 PATIENCE_SECONDS = 90.0
+_LATE = "no answer in time"
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -140,7 +141,7 @@ class Client:
                         wire.closed = True
                         break
             except (Malformed, TimeoutError) as error:
-                self._fail(left[answered], str(error) or "no answer in time", bytes(wire.buffer))
+                self._fail(left[answered], str(error) or _LATE, bytes(wire.buffer))
                 wire.closed, answered = True, answered + 1
             if answered == 0 and not wire.closed:
                 raise AssertionError("a connection neither answered nor ended")
@@ -178,6 +179,8 @@ class Client:
                 if case.frames:
                     break
             self.unanswered += not answers
+        except TimeoutError:
+            self._fail(case, _LATE, bytes(wire.buffer))
         except OSError:
             self.unanswered += not answers
         except Malformed as error:

@@ -1,10 +1,13 @@
 """A short run of `make fuzz`, and tests that its judge can fail."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from tests.fuzz import client
 from tests.fuzz.answers import Answer, Malformed, take, wrong
 from tests.fuzz.case import Case
+from tests.fuzz.client import Client
 from tests.fuzz.making import Maker
 from tests.fuzz.paths import Served
 from tests.fuzz.run import Report, run
@@ -79,6 +82,47 @@ def test_answers_are_taken_one_by_one() -> None:
     assert take(buffer, "GET") == Answer(200, "a/b", b"ok", False, False)
     assert take(buffer, "GET") is None
     assert bytes(buffer) == one[:-1]
+
+
+async def _served(answer: bytes, cases: list[Case], findings: Path) -> Client:
+    """Sends cases to a server that answers everything with the same bytes."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.read(1 << 16):
+                writer.write(answer)
+            if not answer:
+                await asyncio.Event().wait()
+        except ConnectionError:
+            return
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        sending = Client(host, port, findings)
+        await sending.send(iter(cases))
+    return sending
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_server_that_does_not_answer_is_found(alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "PATIENCE_SECONDS", 0.1)
+    case = CASE._replace(data=b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", alone=alone)
+    found = asyncio.run(_served(b"", [case], tmp_path))
+    assert [failure.reason for failure in found.failures] == ["no answer in time"]
+    assert (tmp_path / "0.request").read_bytes() == case.data
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_answer_is_judged_and_counted(alone: bool, tmp_path: Path) -> None:
+    body = STATUS % 500
+    answer = b"HTTP/1.1 500 x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    case = CASE._replace(data=b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", alone=alone)
+    found = asyncio.run(_served(answer, [case], tmp_path))
+    assert [failure.reason for failure in found.failures] == ["unintended 500"]
+    assert found.statuses == {"500": 1}
 
 
 def test_memory_that_grows_after_the_first_rounds_is_a_problem() -> None:
