@@ -48,7 +48,7 @@ test-peers: $(READY)
 	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/operator ./operator
 	$(BIN)/python -m tests.clients.controller_runtime build/peers/controller-runtime $(LONG)
 	KUBECTL=$(CURDIR)/build/peers/kubectl GO_PEERS=$(CURDIR)/build/peers/programs GO_OPERATOR=$(CURDIR)/build/peers/operator \
-		$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(PEERS)" --ignore tests/clients/test_controller_runtime.py
+		$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(PEERS)" tests/clients --ignore tests/clients/test_controller_runtime.py
 	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime \
 		$(BIN)/python -m pytest -rs $(LONG) -m "$(PEERS)" tests/clients/test_controller_runtime.py
 

@@ -42,8 +42,17 @@ def test_the_targets_select_by_these_expressions_and_leave_no_directory_out() ->
     ]
     serial = "tests/clients/test_controller_runtime.py"
     most, rest = (line.partition("-m pytest ")[2] for line in commands("test-peers"))
-    assert most.endswith(f'-m "$(PEERS)" --ignore {serial}')
+    assert most.endswith(f'-m "$(PEERS)" tests/clients --ignore {serial}')
     assert rest.endswith(f'-m "$(PEERS)" {serial}')
+
+
+def test_only_the_directory_that_test_peers_runs_has_tests_for_it() -> None:
+    marked = {
+        path.relative_to(ROOT).parts[:2]
+        for path in (ROOT / "tests").rglob("*.py")
+        if re.search(r"pytest\.mark\.(peers|kubectl)\b", path.read_text())
+    }
+    assert marked == {("tests", "clients")}
 
 
 def test_ci_runs_all_of_them() -> None:
