@@ -5,7 +5,7 @@ from random import Random
 
 from tests.fuzz import definitions, wire
 from tests.fuzz.case import Case
-from tests.fuzz.paths import Served, odd_request, options
+from tests.fuzz.paths import Served, odd_request, options, own_request
 from tests.server import chance
 from tests.server.damage import Asked, damaged
 from tests.server.recorded_requests import recorded
@@ -49,6 +49,7 @@ class Maker:
             "recorded": (30, self._recorded),
             "object": (15, self._object),
             "path": (30, lambda random: odd_request(self._served, self._plain, random)),
+            "own": (5, lambda random: own_request(self._served, random)),
             "definition": (4, definitions.request),
             "raw": (12, self._any),
             "pipeline": (3, self._any),

@@ -34,6 +34,12 @@ QUANTITIES = (
     *("1e9999999", "9" * 400 + "Gi", "0." + "0" * 400 + "1", "1E", "١", "-1", "1e-9999999", "Ei", ".", "1.1.1", "0x1"),
     *("+1", "1e+", "9223372036854775807Ei", "--1", "1 Gi", "NaN", "Infinity"),
 )
+OWN = "/apis/setpoint.dev/v1"
+OWN_RESOURCES = ("revisions", "ownership", "purge", "purges", "causes", "history", "apps", "tasks")
+OWN_PARAMETERS = (
+    *("after", "limit", "objects", "time", "at", "watch", "sendInitialEvents", "resourceVersion", "continue"),
+    *("includeObject", "confirm", "before", "timeoutSeconds", "fieldSelector", "labelSelector"),
+)
 
 
 class Served(NamedTuple):
@@ -58,6 +64,24 @@ def odd_request(served: list[Served], plain: list[str], random: Random) -> Asked
         headers["content-type"] = random.choice(MEDIA_TYPES if random.random() < 0.1 else kinds)
         body = _patch(headers["content-type"], random) if method == "PATCH" else _body(random)
     return Asked(method, path, options(random), headers, body)
+
+
+def own_request(served: list[Served], random: Random) -> Asked:
+    """A request for something of Setpoint's own group, which discovery does not list."""
+    scope = f"/namespaces/{random.choice(NAMESPACES)}" if random.random() < 0.5 else ""
+    if random.random() < 0.5:
+        resource = random.choice(served)
+        group = resource.prefix.split("/")[2] if resource.prefix.startswith("/apis/") else ""
+        plural = resource.name.partition("/")[0] + random.choice((f".{group}" if group else "", "", ".zz", "."))
+        below = random.choice(("history", "history", "history", "status", "purge", ""))
+        path = f"{OWN}{scope}/{plural}/{random.choice(OBJECTS)}/{below}"
+    else:
+        path = f"{OWN}{scope}/{random.choice(OWN_RESOURCES)}" + random.choice(("", "", "", "/", "/o0", "/o0/history"))
+    values = (*MOMENTS, *VALUES)
+    query = tuple((random.choice(OWN_PARAMETERS), random.choice(values)) for _ in range(random.choice((0, 1, 1, 2, 3))))
+    method = random.choice((*METHODS, "GET", "GET", "GET"))
+    body = _body(random) if method in ("POST", "PUT", "PATCH", "DELETE") else None
+    return Asked(method, path, query, {"accept": "application/json", "content-type": "application/json"}, body)
 
 
 def options(random: Random) -> tuple[tuple[str, str], ...]:

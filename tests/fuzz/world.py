@@ -100,7 +100,7 @@ class World(NamedTuple):
             for prefix in versions
             for resource in self.ask("GET", prefix)["resources"]
         ]
-        return found, self.ask("GET", "/")["paths"]
+        return found, [*self.ask("GET", "/")["paths"], "/admin/controllers", "/admin/controllers/x/log"]
 
     def prepare(self) -> None:
         """Creates the namespaces and bindings that the users have, as far as they are missing."""
