@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Twice as many as there are processors: many tests wait for processes and sockets.
+# Twice as many as there are processors: many slow tests wait for processes and sockets. The others hardly wait, and every
+# worker imports all of them.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+QUICK_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 
 # Some machines forbid Python to keep what it compiled. Then every process of every test would compile all modules again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -22,7 +24,7 @@ demo: $(READY)
 
 # The tests of every part; under six minutes on two processors.
 test: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "$(QUICK)"
+	$(BIN)/python -m pytest -n $(QUICK_WORKERS) -m "$(QUICK)"
 
 # The slow tests: containers, etcd, terminals, real clients, kills, the pages of the documentation.
 test-long: $(READY)

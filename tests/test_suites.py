@@ -36,7 +36,7 @@ def test_every_combination_of_markers_is_in_one_suite(given: tuple[bool, ...]) -
 
 
 def test_the_targets_select_by_these_expressions_and_leave_no_directory_out() -> None:
-    assert [line.partition("-m pytest ")[2] for line in commands("test")] == ['-n $(WORKERS) -m "$(QUICK)"']
+    assert [line.partition("-m pytest ")[2] for line in commands("test")] == ['-n $(QUICK_WORKERS) -m "$(QUICK)"']
     assert [line.partition("-m pytest ")[2] for line in commands("test-long")] == [
         '-n $(WORKERS) -rs -m "$(LONG_ONES)"'
     ]

@@ -5,6 +5,7 @@ The seed and the number of a case make its bytes, so a failure is repeated with 
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -22,6 +23,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--first", type=int, default=0, help="the index of the first case")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # or the server would stay
     print(f"seed {given.seed}: {given.count} requests from number {given.first} on; network: {isolated()}", flush=True)
     findings = Path("build/fuzz") / str(given.seed)
     with tempfile.TemporaryDirectory() as directory, world(Path(directory)) as served:
