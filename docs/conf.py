@@ -49,6 +49,7 @@ NAVIGATION = {
         "The platform": [
             "serve",
             "access",
+            "security",
             "configuration",
             "workloads",
             "dcp",
