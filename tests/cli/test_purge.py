@@ -1,9 +1,11 @@
 """`setpoint purge`: of an object at a server, and of one in what a session has left."""
 
 import asyncio
+import base64
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -12,6 +14,7 @@ from tests.cli.conftest import Command, Ran
 from setpoint.cli.main import main
 from setpoint.objects.errors import BadRequest
 from setpoint.plane import ControlPlane
+from setpoint.session.applying import Applied, read_applied
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions
 from setpoint.store.sqlite import SqliteStore
@@ -101,6 +104,10 @@ def test_the_stored_runs_of_a_session_are_covered(tmp_path: Path, monkeypatch: p
     for store in (places.store, Places(places.crashed).store):
         store.parent.mkdir(parents=True, exist_ok=True)
         asyncio.run(_run(store))
+    applied = Applied(
+        objects=[yaml.safe_load(secret("default", OLD)), {"kind": "Executable", "metadata": {"name": "s"}}]
+    )
+    Places(places.crashed).applied.write_bytes(msgspec.json.encode(applied))
     told = Session(
         app="shop", directory=str(tmp_path), process="", kubeconfig="", url="", started="", data=str(places.data)
     )
@@ -111,11 +118,17 @@ def test_the_stored_runs_of_a_session_are_covered(tmp_path: Path, monkeypatch: p
     result = CliRunner().invoke(main, ["purge", "secret/s", "--reason", "leaked", "--yes"], env=environ)
     ran = Ran(result.exit_code, result.stdout, result.stderr)
     assert ran.code == 0, (ran, result.exception)
+    crashed = Places(places.crashed)
     assert ran.stdout.splitlines() == [
-        f"{store}: removed 1 value of Secret/default/s" for store in (Places(places.crashed).store, places.store)
+        f"{crashed.store}: removed 2 values of Secret/default/s",
+        f"{places.store}: removed 1 value of Secret/default/s",
     ]
-    for store in (places.store, Places(places.crashed).store):
-        assert asyncio.run(_values(store)) == [True, False]
+    # The next run continues the one; the other is over, and its last value is current nowhere.
+    assert asyncio.run(_values(places.store)) == [True, False]
+    assert asyncio.run(_values(crashed.store)) == [False, False, False]
+    assert [tree["kind"] for tree in read_applied(crashed).objects] == ["Executable"]
+    for value in (OLD.encode(), base64.b64encode(OLD.encode())):
+        assert [path for path in tmp_path.rglob("*") if path.is_file() and value in path.read_bytes()] == []
 
 
 async def _values(path: Path) -> list[bool]:

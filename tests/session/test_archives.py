@@ -151,6 +151,8 @@ async def test_purged_values_are_told_as_such_in_an_archive(tmp_path: Path) -> N
         first = int(history["items"][-1]["revision"])
         with pytest.raises(Expired, match="was purged"):
             await client.get("v1/ConfigMap", "colours", "default", at=first)
+        with pytest.raises(Forbidden, match=WHY):
+            await client.raw("POST", where, body=body, headers={"content-type": "application/json"})
 
 
 async def test_every_write_is_refused_with_a_sentence_and_reading_is_not(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The stores that sessions have left on the disk, and the purge of an object's past in one of them.
 
-A session that has ended keeps its store, and one that ended unexpectedly has its store put aside by the next run. No
-server answers for them; the purge opens the file itself.
+A session that has ended keeps its store, and the next run continues it. A run that ended unexpectedly has its store put
+aside by the next one: all of it is past, so that a purge removes the object's last value too, which is current nowhere.
+No server answers for these stores; the purge opens the file itself.
 """
 
 import os
@@ -9,12 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.gvk import GroupResource
 from setpoint.objects.ids import SystemIds
 from setpoint.objects.provenance import Actor
+from setpoint.objects.tree import Object
 from setpoint.session.places import Places
 from setpoint.session.registry import Session
+from setpoint.store.files import write_private
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -27,7 +32,13 @@ class StoredRun(NamedTuple):
     """The store of a run that no server has open."""
 
     session: Session
-    store: Path
+    places: Places
+    # Whether no later run continues it.
+    is_over: bool
+
+    @property
+    def store(self) -> Path:
+        return self.places.store
 
 
 def stored_runs(session: Session) -> list[StoredRun]:
@@ -35,8 +46,10 @@ def stored_runs(session: Session) -> list[StoredRun]:
     if not session.data:
         return []
     places = Places.of_session(session)
-    stores = [Places(places.crashed).store, *([] if session.is_alive else [places.store])]
-    return [StoredRun(session, store) for store in stores if store.exists()]
+    runs = [StoredRun(session, Places(places.crashed), is_over=True)]
+    if not session.is_alive:
+        runs.append(StoredRun(session, places, is_over=False))
+    return [run for run in runs if run.store.exists()]
 
 
 async def purge_stored(
@@ -67,7 +80,31 @@ async def purge_stored(
             if not await store.history(key, limit=1):
                 return 0
             user = environ.get("USER") or str(os.getuid())
-            requested = Requested(SystemIds().uid(), Actor(user, field_manager="setpoint"), None, reason)
+            actor = Actor(user, field_manager="setpoint")
+            item = await store.get(key)
+            if run.is_over and item is not None and (through is None or item.revision <= through):
+                await store.commit(key, None, item.revision, actor)
+                _forget_applied(run.places, place)
+            requested = Requested(SystemIds().uid(), actor, None, reason)
             return await remove(services, Selection(key, through=through), requested)
     finally:
         await store.close()
+
+
+def _forget_applied(places: Places, place: "Place") -> None:
+    """Removes an object from what the run had applied."""
+    from setpoint.session.applying import read_applied
+
+    if not places.applied.exists():
+        return
+    applied = read_applied(places)
+
+    def is_other(tree: Object) -> bool:
+        metadata = tree.get("metadata") or {}
+        found = tree.get("kind"), metadata.get("name"), metadata.get("namespace") or "default"
+        return found != (place.gvk.kind, place.name, place.namespace or "default")
+
+    kept = msgspec.structs.replace(
+        applied, objects=list(filter(is_other, applied.objects)), pending=list(filter(is_other, applied.pending))
+    )
+    write_private(places.applied, msgspec.json.encode(kept))
