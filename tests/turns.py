@@ -29,7 +29,7 @@ async def measured(coroutine: Coroutine[Any, Any, T]) -> tuple[T, Turns]:
     """The result of a coroutine, and the turns until it came. It runs in a task of its own: the turn in which this is
     called has begun before and would not count."""
     seen = Turns()
-    run = asyncio.Handle._run  # type: ignore[attr-defined]
+    run = asyncio.Handle._run
 
     def timed(handle: asyncio.Handle) -> None:
         start = time.thread_time()
@@ -40,11 +40,11 @@ async def measured(coroutine: Coroutine[Any, Any, T]) -> tuple[T, Turns]:
             seen.longest = max(seen.longest, time.thread_time() - start)
 
     begun = time.process_time()
-    asyncio.Handle._run = timed  # type: ignore[attr-defined]
+    asyncio.Handle._run = timed  # type: ignore[assignment,method-assign]
     try:
         result = await asyncio.get_running_loop().create_task(coroutine)
     finally:
-        asyncio.Handle._run = run  # type: ignore[attr-defined]
+        asyncio.Handle._run = run  # type: ignore[method-assign]
     seen.total = time.process_time() - begun
     return result, seen
 

@@ -217,6 +217,21 @@ class Services:
     ) -> int:
         """Commits what a client wrote: of an item, or of nothing, a new object, or nothing. In the same step it is
         charged to the quotas that count it. Raises Forbidden where they do not allow it."""
+        if write.value is not None and len(write.value) >= LEAST:
+            async with self.views.reading_ahead(write.key, write.value):
+                return await self._persist(resource, write, actor, cause, item, new, subresource)
+        return await self._persist(resource, write, actor, cause, item, new, subresource)
+
+    async def _persist(
+        self,
+        resource: "Resource",
+        write: Write,
+        actor: Actor,
+        cause: Cause | None,
+        item: Item | None,
+        new: Object | None,
+        subresource: str,
+    ) -> int:
         ledger = self.ledger
         if ledger is None or not resource.namespaced or ((quotas := ledger.view) is not None and quotas.is_empty):
             key, value, expect, ttl = write

@@ -7,7 +7,8 @@ what nobody asks for costs nothing.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from setpoint.objects.tree import Object
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from setpoint.server.context import Services
 
 T = TypeVar("T")
+# What is made of these does not depend on the revision, so that it can be made before it is written.
+_READ_AHEAD = (
+    "/rbac.authorization.k8s.io/",
+    "/admissionregistration.k8s.io/mutatingwebhookconfigurations/",
+    "/admissionregistration.k8s.io/validatingwebhookconfigurations/",
+)
 # How many deletions a view remembers, lest a late word of an earlier write brings an object back.
 _REMEMBERED = 1000
 
@@ -45,6 +52,8 @@ class View(Generic[T]):
         self._values: dict[str, T] = {}
         self._revisions: dict[str, int] = {}
         self._gone: dict[str, int] = {}
+        # What was made of a large value that is being written, by its key.
+        self._ahead: dict[str, tuple[bytes, T]] = {}
         self._loading: asyncio.Task[None] | None = None
         self._loaded = False
 
@@ -64,7 +73,11 @@ class View(Generic[T]):
             return
         # What cannot be made is not taken for known: the one before would pass for the one that is there.
         if value is not None:
-            made = self._make(self._decode(Item(key, value, revision, 0)))
+            ahead = self._ahead.get(key)
+            is_made = ahead is not None and ahead[0] is value
+            made = (
+                ahead[1] if ahead is not None and is_made else self._make(self._decode(Item(key, value, revision, 0)))
+            )
         self.generation += 1
         self.is_empty = False
         if value is None:
@@ -81,6 +94,14 @@ class View(Generic[T]):
         self._values[key] = made
         if self._changed is not None:
             self._changed(key, made)
+
+    async def read_ahead(self, key: str, value: bytes) -> None:
+        """Makes what `wrote` is going to need of a large value, beside the event loop. Forget it afterwards."""
+        made = await self._services.offload.run(lambda: self._make(self._decode(Item(key, value, 0, 0))), len(value))
+        self._ahead[key] = value, made
+
+    def forget_ahead(self, key: str) -> None:
+        self._ahead.pop(key, None)
 
     async def _load(self) -> None:
         # Whoever comes while it is filled waits for the same filling.
@@ -155,9 +176,24 @@ class Views:
         self._views.setdefault(view.prefix, []).append(view)
         return view
 
+    @asynccontextmanager
+    async def reading_ahead(self, key: str, value: bytes) -> AsyncIterator[None]:
+        """Has what the views need of a large value ready while it is written."""
+        views = self._of(key) or () if key.startswith(_READ_AHEAD) else ()
+        for view in views:
+            await view.read_ahead(key, value)
+        try:
+            yield
+        finally:
+            for view in views:
+                view.forget_ahead(key)
+
+    def _of(self, key: str) -> list[View[Any]] | None:
+        return self._views.get(key[: key.find("/", key.find("/", 1) + 1) + 1])
+
     def wrote(self, key: str, value: bytes | None, revision: int) -> None:
         """Tells the views of a resource what this server wrote."""
-        views = self._views.get(key[: key.find("/", key.find("/", 1) + 1) + 1])
+        views = self._of(key)
         if views is not None:
             for view in views:
                 view.wrote(key, value, revision)

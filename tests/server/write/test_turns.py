@@ -90,6 +90,7 @@ async def test_a_yaml_document_of_too_many_nodes_names_the_remedy() -> None:
     async with ControlPlane(system=False) as plane:
         body = (HEAD + "x: [" + "1," * 600_000 + "]\n").encode()
         response = await ask(plane, "POST", CONFIG_MAPS, body, "application/yaml")
+    assert isinstance(response.body, bytes)
     status = msgspec.json.decode(response.body)
     assert response.status == 400
     assert "yaml: document has more than 500000 nodes: send it as JSON" in status["message"]

@@ -25,6 +25,8 @@ _ACTOR = Actor(
 )
 # Whether the rules of a role were gathered, and are nobody else's: not a field of the API.
 _IS_GATHERED = "isGathered"
+# About as many bytes of JSON take as long to read as a rule takes to compare.
+_RULE_BYTES = 100
 _LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
@@ -37,7 +39,9 @@ def settle(roles: Iterable[Object]) -> list[Object]:
     """
     by_name = {meta.name(role): role for role in sorted(roles, key=meta.name)}
     selected = {name: _selected(role, by_name) for name, role in by_name.items() if role.get("aggregationRule")}
-    own = {name: {} if role.get(_IS_GATHERED) else _by_identity(role) for name, role in by_name.items()}
+    # Only the rules of those that gather or are gathered are looked at.
+    concerned = dict.fromkeys([*selected, *(member for members in selected.values() for member in members)])
+    own = {name: {} if by_name[name].get(_IS_GATHERED) else _by_identity(by_name[name]) for name in concerned}
     rules = {name: {} if name in selected else given for name, given in own.items()}
     # Each round passes rules on by one role at least; among those that gather each other the order may never rest.
     for _ in range(2 * len(selected) + 1):
@@ -93,7 +97,9 @@ class Aggregation:
         """Gives every aggregated role the rules that it should have."""
         if self._view is None:
             self._view = self._services.views.of(GROUP, VERSION, "clusterroles", _outline)
-        for role in settle((await self._view.current()).values()):
+        roles = list((await self._view.current()).values())
+        size = _RULE_BYTES * sum(len(role["rules"] or ()) for role in roles)
+        for role in await self._services.offload.run(lambda: settle(roles), size):
             await self._apply(meta.name(role), role["rules"], cause)
 
     async def _apply(self, name: str, rules: list[Object], cause: Cause | None) -> None:
