@@ -153,6 +153,7 @@ async def test_a_write_holds_its_seats_while_watches_are_told_of_it() -> None:
         await soon()
         assert (await server.make("jane", "a")).status == 201
         assert list(seats(server)) == [0, 3]
+        await soon()
         clock.advance(1)
         await soon()
         assert list(seats(server)) == [0, 0]
