@@ -6,9 +6,11 @@ clients of the noise run with a lower priority than the quiet ones: the subject 
 clients on the same processors.
 """
 
+import base64
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -92,8 +94,6 @@ class _Bench:
     def __init__(self, server: Served) -> None:
         self._server = server
         cluster = yaml.safe_load(kubeconfig_path().read_text())["clusters"][0]["cluster"]
-        import base64
-
         self._authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
 
     def seed(self) -> None:
@@ -174,8 +174,6 @@ class _Bench:
     def _start(
         self, asks: Sequence[Ask], seconds: float, *, nice: bool = False, wait: float = 0.0
     ) -> "subprocess.Popen[bytes]":
-        import time
-
         time.sleep(wait)
         order = Order(self._server.port, self._authority, seconds, list(asks), nice)
         process = subprocess.Popen(

@@ -311,9 +311,12 @@ class Flow:
 
 
 class Waiter:
-    """A request in a queue. Its future says whether it may go on. `width` is how many seats it needs; one that has its
-    seats and waits for its next slice needs none. `deadline` is when it waits no longer; of one without seats to take,
-    the number that it began with. `cost` is how long it is going to take, by estimate."""
+    """A request in a queue. Its future says whether it may go on.
+
+    `width` is how many seats it needs; one that has its seats and waits for its next slice needs none. `deadline` is
+    when it waits no longer, or, of one that needs no seats, the number that it began with. `cost` is how long it is
+    going to take, by estimate.
+    """
 
     __slots__ = ("cost", "deadline", "flow", "seated", "width")
 
