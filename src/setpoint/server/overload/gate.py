@@ -3,7 +3,8 @@
 One event loop does everything, so two things are shared out:
 
 * The loop's time. A turn of the loop has room for some tenths of a millisecond of requests. All others wait in the
-  queue of their flow, and the next turn takes them in the order of the time that their levels and flows have used (`seats`).
+  queue of their flow, and the next turn takes them in the order of the time that their levels and flows have used
+  (`seats`).
   That time is measured (`metered`), and charged by an estimate until it is known. A request whose work is large does it
   in slices and waits for its turn before each (`Context.pause`). A flow that has used less than those that wait goes in
   at once. Between two turns the loop reads what has come in meanwhile.
