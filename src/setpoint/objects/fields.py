@@ -30,17 +30,25 @@ class Requirement(NamedTuple):
 class Selector:
     """All its requirements together; without any it selects everything."""
 
-    __slots__ = ("requirements",)
+    __slots__ = ("_refused", "_wanted", "requirements")
 
     def __init__(self, requirements: tuple[Requirement, ...] = ()) -> None:
         self.requirements = requirements
+        # The values by field: there are few fields, and a selector may have thousands of terms.
+        self._wanted: dict[str, set[str]] = {}
+        self._refused: dict[str, set[str]] = {}
+        for field, value, equals in requirements:
+            (self._wanted if equals else self._refused).setdefault(field, set()).add(value)
 
     @property
     def is_everything(self) -> bool:
         return not self.requirements
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        return all((fields.get(field, "") == value) is equals for field, value, equals in self.requirements)
+        for field, values in self._wanted.items():
+            if len(values) > 1 or fields.get(field, "") not in values:
+                return False
+        return all(fields.get(field, "") not in values for field, values in self._refused.items())
 
     def exact(self, field: str) -> str | None:
         """The value that the field must have, where the selector asks for one: `metadata.name` of a watched object."""

@@ -42,6 +42,8 @@ _NUMERIC = (Operator.GREATER_THAN, Operator.LESS_THAN)
 _BINARY = [operator.value for operator in Operator][:7]
 _SYMBOLS = {Operator.GREATER_THAN: ">", Operator.LESS_THAN: "<"}
 _NOTHING: Labels = {}
+# More requirements than people write are gathered by their keys.
+_MANY = 8
 
 
 class Requirement(NamedTuple):
@@ -193,7 +195,56 @@ def _compile(requirements: Sequence[Requirement]) -> Match:
     if len(tests) == 2:
         first, second = tests
         return lambda labels: first(labels) and second(labels)
+    if len(tests) > _MANY:
+        return _compile_many(requirements)
     return lambda labels: all(test(labels) for test in tests)
+
+
+def _compile_many(requirements: Sequence[Requirement]) -> Match:
+    """The requirements by their keys: a match takes as long as an object has labels, however long the selector is."""
+    among: dict[str, frozenset[str]] = {}
+    refused: dict[str, set[str]] = {}
+    present: set[str] = set()
+    absent: set[str] = set()
+    numeric: dict[tuple[str, Operator], Requirement] = {}
+    for requirement in requirements:
+        key, operator, values = requirement
+        if operator in _EQUAL or operator is Operator.IN:
+            among[key] = among[key] & frozenset(values) if key in among else frozenset(values)
+        elif operator in (Operator.NOT_EQUALS, Operator.NOT_IN):
+            refused.setdefault(key, set()).update(values)
+        elif operator is Operator.EXISTS:
+            present.add(key)
+        elif operator is Operator.DOES_NOT_EXIST:
+            absent.add(key)
+        else:
+            numeric[key, operator] = _stricter(numeric.get((key, operator)), requirement)
+    compared = [requirement.compile() for requirement in numeric.values()]
+    needed = len(among.keys() | present)
+
+    def match(given: Labels | None) -> bool:
+        labels = given or _NOTHING
+        return (
+            len(labels) >= needed
+            and not any(key in absent or (key in refused and value in refused[key]) for key, value in labels.items())
+            and all(labels.get(key) in values for key, values in among.items())
+            and all(key in labels for key in present)
+            and all(test(labels) for test in compared)
+        )
+
+    return match
+
+
+def _stricter(first: Requirement | None, second: Requirement) -> Requirement:
+    """That of two bounds on one label which the other follows from; one that is no number holds for no label."""
+    if first is None:
+        return second
+    bounds = [_integer(requirement.values[0]) for requirement in (first, second)]
+    if bounds[0] is None or bounds[1] is None:
+        return first if bounds[0] is None else second
+    return max(
+        first, second, key=lambda each: int(each.values[0]) * (1 if each.operator is Operator.GREATER_THAN else -1)
+    )
 
 
 EVERYTHING = Selector()

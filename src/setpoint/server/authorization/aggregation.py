@@ -113,10 +113,14 @@ class Aggregation:
         config: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
         if rules:
             config["rules"] = rules
-        manager = resource.field_manager("", self._services.clock)
-        tree = manager.apply(resource.item(item), config, MANAGER, force=True)
-        resource.shape.complete(tree)
-        value = resource.encode(tree)
+        manager, shape = resource.field_manager("", self._services.clock), resource.shape
+
+        def applied() -> bytes:
+            tree = manager.apply(resource.item(item), config, MANAGER, force=True)
+            shape.complete(tree)
+            return resource.encode(tree)
+
+        value = await self._services.offload.run(applied, max(len(item.value), _RULE_BYTES * len(rules)))
         try:
             if value != item.value:
                 await self._services.commit(key, value, item.revision, _ACTOR, cause)

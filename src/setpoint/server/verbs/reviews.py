@@ -14,7 +14,7 @@ from setpoint.server.decode import read_object
 from setpoint.server.exchange import Response
 from setpoint.server.options import write_options
 from setpoint.server.resource import Resource
-from setpoint.server.verbs.access_reviews import answer_access_review
+from setpoint.server.verbs.access_reviews import RULE_BYTES, answer_access_review
 
 
 async def review(context: Context, resource: Resource) -> Response:
@@ -30,7 +30,9 @@ async def review(context: Context, resource: Resource) -> Response:
             tree["status"] = await _review_token(context, tree.get("spec") or {})
         else:
             await answer_access_review(context, resource.kind, tree)
-    return object_answer(context, resource, resource.encoding.encode(tree), 201)
+    rules = (tree.get("status") or {}).get("resourceRules") or ()
+    body = await context.offload(lambda: resource.encoding.encode(tree), RULE_BYTES * len(rules))
+    return object_answer(context, resource, body, 201)
 
 
 async def _review_token(context: Context, spec: Object) -> Object:
