@@ -477,6 +477,7 @@ class ControlPlane:
             from setpoint.server.http.listener import Listener
 
             self._listener = Listener(self._started, self._clock, self._limits, repeat=self._started.repeat)
+            self._started.services.measured.append(self._listener.descriptors)
             self._stack.push_async_callback(self._listener.close)
         return self._listener
 

@@ -5,6 +5,7 @@ request passes are here; from `decode` on they belong to the verb, each of which
 the log's own business: a watch follows it.
 """
 
+import errno
 import logging
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -235,7 +236,7 @@ class Server:
             response = error_answer(request, ServiceUnavailable(f"the store does not answer: {error}"))
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
-            response = error_answer(request, InternalError.of(f"{type(error).__name__}: {error}"))
+            response = error_answer(request, _failure(error))
             if auditor is not None:
                 auditor.panicked(context, error)
         if auditor is not None:
@@ -360,6 +361,15 @@ def _watches(context: Context) -> int:
         return 0
     storage = resource.storage
     return resource.relays.riders({storage.prefix, storage.scope(info.namespace)})
+
+
+def _failure(error: Exception) -> APIError:
+    """What a client is told of an error that is none of the API."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return ServiceUnavailable(
+            "the server has no file descriptors left: raise its limit of open files (`ulimit -n`)"
+        )
+    return InternalError.of(f"{type(error).__name__}: {error}")
 
 
 def _is_in_builtin_group(context: Context) -> bool:

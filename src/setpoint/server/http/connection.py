@@ -637,6 +637,11 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.abort()
 
+    def turn_away(self, error: APIError) -> None:
+        """Answers before anything was asked, and closes at once."""
+        self._write_whole("", refusal(error), CLOSE)
+        self._finish()
+
     def abort(self) -> None:
         self._transport.abort()
 

@@ -12,14 +12,17 @@ from contextlib import suppress
 from typing import Any
 
 from setpoint.objects.clock import Clock
+from setpoint.objects.errors import ServiceUnavailable
 from setpoint.server.exchange import Handler, Peer, Request
 from setpoint.server.http.connection import Connection
+from setpoint.server.http.descriptors import REMEDY, Descriptors
 from setpoint.server.http.limits import Limits
 from setpoint.server.http.message import date_line
 from setpoint.server.repeats import Repeat
 
 _BACKLOG = 1024
 _DATE_SECONDS = 0.25
+_FULL = f"the server has no file descriptors left for another connection: {REMEDY}"
 # A peer whose machine is gone, with a watch on, is found out by the system after a minute and a half.
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
 
@@ -40,6 +43,7 @@ class Listener:
         self.repeat = repeat
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
+        self.descriptors = Descriptors()
         self.loop = asyncio.get_running_loop()
         self._clock = clock
         self._date_line = ""
@@ -133,6 +137,7 @@ class Listener:
         now = self.loop.time()
         for connection in tuple(self.connections):
             connection.sweep(now)
+        self.descriptors.look(now)
         self._sweeping = self.loop.call_later(self.limits.sweep_seconds, self._sweep)
 
     # What connections ask.
@@ -141,6 +146,8 @@ class Listener:
         self.connections.add(connection)
         if self._closing:
             connection.end()
+        elif not self.descriptors.admit(self.loop.time()):
+            connection.turn_away(ServiceUnavailable(_FULL))
 
     def left(self, connection: Connection) -> None:
         self.connections.discard(connection)

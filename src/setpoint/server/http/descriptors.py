@@ -1,0 +1,93 @@
+"""File descriptors: sees that connections leave some for the store, and tells when there are none left.
+
+Every connection takes a descriptor, and so does every file that a store opens. When a process has none left, the system
+refuses to accept connections, and event loops drop or postpone them without a word. So the last descriptors are kept
+from connections: who comes then is answered that the server is full, and existing connections go on.
+"""
+
+import errno
+import logging
+import os
+from collections.abc import Iterator
+
+from setpoint.objects.measure import Family
+
+_log = logging.getLogger(__name__)
+# How many are kept from connections: this part of all, and no fewer and no more than so many.
+_PART, _FEWEST, _MOST = 0.1, 16, 256
+_SILENCE_SECONDS = 10.0
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE)
+REMEDY = (
+    "raise the limit of open files (`ulimit -n`, or LimitNOFILE= of a systemd unit), or have clients close connections"
+)
+
+
+def are_exhausted(error: BaseException) -> bool:
+    """Whether an error says that there are no descriptors left, of the process or of the system."""
+    return isinstance(error, OSError) and error.errno in _EXHAUSTED
+
+
+class Descriptors:
+    """Counts the descriptors of this process, and who was refused for want of them."""
+
+    def __init__(self) -> None:
+        self._limit = _soft_limit()
+        reserve = min(max(int(self._limit * _PART), _FEWEST), _MOST, self._limit // 2)
+        # Descriptors have the lowest numbers there are: that of a new one says how many are in use.
+        self._most = self._limit - reserve
+        self._refused = 0
+        self._exhausted = 0
+        self._silent_until = 0.0
+
+    def admit(self, now: float) -> bool:
+        """Whether there is room for the connection that has just come; where there is none, it is counted and told."""
+        if not self._limit or self._newest() < self._most:
+            return True
+        self._refused += 1
+        self._tell(now, "connections are refused: %d of %d file descriptors are in use", self._most, self._limit)
+        return False
+
+    def look(self, now: float) -> None:
+        """Tells if there is no descriptor left at all: then the system itself keeps connections waiting."""
+        if self._limit and self._newest() >= self._limit:
+            self._exhausted += 1
+            self._tell(now, "no connection can be accepted: all %d file descriptors are in use", self._limit)
+
+    def _newest(self) -> int:
+        try:
+            newest = os.dup(2)
+        except OSError as error:
+            return self._limit if are_exhausted(error) else 0
+        os.close(newest)
+        return newest
+
+    def _tell(self, now: float, text: str, *numbers: int) -> None:
+        if now >= self._silent_until:
+            self._silent_until = now + _SILENCE_SECONDS
+            _log.error(f"{text}; {REMEDY}", *numbers)
+
+    def families(self) -> Iterator[Family]:
+        """What `/metrics` tells of it."""
+        yield Family(
+            "setpoint_connections_refused_total",
+            "counter",
+            "Connections that were answered with 503 because file descriptors ran out.",
+            [({}, self._refused)],
+        )
+        yield Family(
+            "setpoint_file_descriptors_exhausted_total",
+            "counter",
+            "How often a look, every few seconds, found no file descriptor left.",
+            [({}, self._exhausted)],
+        )
+        yield Family("process_max_fds", "gauge", "Maximum number of open file descriptors.", [({}, self._limit)])
+
+
+def _soft_limit() -> int:
+    """How many descriptors this process may have; 0 where that is not known, or unlimited."""
+    try:
+        import resource
+    except ImportError:  # there is none for Windows
+        return 0
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 0 if soft == resource.RLIM_INFINITY else soft
