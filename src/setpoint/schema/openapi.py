@@ -4,7 +4,8 @@
 rules; this module only says what can be said. A schema tree is never changed after it is parsed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Self
 
 import msgspec
@@ -38,7 +39,12 @@ def _rename(name: str) -> str:
     return head + "".join(part.capitalize() for part in rest)
 
 
-class ValidationRule(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
+# What a node has where it says nothing. Shared: with a list and a dict of their own for each of them, the nodes of a
+# large schema were mostly empty containers, which the garbage collector visited over and over.
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class ValidationRule(msgspec.Struct, rename="camel", kw_only=True, frozen=True, gc=False):
     """One CEL rule of `x-kubernetes-validations`."""
 
     rule: str = ""
@@ -49,7 +55,7 @@ class ValidationRule(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     optional_old_self: bool | None = None
 
 
-class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False):
+class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
     """One node of a schema. Nodes compare by identity: a compiled schema is cached under its node."""
 
     type: str = ""
@@ -76,23 +82,23 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False):
     unique_items: bool = False
     max_properties: int | None = None
     min_properties: int | None = None
-    required: list[str] = []
+    required: Sequence[str] = ()
 
-    properties: dict[str, "Schema"] = {}
+    properties: Mapping[str, "Schema"] = NOTHING
     additional_properties: "Schema | bool | None" = None
     items: "Schema | list[Schema] | None" = None
-    all_of: "list[Schema]" = []
-    any_of: "list[Schema]" = []
-    one_of: "list[Schema]" = []
+    all_of: "Sequence[Schema]" = ()
+    any_of: "Sequence[Schema]" = ()
+    one_of: "Sequence[Schema]" = ()
     not_: "Schema | None" = None
 
     int_or_string: bool = False
     embedded_resource: bool = False
     preserve_unknown_fields: bool | None = None
     list_type: str | None = None
-    list_map_keys: list[str] = []
+    list_map_keys: Sequence[str] = ()
     map_type: str | None = None
-    validations: list[ValidationRule] = []
+    validations: Sequence[ValidationRule] = ()
 
     # Only the schemas of the built-in kinds have these; a CRD may not.
     patch_strategy: str = ""
@@ -102,10 +108,10 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False):
     id: str = ""
     ref: str | None = None
     schema_uri: str = ""
-    definitions: dict[str, Any] = {}
-    pattern_properties: dict[str, Any] = {}
+    definitions: Mapping[str, Any] = NOTHING
+    pattern_properties: Mapping[str, Any] = NOTHING
     additional_items: Any = None
-    dependencies: dict[str, Any] = {}
+    dependencies: Mapping[str, Any] = NOTHING
 
     @classmethod
     def parse(cls, tree: Json) -> Self:
@@ -120,8 +126,35 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False):
         found: Object = {}
         for name, keyword, unsaid in _KEYWORDS:
             value = getattr(self, name)
-            if value is not UNSET and (value != unsaid or type(value) is not type(unsaid)):
-                found[keyword] = value if keyword in _ANY_JSON else _json_of(value)
+            if value is unsaid or value is UNSET or (value == unsaid and type(value) is type(unsaid)):
+                continue
+            if not value and (unsaid == () or unsaid is NOTHING):
+                continue
+            found[keyword] = value if keyword in _ANY_JSON else _json_of(value)
+        return found
+
+    def says_only(self, keyword: str) -> bool:
+        """Whether the schema has this keyword and no other. Cheaper than to ask `to_json`."""
+        said = False
+        for name, known, unsaid in _KEYWORDS:
+            value = getattr(self, name)
+            if value is unsaid or value is UNSET or (value == unsaid and type(value) is type(unsaid)):
+                continue
+            if not value and (unsaid == () or unsaid is NOTHING):
+                continue
+            if known != keyword:
+                return False
+            said = True
+        return said
+
+    def inner(self) -> "list[Schema]":
+        """The schemas directly inside this one."""
+        found = [*self.properties.values(), *self.all_of, *self.any_of, *self.one_of]
+        for below in (self.additional_properties, self.items, self.not_):
+            if isinstance(below, Schema):
+                found.append(below)
+            elif isinstance(below, list):
+                found.extend(below)
         return found
 
     def children(self) -> "Iterator[tuple[str, Schema]]":
@@ -150,7 +183,7 @@ def _json_of(value: Any) -> Json:
         return {key: item for key, item in msgspec.to_builtins(value).items() if item not in ("", None)}
     if isinstance(value, dict):
         return {key: _json_of(item) for key, item in value.items()}
-    return [_json_of(item) for item in value] if isinstance(value, list) else value
+    return [_json_of(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _unsaid(field: msgspec.structs.FieldInfo) -> Any:

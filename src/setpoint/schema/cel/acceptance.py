@@ -4,6 +4,7 @@ A schema with an error in the form of a rule at or below a node has no expressio
 author sees first what to mend first.
 """
 
+from collections.abc import Set
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ from setpoint.objects.field import index as item
 from setpoint.schema.cel import field_paths
 from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, compile_rule
 from setpoint.schema.cel.declarations import MAX_REQUEST, declare
-from setpoint.schema.cel.rules import compile_rules
+from setpoint.schema.cel.rules import compile_rules, nodes_with_rules
 from setpoint.schema.cel.sizes import multiply
 from setpoint.schema.openapi import Schema, ValidationRule
 
@@ -46,13 +47,16 @@ class _Place(NamedTuple):
 
 def validate_rules(schema: Schema, path: str) -> list[FieldError]:
     """Every reason not to accept the rules of a schema, whose root stands at `path`."""
-    broken = _default_errors(schema, path, root=True)
-    acceptance = _Acceptance(compiling=not broken)
+    ruled = nodes_with_rules(schema)
+    if not ruled:
+        return []
+    broken = _default_errors(schema, path, ruled, root=True)
+    acceptance = _Acceptance(ruled, compiling=not broken)
     form, expressions = acceptance.visit(schema, _Place(path, 1, ""), root=True)
     return [*broken, *form, *expressions, *acceptance.total_cost_errors(path)]
 
 
-def _default_errors(schema: Schema, path: str, *, root: bool) -> list[FieldError]:
+def _default_errors(schema: Schema, path: str, ruled: Set[int], *, root: bool) -> list[FieldError]:
     """Defaults that break the rules they stand under."""
     errors: list[FieldError] = []
     if schema.default is not msgspec.UNSET and schema.default is not None:
@@ -61,23 +65,25 @@ def _default_errors(schema: Schema, path: str, *, root: bool) -> list[FieldError
             default = schema.default
             found = rules.validate(default, default, path=child(path, "default"), ratchet=False)
             errors.extend(error.error for error in found)
-    for below, at in _spine(schema, path):
-        errors.extend(_default_errors(below, at, root=below.embedded_resource))
+    for below, at in _spine(schema, path, ruled):
+        errors.extend(_default_errors(below, at, ruled, root=below.embedded_resource))
     return errors
 
 
-def _spine(schema: Schema, path: str) -> list[tuple[Schema, str]]:
-    """The schemas of the values in a value."""
-    found = [(below, key(child(path, "properties"), name)) for name, below in schema.properties.items()]
-    if isinstance(schema.additional_properties, Schema):
-        found.append((schema.additional_properties, child(path, "additionalProperties")))
-    if isinstance(schema.items, Schema):
-        found.append((schema.items, child(path, "items")))
+def _spine(schema: Schema, path: str, ruled: Set[int]) -> list[tuple[Schema, str]]:
+    """The schemas of the values in a value, as far as they have rules."""
+    found = [
+        (below, key(child(path, "properties"), name)) for name, below in schema.properties.items() if id(below) in ruled
+    ]
+    for below, keyword in ((schema.additional_properties, "additionalProperties"), (schema.items, "items")):
+        if isinstance(below, Schema) and id(below) in ruled:
+            found.append((below, child(path, keyword)))
     return found
 
 
 class _Acceptance:
-    def __init__(self, *, compiling: bool) -> None:
+    def __init__(self, ruled: Set[int], *, compiling: bool) -> None:
+        self.ruled = ruled
         self.compiling = compiling
         self.total = 0
         self.expensive: list[tuple[int, str]] = []
@@ -86,7 +92,7 @@ class _Acceptance:
         """The errors in the form of the rules at and below a node, and those in their expressions."""
         form: list[FieldError] = []
         expressions: list[FieldError] = []
-        for below, beneath in _children(schema, place):
+        for below, beneath in _children(schema, place, self.ruled):
             more_form, more_expressions = self.visit(below, beneath)
             form.extend(more_form)
             expressions.extend(more_expressions)
@@ -169,10 +175,10 @@ def _rule_path(place: _Place, position: int) -> str:
     return item(child(place.path, "x-kubernetes-validations"), position)
 
 
-def _children(schema: Schema, place: _Place) -> list[tuple[Schema, _Place]]:
+def _children(schema: Schema, place: _Place, ruled: Set[int]) -> list[tuple[Schema, _Place]]:
     found: list[tuple[Schema, _Place]] = []
     correlatable = schema.map_type in (None, "granular", "atomic")
-    for below, at in _spine(schema, place.path):
+    for below, at in _spine(schema, place.path, ruled):
         loose = schema.list_type != "map" if below is schema.items else not correlatable
         found.append((below, place.below(schema, at, uncorrelatable=loose)))
     return found

@@ -8,6 +8,7 @@ Only where that is not sure, the whole validation runs again and counts. A kind 
 for all its rules (`quick_walk`); for a few that would take longer than it saves.
 """
 
+from collections.abc import Set
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -85,9 +86,10 @@ class _Run:
 class Rules:
     """The rules at and below one node of a schema."""
 
-    def __init__(self, schema: Schema, declaration: Declaration | None) -> None:
+    def __init__(self, schema: Schema, declaration: Declaration | None, ruled: Set[int]) -> None:
         self.schema = schema
         self.declaration = declaration
+        self._ruled = ruled
         self.properties: dict[str, Rules] = {}
         self.elements: Rules | None = None
         self._asked = 0
@@ -96,7 +98,7 @@ class Rules:
 
     def _add_properties(self) -> None:
         for name, schema in self.schema.properties.items():
-            if not _has_rules(schema):
+            if id(schema) not in self._ruled:
                 continue
             escaped = escape(name)
             declaration = None
@@ -105,12 +107,13 @@ class Rules:
             elif self.declaration is not None:
                 declaration = self.declaration.fields.get(escaped)
             if declaration is not None:
-                self.properties[name] = Rules(schema, declaration)
+                self.properties[name] = Rules(schema, declaration, self._ruled)
 
     def _add_elements(self) -> None:
         for below in (self.schema.items, self.schema.additional_properties):
-            if isinstance(below, Schema) and _has_rules(below):
-                self.elements = Rules(below, None if self.declaration is None else self.declaration.elements)
+            if isinstance(below, Schema) and id(below) in self._ruled:
+                elements = None if self.declaration is None else self.declaration.elements
+                self.elements = Rules(below, elements, self._ruled)
 
     @cached_property
     def compiled(self) -> list[CompiledRule]:
@@ -301,7 +304,8 @@ class Rules:
 
 def compile_rules(schema: Schema, *, root: bool = True) -> Rules | None:
     """The rules of a schema, or None if it has none; `root` says whether it is that of a whole resource."""
-    return Rules(schema, declare(schema, root=root)) if _has_rules(schema) else None
+    ruled = nodes_with_rules(schema)
+    return Rules(schema, declare(schema, root=root), ruled) if ruled else None
 
 
 def _evaluation_problem(text: str, shown: str) -> str:
@@ -321,7 +325,23 @@ def _error(reason: str | None, path: str, value: Any, detail: str) -> FieldError
     return invalid(path, value, detail)
 
 
-def _has_rules(schema: Schema) -> bool:
-    """Whether there are rules on the schema of any value. (Under allOf and its like they are not accepted.)"""
-    below = [*schema.properties.values(), schema.items, schema.additional_properties]
-    return bool(schema.validations) or any(isinstance(part, Schema) and _has_rules(part) for part in below)
+def nodes_with_rules(schema: Schema) -> Set[int]:
+    """The identities of the nodes with rules at or below them. (Under allOf and its like they are not accepted.)
+
+    Found in one walk: asked of each node anew, the nodes of a deep schema were visited as often as they are deep.
+    """
+    found: set[int] = set()
+    order = [schema]
+    above: dict[int, Schema] = {}
+    while order:
+        node = order.pop()
+        if node.validations:
+            climbing: Schema | None = node
+            while climbing is not None and id(climbing) not in found:
+                found.add(id(climbing))
+                climbing = above.get(id(climbing))
+        for below in (*node.properties.values(), node.items, node.additional_properties):
+            if isinstance(below, Schema):
+                above[id(below)] = node
+                order.append(below)
+    return found

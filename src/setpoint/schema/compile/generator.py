@@ -4,35 +4,51 @@ Every object and list of a schema becomes one function. A huge schema thus costs
 refers to itself needs no more care. The functions see each other through one namespace, which is the generator's own.
 """
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 from setpoint.objects.tree import Json, copy
 from setpoint.schema.compile.source import Body, Function, Keep, Walk
-from setpoint.schema.listtype import repeated
+from setpoint.schema.listtype import repeated, validate_list_types
 from setpoint.schema.numbers import whole
 from setpoint.schema.openapi import Schema
 from setpoint.schema.references import View
 from setpoint.schema.violations import find_violations, in_enum, is_multiple, types_of
 
 
+# How many functions one object may have compiled, and how many one schema may have at all. A function takes a fraction
+# of a millisecond to compile, and the exact way through a value takes far less.
+PER_OBJECT = 32
+PER_SCHEMA = 8192
+
+
 class Generator:
-    """Makes the functions of one schema. They live as long as it does, and nowhere else."""
+    """Makes the functions of one schema. They live as long as it does, and nowhere else.
+
+    Every object may have a few functions compiled. Where it needs more of them, the exact way takes their place, so
+    that the first object of a huge schema costs about as much as any other.
+    """
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self.left = PER_OBJECT
+        self.compiled = 0
+        self._numbers = count()
         self.names: dict[str, Any] = {
             "copy": copy,
             "in_enum": in_enum,
             "is_multiple": is_multiple,
             "repeated": repeated,
             "whole": whole,
+            "once": _once,
         }
         # By identity of the node; the node is kept so that its identity stays its own.
         self._made: dict[tuple[int, Walk, Keep, bool], tuple[str, Schema]] = {}
 
     def bind(self, prefix: str, value: Any) -> str:
         """A name for a value in the generated code."""
-        name = f"{prefix}_{len(self.names)}"
+        name = f"{prefix}_{next(self._numbers)}"
         self.names[name] = value
         return name
 
@@ -43,9 +59,13 @@ class Generator:
             keep, resource = Keep.NOTHING, False
         key = (id(schema), walk, keep, resource)
         if key not in self._made:
-            name = f"{walk.value}_{len(self.names)}"
+            name = f"{walk.value}_{next(self._numbers)}"
 
             def link(value: Json) -> object:
+                if self.left <= 0 or self.compiled >= PER_SCHEMA:
+                    return walk is Walk.CHECK and self._is_right(value, schema)
+                self.left -= 1
+                self.compiled += 1
                 source = Body(self, name, schema, walk, keep, resource).source()
                 exec(compile(source, f"<schema {name}>", "exec"), self.names)
                 function: Function = self.names[name]
@@ -58,7 +78,18 @@ class Generator:
     def entry(self, schema: Schema, walk: Walk, resource: bool) -> Function:
         """The function for a whole tree, to be called from outside."""
         name = self.function(schema, walk, resource=resource)
-        return lambda tree: self.names[name](tree)
+
+        def enter(tree: Json) -> object:
+            self.left = PER_OBJECT
+            return self.names[name](tree)
+
+        return enter
+
+    def _is_right(self, value: Json, schema: Schema) -> bool:
+        """The check of a node without a function of its own."""
+        return not find_violations(value, schema, view=self.view) and not validate_list_types(
+            value, schema, view=self.view
+        )
 
     def passes(self, schema: Schema, value: Json) -> object:
         """Whether the check of a node finds nothing wrong with a value."""
@@ -69,6 +100,11 @@ class Generator:
         if not precise or _is_precise(self.view(schema), self.view):
             return self.function(schema, Walk.CHECK)
         return self.bind("exact", lambda value: not find_violations(value, schema, view=self.view))
+
+
+def _once(verdicts: Iterator[object]) -> bool:
+    """Whether just one of the verdicts is a yes."""
+    return any(verdicts) and not any(verdicts)
 
 
 def _is_precise(schema: Schema, view: View) -> bool:

@@ -8,7 +8,7 @@ means: nothing was unknown, and in a walk that checks, nothing is wrong.
 Names and texts of a schema enter the source as literals made by `repr`, or not at all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,11 @@ Function = Callable[[Json], object]
 
 # From how many properties on an object is walked by the fields it has, not by those it may have.
 WIDE = 20
+# From how many alternatives, required fields or defaults on a function has a loop instead of a line for each: the time
+# of `compile`, which no other thread can use, stays short whatever the schema.
+MANY = 16
+# Longer texts are no part of the source either.
+_LONG_TEXT = 1000
 
 
 class Walk(Enum):
@@ -167,18 +172,33 @@ class Body:
         found = []
         branch = self.generator.branch
         if schema.any_of and not _is_int_or_string(schema, schema.any_of):
-            found.append(" or ".join(f"{branch(node, False)}({value})" for node in schema.any_of))
+            if len(schema.any_of) > MANY:
+                found.append(f"any({self.branches(schema.any_of, False)}({value}))")
+            else:
+                found.append(" or ".join(f"{branch(node, False)}({value})" for node in schema.any_of))
         if schema.one_of:
-            calls = " + ".join(f"bool({branch(node, True)}({value}))" for node in schema.one_of)
-            found.append(f"{calls} == 1")
-        found.extend(
-            f"{branch(node, False)}({value})"
+            if len(schema.one_of) > MANY:
+                found.append(f"once({self.branches(schema.one_of, True)}({value}))")
+            else:
+                calls = " + ".join(f"bool({branch(node, True)}({value}))" for node in schema.one_of)
+                found.append(f"{calls} == 1")
+        every = [
+            node
             for node in schema.all_of
             if not (node.any_of and _is_int_or_string(schema, node.any_of) and _says_only_any_of(node))
-        )
+        ]
+        if len(every) > MANY:
+            found.append(f"all({self.branches(every, False)}({value}))")
+        else:
+            found.extend(f"{branch(node, False)}({value})" for node in every)
         if schema.not_ is not None:
             found.append(f"not {branch(schema.not_, True)}({value})")
         return found
+
+    def branches(self, nodes: "Sequence[Schema]", precise: bool) -> str:
+        """The name of a function that gives the verdicts of many alternatives, one after the other."""
+        names, functions = self.generator.names, [self.generator.branch(node, precise) for node in nodes]
+        return self.bind("branches", lambda value: (names[function](value) for function in functions))
 
     # --- objects ---
 
@@ -196,8 +216,11 @@ class Body:
             self.extra_fields(depth, extra, known)
         if not self.checks:
             return
-        for name in schema.required:
-            if wide or name not in schema.properties:
+        named = [name for name in schema.required if wide or name not in schema.properties]
+        if len(named) > MANY:
+            lines.add(depth, f"if not {self.bind('required', frozenset(named))} <= x.keys():", "    return False")
+        else:
+            for name in named:
                 lines.add(depth, f"if {name!r} not in x:", "    return False")
         if schema.min_properties:
             lines.add(depth, f"if len(x) < {schema.min_properties}:", "    return False")
@@ -264,21 +287,43 @@ class Body:
         return ["return False"] if self.checks and name in self.schema.required else []
 
     def set_default(self, key: str, node: Schema) -> list[str]:
+        value = self.whole_default(node)
+        if type(value) in (dict, list):
+            lines = [f"x[{key}] = copy({self.bind('default', value)})"]
+        elif type(value) is str and len(value) > _LONG_TEXT:
+            lines = [f"x[{key}] = {self.bind('default', value)}"]
+        else:
+            lines = [f"x[{key}] = {value!r}"]
+        if self.is_wrong(value, node):
+            lines.append("return False")
+        return lines
+
+    def whole_default(self, node: Schema) -> Json:
+        """A default as it would be in its place: with the defaults inside it, and integers where they belong."""
         holder = {"value": default_of(node, self.view)}
         if type(holder["value"]) in (dict, list):
             default(holder["value"], node, view=self.view)
-        # A default is made whole beforehand, with the defaults inside it, as it would be in its place.
         normalize(holder, Schema(properties={"value": node}), view=self.view)
-        value = holder["value"]
-        if type(value) in (dict, list):
-            lines = [f"x[{key}] = copy({self.bind('default', value)})"]
-        else:
-            lines = [f"x[{key}] = {value!r}"]
-        if self.checks and (
+        return holder["value"]
+
+    def is_wrong(self, value: Json, node: Schema) -> bool:
+        return self.checks and bool(
             find_violations(value, node, view=self.view) or validate_list_types(value, node, view=self.view)
-        ):
-            lines.append("return False")
-        return lines
+        )
+
+    def many_defaults(self, depth: int, nodes: dict[str, Schema]) -> None:
+        """The defaults of a wide object in a loop. A wrong one, after which the exact way decides, comes last."""
+        table = [(name, value := self.whole_default(node), self.is_wrong(value, node)) for name, node in nodes.items()]
+        right = [(name, value, type(value) in (dict, list)) for name, value, wrong in table if not wrong]
+        self.lines.add(
+            depth,
+            f"for k, d, c in {self.bind('defaults', right)}:",
+            "    if k not in x:",
+            "        x[k] = copy(d) if c else d",
+        )
+        wrong = frozenset(name for name, _, wrong in table if wrong)
+        if wrong:
+            self.lines.add(depth, f"if not {self.bind('wrong', wrong)} <= x.keys():", "    return False")
 
     def wide_fields(self, depth: int, known: frozenset[str], closed: bool) -> None:
         schema, lines, generator = self.schema, self.lines, self.generator
@@ -311,11 +356,14 @@ class Body:
             lines.add(depth + 2, f"if v is not None or k not in {self.bind('nullable', frozenset(nullable))}:")
             lines.add(depth + 3, "return False")
         if self.mutates:
-            for name, inner in schema.properties.items():
-                node = self.view(inner)
-                if has_default(node):
-                    lines.add(depth, f"if {name!r} not in x:")
-                    lines.add(depth + 1, *self.set_default(repr(name), node))
+            found = {name: self.view(inner) for name, inner in schema.properties.items()}
+            found = {name: node for name, node in found.items() if has_default(node)}
+            if len(found) > MANY:
+                self.many_defaults(depth, found)
+                return
+            for name, node in found.items():
+                lines.add(depth, f"if {name!r} not in x:")
+                lines.add(depth + 1, *self.set_default(repr(name), node))
 
     def extra_fields(self, depth: int, extra: Schema | bool, known: frozenset[str]) -> None:
         """The values of a map."""
@@ -397,15 +445,15 @@ def _allows_null(schema: Schema) -> bool:
     return (schema.nullable or not types_of(schema)) and not schema.enum
 
 
-def _is_int_or_string(schema: Schema, branches: "list[Schema]") -> bool:
+def _is_int_or_string(schema: Schema, branches: "Sequence[Schema]") -> bool:
     """Whether alternatives only repeat that a value is an integer or a string."""
     kinds = [branch.type for branch in branches]
     return schema.int_or_string and kinds == ["integer", "string"] and all(map(_says_only_type, branches))
 
 
 def _says_only_type(schema: Schema) -> bool:
-    return schema.to_json().keys() == {"type"}
+    return schema.says_only("type")
 
 
 def _says_only_any_of(schema: Schema) -> bool:
-    return schema.to_json().keys() == {"anyOf"}
+    return schema.says_only("anyOf")

@@ -131,7 +131,7 @@ def _schema(schema: Schema) -> str:
 
 
 def _keyword(name: str, value: Json) -> str | None:
-    if value is msgspec.UNSET or value is None or value == [] or value == {}:
+    if value is msgspec.UNSET or value is None or value == [] or value == () or value == {}:
         return None
     if name == "items":
         one = _schema(value) if isinstance(value, Schema) else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from setpoint.objects.gotext import compact_json, quote
+from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.schema.openapi import Schema
@@ -29,20 +29,19 @@ def every_schema(schema: Schema) -> Iterator[Schema]:
     while waiting:
         here = waiting.pop()
         yield here
-        waiting.extend(inner for _, inner in here.children())
+        waiting.extend(here.inner())
 
 
 def _schemas(tree: Object) -> list[Schema]:
-    """The schemas of all versions; one that all have in common counts once, as it does for the server."""
-    found: dict[str, Schema] = {}
+    """The schemas of all versions. What several of them say is told once."""
+    found: list[Schema] = []
     for version in CustomResourceDefinition.parse(tree).spec.versions:
         try:
             if version.openapi_schema is not None:
-                schema = Schema.parse(version.openapi_schema)
-                found.setdefault(compact_json(schema.to_json()), schema)
+                found.append(Schema.parse(version.openapi_schema))
         except msgspec.ValidationError:
             continue
-    return list(found.values())
+    return found
 
 
 def _format_warnings(schemas: list[Schema]) -> list[str]:

@@ -89,14 +89,14 @@ def unrecognized_formats(schema: Schema) -> list[str]:
         node = waiting.pop()
         if node.format and not is_recognized("" if node.int_or_string else node.type, node.format):
             found[node.format] = None
-        waiting.extend(inner for _, inner in node.children())
+        waiting.extend(node.inner())
     return sorted(found)
 
 
 def _deeper_than(schema: Schema, limit: int) -> bool:
     level = [schema]
     for _ in range(limit):
-        level = [inner for node in level for _, inner in node.children()]
+        level = [inner for node in level for inner in node.inner()]
         if not level:
             return False
     return True
@@ -115,8 +115,31 @@ def _validate_root_with_status(schema: Schema, path: str) -> list[FieldError]:
     return [invalid(path, OMITTED, detail)]
 
 
+def _says_unsupported(schema: Schema) -> bool:
+    """Whether there is any such keyword: most schemas have none, and this is cheaper than to find the first."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if (
+            node.id
+            or node.schema_uri
+            or node.ref
+            or node.pattern_properties
+            or node.dependencies
+            or node.additional_items is not None
+            or node.definitions
+            or node.preserve_unknown_fields is False
+            or type(node.items) is list
+        ):
+            return True
+        waiting.extend(node.inner())
+    return False
+
+
 def _unsupported(schema: Schema) -> str:
     """The first keyword that keeps a schema from being looked at as a structural one."""
+    if not _says_unsupported(schema):
+        return ""
     waiting = [schema]
     while waiting:
         node = waiting.pop()
@@ -135,5 +158,6 @@ def _unsupported(schema: Schema) -> str:
             return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
         if isinstance(node.items, list) and node.items:
             return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+        # In the order that the real server has, the last comes first.
         waiting.extend(inner for _, inner in node.children())
     return ""

@@ -20,10 +20,22 @@ Surround = Callable[[Json], Json]
 
 def validate_defaults(schema: Schema, path: str) -> list[FieldError]:
     """The errors of all defaults in a structural schema, but for those that break rules."""
+    if not _any_default(schema):
+        return []
     validator = _Validator()
     root = replace(schema, embedded_resource=True)
     validator.node(root, root, path, lambda value: value, False)
     return validator.errors
+
+
+def _any_default(schema: Schema) -> bool:
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if has_default(node):
+            return True
+        waiting.extend(node.inner())
+    return False
 
 
 class _Validator:

@@ -5,6 +5,8 @@ root and every embedded resource have string `apiVersion` and `kind` and an obje
 restrict names.
 """
 
+from collections.abc import Sequence
+
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -111,8 +113,10 @@ def _restricts_only_names(metadata: Schema) -> bool:
     return not replace(metadata, type="", default=UNSET, properties=names).to_json()
 
 
-def _is_int_or_string(branches: list[Schema]) -> bool:
-    return [branch.to_json() for branch in branches] == [{"type": "integer"}, {"type": "string"}]
+def _is_int_or_string(branches: Sequence[Schema]) -> bool:
+    if len(branches) != 2 or branches[0].type != "integer" or branches[1].type != "string":
+        return False
+    return all(branch.says_only("type") for branch in branches)
 
 
 def _restrictions(
