@@ -16,7 +16,6 @@ from setpoint.schema.openapi import Schema
 from setpoint.schema.references import View
 from setpoint.schema.violations import find_violations, in_enum, is_multiple, types_of
 
-
 # How many functions one object may have compiled, and how many one schema may have at all. A function takes a fraction
 # of a millisecond to compile, and the exact way through a value takes far less.
 PER_OBJECT = 32
