@@ -6,6 +6,7 @@ definition.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from setpoint.objects import meta
@@ -13,7 +14,9 @@ from setpoint.objects.errors import Forbidden
 from setpoint.objects.tree import Object
 from setpoint.schema.crd import conditions
 from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition
+from setpoint.schema.crd.names import HeldNames
 from setpoint.server import custom
+from setpoint.server.aside import LARGE
 from setpoint.server.bootstrap import APISERVER
 from setpoint.server.context import Context, Services
 from setpoint.server.conversion.converters import Converters
@@ -22,10 +25,16 @@ from setpoint.server.extension import Extension
 from setpoint.server.registry import Registry
 from setpoint.server.resource import Resource
 from setpoint.server.verbs.delete import delete_object
-from setpoint.store.contract import Closed, ExpectationFailed, Item, TooLate
+from setpoint.store.contract import ExpectationFailed, Item
 
 GROUP, RESOURCE = "apiextensions.k8s.io", "customresourcedefinitions"
 PREFIX = f"/{GROUP}/{RESOURCE}/"
+
+
+def _outline(item: Item) -> CustomResourceDefinition:
+    found = CustomResourceDefinition.outline(item.value)
+    found.metadata["resourceVersion"] = str(item.revision)
+    return found
 
 
 class _Served(NamedTuple):
@@ -43,15 +52,17 @@ class Definitions:
         self._converters = converters
         self._extensions = extensions
         self._served: dict[str, _Served] = {}
-        # Every definition in the store, by key, with the revision it was read at.
-        self._parsed: dict[str, tuple[int, CustomResourceDefinition]] = {}
-        # The revision of the store that the registry in place was made at: an older one never replaces it.
-        self._revision = 0
+        # Every definition in the store, by name, and the names that those of each group hold.
+        self._known: dict[str, CustomResourceDefinition] = {}
+        self._held: dict[str, HeldNames] = {}
+        self._loading = False
 
     def attach(self, services: Services) -> None:
         """Tells whose definitions these are."""
         self._services = services
         self._converters.attach(services)
+        parse = CustomResourceDefinition.parse
+        self._view = services.views.of(GROUP, "v1", RESOURCE, parse, self._changed, _outline)
 
     def forget_conversions(self) -> None:
         """Forgets the converted objects."""
@@ -59,28 +70,41 @@ class Definitions:
 
     async def load(self) -> None:
         """Serves what the store has."""
-        for item, crd in await self._all():
-            # What is served under its own names is settled: nobody can take them from it.
-            if not (conditions.is_served(crd) and crd.is_true(conditions.NAMES_ACCEPTED)):
-                await self._settle(item.key)
-        await self._rebuild()
+        self._loading = True
+        try:
+            for key, crd in dict(await self._view.current()).items():
+                # What is served under its own names is settled: nobody can take them from it.
+                if not (conditions.is_served(crd) and crd.is_true(conditions.NAMES_ACCEPTED)):
+                    await self._settle(key)
+        finally:
+            self._loading = False
+        resources = [resource for found in self._served.values() for resource in found.resources]
+        self._services.registry = Registry(self._services.registry.builtin, resources, dict(self._known))
 
     async def follow(self) -> None:
         """Serves what other servers over the same store write, until the store is closed. Run it beside the server
         where there are others."""
-        while True:
-            watch = self._services.store.watch(PREFIX)
-            await self._rebuild()
-            try:
-                while True:
-                    await watch.next()
-                    await self._rebuild()
-            except TooLate:
-                continue
-            except Closed:
-                return
-            finally:
-                watch.close()
+        await self._view.followed(await self._view.read())
+
+    def _changed(self, key: str, crd: CustomResourceDefinition | None) -> None:
+        """Puts a registry in place that serves a definition as it is by now, or serves it no more. What this costs
+        does not depend on the number of other definitions."""
+        name = key.removeprefix(PREFIX)
+        before = self._known.pop(name, None)
+        if before is not None:
+            self._held[before.spec.group].drop(before)
+        old = self._served.pop(name, None)
+        if crd is not None:
+            self._known[name] = crd
+            self._held.setdefault(crd.spec.group, HeldNames()).put(crd)
+            if conditions.is_served(crd):
+                self._served[name] = self._serve(crd, old)
+        if self._loading:
+            return
+        new = self._served.get(name)
+        self._services.registry = self._services.registry.changed(
+            name, crd, old.resources if old else (), new.resources if new else ()
+        )
 
     def concerns(self, resource: Resource) -> bool:
         """Whether a write of the resource may change what is served: definitions, and instances of them."""
@@ -101,11 +125,9 @@ class Definitions:
             return
         name = meta.name(tree)
         if meta.is_being_deleted(tree):
-            await self._rebuild()
             await self._clean_up(context, name)
         else:
             await self._settle(PREFIX + name)
-            await self._rebuild()
 
     async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
         """Follows up the end of a definition, or of the last instance of one that is on its way out."""
@@ -115,48 +137,36 @@ class Definitions:
                 await self._clean_up(context, resource.crd.name)
         elif resource.resource == RESOURCE and resource.group == GROUP:
             await self._free_names(tree["spec"]["group"])
-            await self._rebuild()
-
-    async def _all(self) -> list[tuple[Item, CustomResourceDefinition]]:
-        """All definitions in the store."""
-        return self._read((await self._services.store.range(PREFIX)).items)
-
-    def _read(self, items: Sequence[Item]) -> list[tuple[Item, CustomResourceDefinition]]:
-        """Each with what it says; only those that changed are read again."""
-        known, self._parsed = self._parsed, {}
-        found = []
-        for item in items:
-            revision, crd = known.get(item.key, (0, None))
-            if crd is None or revision != item.revision:
-                crd = CustomResourceDefinition.parse(self._resource.item(item))
-            self._parsed[item.key] = item.revision, crd
-            found.append((item, crd))
-        return found
 
     async def _settle(self, key: str) -> None:
         """Gives a definition its names and, if it has them all, establishes it."""
-        store, clock = self._services.store, self._services.clock
-        while (item := await store.get(key)) is not None:
-            tree = self._resource.item(item)
-            if meta.is_being_deleted(tree):
+        services = self._services
+        while (item := await services.store.get(key)) is not None:
+            if services.views.shared:
+                # Another server may have given away a name, and the log has not told it yet.
+                await self._view.read()
+            work = partial(self._settled, item)
+            value = work() if len(item.value) <= LARGE else await services.aside.run(APISERVER.user, work)
+            if value is None or await self._commit(item, value):
                 return
-            group = tree["spec"]["group"]
-            others = [
-                self._resource.item(other)
-                for other, crd in await self._all()
-                if other.key != key and crd.spec.group == group
-            ]
-            settled = conditions.settle_names(tree, others, clock)
-            settled = conditions.judge_approval(settled, clock)
-            settled = conditions.establish(settled, clock)
-            if settled is tree or await self._put(item, settled):
-                return
+
+    def _settled(self, item: Item) -> bytes | None:
+        """What is to be stored of a definition that has its names; None where nothing is to be done."""
+        clock, tree = self._services.clock, self._resource.item(item)
+        if meta.is_being_deleted(tree):
+            return None
+        settled = conditions.settle_names(tree, self._held.get(tree["spec"]["group"], HeldNames()), clock)
+        settled = conditions.judge_approval(settled, clock)
+        settled = conditions.establish(settled, clock)
+        return None if settled is tree else self._managed(item, settled)
 
     async def _free_names(self, group: str) -> None:
         """Lets the other definitions of a group have the names that became free."""
-        for item, crd in await self._all():
-            if crd.spec.group == group:
-                await self._settle(item.key)
+        if self._services.views.shared:
+            await self._view.read()
+        for name, crd in list(self._known.items()):
+            if crd.spec.group == group and crd.spec.names != crd.status.accepted_names:
+                await self._settle(PREFIX + name)
 
     async def _clean_up(self, context: Context, name: str) -> None:
         """Deletes the instances of a definition that is on its way out, and then the definition."""
@@ -189,7 +199,6 @@ class Definitions:
                 await self._clean_up(context, name)
                 return
             await self._free_names(tree["spec"]["group"])
-        await self._rebuild()
 
     async def _delete_all(self, context: Context, resource: Resource) -> None:
         """Asks every instance to go; the last one that does comes back to `after_delete`."""
@@ -200,10 +209,17 @@ class Definitions:
 
     async def _put(self, item: Item, tree: Object) -> bool:
         """Stores what became of a definition; False where somebody else has written it meanwhile."""
+        return await self._commit(item, self._managed(item, tree))
+
+    def _managed(self, item: Item, tree: Object) -> bytes:
+        """The bytes of a definition that the server changed the status of."""
         manager = self._resource.field_manager("status", self._services.clock)
-        tree = manager.update(self._resource.item(item), tree, APISERVER.field_manager)
+        return self._resource.encode(manager.update(self._resource.item(item), tree, APISERVER.field_manager))
+
+    async def _commit(self, item: Item, value: bytes) -> bool:
+        """Stores what became of a definition; False where somebody else has written it meanwhile."""
         try:
-            await self._services.commit(item.key, self._resource.encode(tree), item.revision, APISERVER)
+            await self._services.commit(item.key, value, item.revision, APISERVER)
         except ExpectationFailed:
             return False
         return True
@@ -215,26 +231,11 @@ class Definitions:
             raise LookupError("the server does not serve CustomResourceDefinitions")
         return found
 
-    async def _rebuild(self) -> None:
-        """Puts a registry in place that serves what the store has now. What did not change is kept."""
-        page = await self._services.store.range(PREFIX)
-        if page.revision < self._revision:
-            return
-        self._revision = page.revision
-        definitions: dict[str, CustomResourceDefinition] = {}
-        served: dict[str, _Served] = {}
-        for item, crd in self._read(page.items):
-            definitions[crd.name] = crd
-            if conditions.is_served(crd):
-                served[crd.name] = self._serve(crd, item.revision)
-        self._served = served
-        custom_resources = [resource for found in served.values() for resource in found.resources]
-        self._services.registry = Registry(self._services.registry.builtin, custom_resources, definitions)
-
-    def _serve(self, crd: CustomResourceDefinition, revision: int) -> _Served:
+    def _serve(self, crd: CustomResourceDefinition, known: _Served | None) -> _Served:
+        """The resources of a definition: the known ones, as long as they are right."""
         names = crd.status.accepted_names
         state = (str(crd.metadata.get("uid")), int(crd.metadata.get("generation", 0)), repr(names))
-        known = self._served.get(crd.name)
         if known is not None and known.state == state:
             return known
-        return _Served(state, custom.resources_of(crd, revision, self._converters.of(crd), self._extensions))
+        since = int(crd.metadata["resourceVersion"])
+        return _Served(state, custom.resources_of(crd, since, self._converters.of(crd), self._extensions))

@@ -5,13 +5,17 @@ one, in one step: a request sees the one or the other, never something between. 
 (discovery, OpenAPI) is kept on it, in `documents`, and so is right at once when it is replaced.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from setpoint.objects.gvk import GroupResource, GroupVersion, GroupVersionKind, version_priority
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.server.resource import Resource
+
+
+def _place(resource: Resource) -> tuple[str, str, str]:
+    return resource.group, resource.version, resource.resource
 
 
 class Registry:
@@ -24,16 +28,47 @@ class Registry:
         definitions: Mapping[str, CustomResourceDefinition] | None = None,
     ) -> None:
         self.builtin = builtin
-        self.custom = custom
         # By name, every definition there is, established or not.
         self.definitions = definitions or {}
         # For whoever computes something from the registry and wants to keep it as long as it is right.
         self.documents: dict[str, Any] = {}
-        self._resources = {(found.group, found.version, found.resource): found for found in (*custom, *builtin)}
+        self._builtin = {_place(found): found for found in builtin}
+        self._custom = {_place(found): found for found in custom}
+
+    def changed(
+        self,
+        name: str,
+        definition: CustomResourceDefinition | None,
+        before: Iterable[Resource],
+        after: Iterable[Resource],
+    ) -> "Registry":
+        """The registry after a change of one definition, which served `before` and serves `after`. All others are
+        taken over without a look at them."""
+        made = Registry.__new__(Registry)
+        made.builtin, made._builtin = self.builtin, self._builtin
+        definitions = dict(self.definitions)
+        if definition is None:
+            definitions.pop(name, None)
+        else:
+            definitions[name] = definition
+        made.definitions = definitions
+        made.documents = {}
+        made._custom = self._custom.copy()
+        for resource in before:
+            made._custom.pop(_place(resource), None)
+        for resource in after:
+            made._custom[_place(resource)] = resource
+        return made
+
+    @property
+    def custom(self) -> Collection[Resource]:
+        """The resources of the established definitions."""
+        return self._custom.values()
 
     def resource(self, group: str, version: str, plural: str) -> Resource | None:
         """What is served at `/apis/{group}/{version}/{plural}`."""
-        return self._resources.get((group, version, plural))
+        place = (group, version, plural)
+        return self._builtin.get(place) or self._custom.get(place)
 
     def __iter__(self) -> Iterator[Resource]:
         """All resources in the order of discovery: the built-in ones, then the groups of definitions by name."""

@@ -38,6 +38,7 @@ class View(Generic[T]):
         decode: Callable[[Item], Object],
         make: Callable[[Object], T],
         changed: Callable[[str, T | None], None] | None = None,
+        read: Callable[[Item], T] | None = None,
     ):
         self.prefix = prefix
         # Changes whenever an object does: what is computed from the whole view is right as long as it stays.
@@ -45,8 +46,7 @@ class View(Generic[T]):
         # Whether it is known that there is no object: who goes by the objects then has nothing to do.
         self.is_empty = False
         self._services = services
-        self._decode = decode
-        self._make = make
+        self._read_item = read or (lambda item: make(decode(item)))
         # Told of each object by its key when it changes, None when it is gone: for what is computed step by step.
         self._changed = changed
         self._values: dict[str, T] = {}
@@ -75,9 +75,7 @@ class View(Generic[T]):
         if value is not None:
             ahead = self._ahead.get(key)
             is_made = ahead is not None and ahead[0] is value
-            made = (
-                ahead[1] if ahead is not None and is_made else self._make(self._decode(Item(key, value, revision, 0)))
-            )
+            made = ahead[1] if ahead is not None and is_made else self._read_item(Item(key, value, revision, 0))
         self.generation += 1
         self.is_empty = False
         if value is None:
@@ -165,14 +163,16 @@ class Views:
         plural: str,
         make: Callable[[Object], T],
         changed: Callable[[str, T | None], None] | None = None,
+        read: Callable[[Item], T] | None = None,
     ) -> View[T]:
         """A view of a built-in resource. Ask once and keep it: each call makes another. `changed` is told of every
-        object that changes, under its key, and of None when it is gone."""
+        object that changes, under its key, and of None when it is gone. `read` takes the place of `make` for those who
+        do not need the object decoded."""
         registry = self._services.registry
         resource = registry.resource(group, version, plural)
         if resource is None:
             raise LookupError(f"there is no {plural} in {group}/{version}")
-        view = View(self._services, resource.storage.prefix, resource.item, make, changed)
+        view = View(self._services, resource.storage.prefix, resource.item, make, changed, read)
         self._views.setdefault(view.prefix, []).append(view)
         return view
 

@@ -1,10 +1,14 @@
 """The life of CustomResourceDefinitions, from the first instance to the last."""
 
 import asyncio
+from typing import Any
 
+import pytest
 from tests.server.write.api import DEFINITIONS, WIDGETS, Api, definition, run, widget
 
 from setpoint.objects.tree import Object
+from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.server import custom
 from setpoint.server.exchange import Request
 from setpoint.server.pipeline import Server
 
@@ -160,3 +164,31 @@ def test_a_server_serves_what_another_one_over_the_same_store_defines() -> None:
         await following
 
     asyncio.run(scenario())
+
+
+def test_a_definition_costs_the_same_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = {"parsed": 0, "outlined": 0, "resources": 0}
+
+    def count(owner: Any, name: str, key: str) -> None:
+        function = getattr(owner, name)
+
+        def counting(*args: Any, **kwargs: Any) -> Any:
+            counted[key] += 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, staticmethod(counting))
+
+    count(CustomResourceDefinition, "parse", "parsed")
+    count(CustomResourceDefinition, "outline", "outlined")
+    count(custom, "resources_of", "resources")
+    costs = []
+
+    async def scenario(api: Api) -> None:
+        for number in range(60):
+            counted.update(dict.fromkeys(counted, 0))
+            assert (await api("POST", DEFINITIONS, definition(f"things{number}", f"Thing{number}"))).status == 201
+            costs.append(dict(counted))
+
+    run(scenario)
+    assert costs[59] == costs[1]
+    assert costs[1]["resources"] == 1

@@ -7,6 +7,8 @@ caller writes only what changed. The time of a transition moves only when the st
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import msgspec
+
 from setpoint.objects import conditions
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import join_errors
@@ -16,7 +18,7 @@ from setpoint.objects.tree import Object
 from setpoint.schema.crd.approval import approval, is_protected
 from setpoint.schema.crd.conversion import ca_bundle_of, ca_bundle_problem
 from setpoint.schema.crd.definition import FINALIZER, Condition, CustomResourceDefinition
-from setpoint.schema.crd.names import accept_names
+from setpoint.schema.crd.names import HeldNames, accept_names
 
 NAMES_ACCEPTED = "NamesAccepted"
 ESTABLISHED = "Established"
@@ -55,10 +57,10 @@ NEVER_ESTABLISHED = Verdict(TERMINATING, "False", "NeverEstablished", "resource 
 def set_condition(tree: Object, verdict: Verdict, clock: Clock) -> Object:
     """The definition with this condition."""
     crd = CustomResourceDefinition.parse(tree)
-    return tree if _says(crd.condition(verdict.type), verdict) else _with(crd, clock, verdict)
+    return tree if _says(crd.condition(verdict.type), verdict) else _with(tree, crd, clock, verdict)
 
 
-def settle_names(tree: Object, others: Iterable[Object], clock: Clock) -> Object:
+def settle_names(tree: Object, others: Iterable[Object] | HeldNames, clock: Clock) -> Object:
     """The definition with the names it gets beside the others, and with NamesAccepted and Established to match.
 
     A definition that has all its names, and none that it did not have, becomes Installing; `establish` does the rest.
@@ -67,7 +69,8 @@ def settle_names(tree: Object, others: Iterable[Object], clock: Clock) -> Object
     crd = CustomResourceDefinition.parse(tree)
     if crd.spec.names == crd.status.accepted_names:
         return tree
-    accepted = accept_names(crd, map(CustomResourceDefinition.parse, others))
+    held = others if isinstance(others, HeldNames) else map(CustomResourceDefinition.parse, others)
+    accepted = accept_names(crd, held)
     verdict = NO_CONFLICTS
     if not accepted.complete:
         verdict = Verdict(NAMES_ACCEPTED, "False", accepted.reason, accepted.message)
@@ -75,10 +78,10 @@ def settle_names(tree: Object, others: Iterable[Object], clock: Clock) -> Object
         return tree
     crd.status.accepted_names = accepted.names
     if not crd.is_true(ESTABLISHED) and accepted.complete:
-        return _with(crd, clock, verdict, INSTALLING)
+        return _with(tree, crd, clock, verdict, INSTALLING)
     if crd.condition(ESTABLISHED) is None:
-        return _with(crd, clock, verdict, NOT_ACCEPTED)
-    return _with(crd, clock, verdict)
+        return _with(tree, crd, clock, verdict, NOT_ACCEPTED)
+    return _with(tree, crd, clock, verdict)
 
 
 def establish(tree: Object, clock: Clock) -> Object:
@@ -132,7 +135,7 @@ def mark_for_deletion(tree: Object, clock: Clock) -> Object:
         "deletionTimestamp": crd.metadata.get("deletionTimestamp") or format_time(clock.now()),
         "finalizers": finalizers if FINALIZER in finalizers else [*finalizers, FINALIZER],
     }
-    return _with(crd, clock, DELETION_PENDING)
+    return _with(tree, crd, clock, DELETION_PENDING)
 
 
 def finish_deletion(tree: Object, verdict: Verdict, clock: Clock) -> Object:
@@ -140,7 +143,7 @@ def finish_deletion(tree: Object, verdict: Verdict, clock: Clock) -> Object:
     crd = CustomResourceDefinition.parse(tree)
     finalizers = crd.metadata.get("finalizers") or []
     crd.metadata = {**crd.metadata, "finalizers": [found for found in finalizers if found != FINALIZER]}
-    return _with(crd, clock, verdict)
+    return _with(tree, crd, clock, verdict)
 
 
 def is_served(crd: CustomResourceDefinition) -> bool:
@@ -159,10 +162,11 @@ def _says(condition: Condition | None, verdict: Verdict) -> bool:
     )
 
 
-def _with(crd: CustomResourceDefinition, clock: Clock, *verdicts: Verdict) -> Object:
-    """The tree of the definition, with these conditions set."""
-    tree = crd.to_json()
-    found = tree["status"]["conditions"] = tree["status"]["conditions"] or []
+def _with(tree: Object, crd: CustomResourceDefinition, clock: Clock, *verdicts: Verdict) -> Object:
+    """The tree of the definition, with its metadata and status as they are by now and with these conditions set. The
+    spec is not gone through: its schemas may be large."""
+    status = msgspec.to_builtins(crd.status)
+    found = status["conditions"] = status["conditions"] or []
     for verdict in verdicts:
         conditions.set_condition(found, clock, **verdict._asdict())
-    return tree
+    return {**tree, "metadata": crd.metadata, "status": status}

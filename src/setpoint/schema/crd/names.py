@@ -5,6 +5,7 @@ a definition that lost one gets the others, and gets the rest when the name is f
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from setpoint.objects.field import FieldError, child, index, invalid, required
@@ -73,25 +74,60 @@ class Acceptance(NamedTuple):
         return not self.reason
 
 
-def accept_names(crd: CustomResourceDefinition, others: Iterable[CustomResourceDefinition]) -> Acceptance:
+class HeldNames:
+    """Who holds which names in one group, kept up to date definition by definition."""
+
+    def __init__(self, definitions: Iterable[CustomResourceDefinition] = ()) -> None:
+        self._resources: dict[str, set[str]] = {}
+        self._kinds: dict[str, set[str]] = {}
+        for crd in definitions:
+            self.put(crd)
+
+    def put(self, crd: CustomResourceDefinition) -> None:
+        """Counts the names of a definition."""
+        for holders, names in self._of(crd):
+            for name in names:
+                holders.setdefault(name, set()).add(crd.name)
+
+    def drop(self, crd: CustomResourceDefinition) -> None:
+        """Counts them no more."""
+        for holders, names in self._of(crd):
+            for name in names:
+                found = holders.get(name, set())
+                found.discard(crd.name)
+                if not found:
+                    holders.pop(name, None)
+
+    def _of(self, crd: CustomResourceDefinition) -> list[tuple[dict[str, set[str]], tuple[str, ...]]]:
+        held = crd.status.accepted_names
+        return [
+            (self._resources, (held.plural, held.singular, *held.short_names)),
+            (self._kinds, (held.kind, held.list_kind)),
+        ]
+
+    def has_resource(self, name: str, *, beside: str) -> bool:
+        """Whether another definition than the one named `beside` has this plural, singular or short name."""
+        return bool(self._resources.get(name, set()) - {beside})
+
+    def has_kind(self, name: str, *, beside: str) -> bool:
+        """The same of a Kind or list kind."""
+        return bool(self._kinds.get(name, set()) - {beside})
+
+
+def accept_names(crd: CustomResourceDefinition, others: Iterable[CustomResourceDefinition] | HeldNames) -> Acceptance:
     """Which of the requested names are free, given the names the other definitions of the group hold.
 
     Where several are taken, the last one checked (plural, singular, short names, Kind, list kind) is the one reported.
     """
-    resources: set[str] = set()
-    kinds: set[str] = set()
-    for other in others:
-        if other.spec.group == crd.spec.group and other.name != crd.name:
-            held = other.status.accepted_names
-            resources.update((held.plural, held.singular, *held.short_names))
-            kinds.update((held.kind, held.list_kind))
-
+    if not isinstance(others, HeldNames):
+        others = HeldNames(other for other in others if other.spec.group == crd.spec.group)
+    resources, kinds = partial(others.has_resource, beside=crd.name), partial(others.has_kind, beside=crd.name)
     wanted, held = crd.spec.names, crd.status.accepted_names
     conflict = ("", "")
 
-    def settle(reason: str, name: str, mine: str, taken: set[str]) -> str:
+    def settle(reason: str, name: str, mine: str, is_taken: Callable[[str], bool]) -> str:
         nonlocal conflict
-        if name == mine or name not in taken:
+        if name == mine or not is_taken(name):
             return name
         conflict = (reason, f"{quote(name)} is already in use")
         return mine
@@ -99,7 +135,7 @@ def accept_names(crd: CustomResourceDefinition, others: Iterable[CustomResourceD
     plural = settle("PluralConflict", wanted.plural, held.plural, resources)
     singular = settle("SingularConflict", wanted.singular, held.singular, resources)
     short_names = wanted.short_names
-    if blocked := [name for name in wanted.short_names if name not in held.short_names and name in resources]:
+    if blocked := [name for name in wanted.short_names if name not in held.short_names and resources(name)]:
         short_names = held.short_names
         messages = list(dict.fromkeys(f"{quote(name)} is already in use" for name in blocked))
         conflict = ("ShortNamesConflict", messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
