@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import signal
-import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
@@ -12,7 +11,6 @@ from setpoint.client.loop import loop_factory
 
 _log = logging.getLogger(__name__)
 
-_SWITCH_SECONDS = 0.001
 
 Serve = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
@@ -21,8 +19,6 @@ def run(serve: Serve) -> int:
     """Serves until SIGINT or SIGTERM comes, which sets the event that `serve` is given; a second one does not wait for
     it to finish. Returns the exit code, and raises what `serve` raises."""
     _raise_file_limit()
-    # The event loop competes with threads that do long work: it waits this long each time it wants to go on.
-    sys.setswitchinterval(_SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_until_told(serve))
 

@@ -6,7 +6,7 @@ rules; this module only says what can be said. A schema tree is never changed af
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -42,6 +42,12 @@ def _rename(name: str) -> str:
 # What a node has where it says nothing. Shared: with a list and a dict of their own for each of them, the nodes of a
 # large schema were mostly empty containers, which the garbage collector visited over and over.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+# How many properties are read in one call.
+_WIDE = 64
+
+S = TypeVar("S", bound="Schema")
 
 
 class ValidationRule(msgspec.Struct, rename="camel", kw_only=True, frozen=True, gc=False):
@@ -117,7 +123,11 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
     def parse(cls, tree: Json) -> Self:
         """Reads the JSON of an `openAPIV3Schema`. Raises `msgspec.ValidationError` where a keyword has a wrong type."""
         try:
-            return msgspec.convert(tree, cls)
+            try:
+                return _parse(tree, cls)
+            except msgspec.ValidationError:
+                # Once more in one piece, for the path in the error.
+                return msgspec.convert(tree, cls)
         except RecursionError:
             raise msgspec.ValidationError("the schema is nested too deeply") from None
 
@@ -174,6 +184,31 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
         ):
             for position, schema in enumerate(branches):
                 yield f"{keyword}[{position}]", schema
+
+
+def _parse(tree: Json, kind: type[S]) -> S:
+    """Reads a schema, a wide one property by property: one call that reads thousands of nodes would keep every other
+    thread from running meanwhile."""
+    fields = tree.get("properties") if type(tree) is dict else None
+    if type(fields) is not dict or not fields:
+        items = tree.get("items") if type(tree) is dict else None
+        if type(items) is not dict:
+            return msgspec.convert(tree, kind)
+        found = msgspec.convert({**tree, "items": None}, kind)
+        found.items = _parse(items, kind)
+        return found
+    found = msgspec.convert({**tree, "properties": {}}, kind)
+    if len(fields) > _WIDE:
+        names = list(fields)
+        parts = [names[start : start + _WIDE] for start in range(0, len(names), _WIDE)]
+        found.properties = {
+            name: inner
+            for part in parts
+            for name, inner in msgspec.convert({name: fields[name] for name in part}, dict[str, kind]).items()  # type: ignore[valid-type]
+        }
+    else:
+        found.properties = {name: _parse(inner, kind) for name, inner in fields.items()}
+    return found
 
 
 def _json_of(value: Any) -> Json:

@@ -33,23 +33,31 @@ class Verdict(NamedTuple):
 
 
 def validate_object(
-    compiled: CompiledSchema, tree: Json, old: Json = None, *, before: Sequence[FieldError] = ()
+    compiled: CompiledSchema,
+    tree: Json,
+    old: Json = None,
+    *,
+    before: Sequence[FieldError] = (),
+    quick: bool = False,
 ) -> Verdict:
     """Validates a whole object, on an update together with the `old` one.
 
     `before` are errors found already (of metadata, of the scale subresource): they come first, and count when it is
-    decided whether rules can be asked.
+    decided whether rules can be asked. With `quick`, raises `Lengthy` where rules may take long.
     """
-    return ask_rules(compiled, tree, old, [*before, *compiled.validate(tree, old)])
+    return ask_rules(compiled, tree, old, [*before, *compiled.validate(tree, old)], quick=quick)
 
 
-def ask_rules(compiled: CompiledSchema, tree: Json, old: Json, errors: list[FieldError]) -> Verdict:
+def ask_rules(
+    compiled: CompiledSchema, tree: Json, old: Json, errors: list[FieldError], *, quick: bool = False
+) -> Verdict:
     """What the rules of a schema add to the errors that were found without them."""
     if compiled.rules is None:
         return Verdict(errors, [])
     if any(error.type in _BLOCKING for error in errors):
         return Verdict([*errors, invalid(NO_PATH, None, _NOT_CHECKED)], [])
-    broken = compiled.rules.validate(tree) if old is None else compiled.rules.validate(tree, old)
+    rules = compiled.rules
+    broken = rules.validate(tree, quick=quick) if old is None else rules.validate(tree, old, quick=quick)
     return Verdict(
         [*errors, *(found.error for found in broken if not found.ratcheted)],
         [str(found.error) for found in broken if found.ratcheted],

@@ -14,6 +14,7 @@ from setpoint.objects.field import FieldError, invalid, not_supported, required,
 from setpoint.objects.gotext import compact_json, general_float, quote
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import formats
+from setpoint.schema.lengthy import MOST_STEPS, TooManySteps
 from setpoint.schema.listtype import repeated
 from setpoint.schema.openapi import Schema
 from setpoint.schema.ratchet import Correlation, same
@@ -21,6 +22,8 @@ from setpoint.schema.references import View, plain_view
 from setpoint.schema.regex import matcher
 
 NO_PATH = "<nil>"
+# After so many errors in the values of one list or map, the rest of them is not looked at.
+MOST_ERRORS = 10_000
 
 INT64 = (-(2**63), 2**63 - 1)
 INT32 = (-(2**31), 2**31 - 1)
@@ -122,6 +125,7 @@ class _Validator:
         self.view = view
         self.as_default = as_default
         self.passes = passes
+        self.steps = MOST_STEPS
 
     def ratcheted(self, schema: Schema, value: Json, path: str, correlation: Correlation | None) -> Findings:
         if self.passes is not None and type(value) in (dict, list) and self.passes(schema, value):
@@ -132,6 +136,9 @@ class _Validator:
         return found
 
     def node(self, schema: Schema, value: Json, path: str, correlation: Correlation | None = None) -> Findings:
+        self.steps -= 1
+        if self.steps < 0:
+            raise TooManySteps
         schema = self.view(schema)
         if type(value) is int and not INT64[0] <= value <= INT64[1]:
             value = _as_float(value)
@@ -220,6 +227,8 @@ class _Validator:
                 found = self.ratcheted(schema.items, value, f"{path}[{position}]", old)
                 errors.extend(found.errors)
                 matches += found.matches
+                if len(errors) > MOST_ERRORS:
+                    break
         size = len(values)
         if schema.min_items is not None and size < schema.min_items:
             errors.append(invalid(path, size, f"{path} in body should have at least {schema.min_items} items"))
@@ -246,6 +255,8 @@ class _Validator:
             for name, item in value.items():
                 if name not in properties:
                     matches += self.field(extra, name, item, f"{path}.{name}", correlation, errors)
+                    if len(errors) > MOST_ERRORS:
+                        break
         for name, inner in properties.items():
             if name in value:
                 where = f"{path}.{name}" if path else name

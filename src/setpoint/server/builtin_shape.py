@@ -1,10 +1,11 @@
 """The shape of the built-in kinds: that of the Go structs which the real server decodes a body into."""
 
-from functools import cache, cached_property
+from functools import cache
 
 from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
 from setpoint.objects.field import FieldError
+from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
@@ -15,10 +16,12 @@ from setpoint.server.kinds.settled import settle
 class BuiltinShape:
     """One built-in kind in one version. What its schema says is checked when it is decoded, as Go's types do it."""
 
+    is_heavy = False
+
     def __init__(self, definition: str) -> None:
         self._definition = definition
 
-    @cached_property
+    @lazy
     def type(self) -> Type:
         return _types().definition(self._definition)
 
@@ -42,7 +45,15 @@ class BuiltinShape:
     def trim(self, tree: Object) -> None:
         normalize(tree, self._definition)
 
-    def validate(self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = "") -> Verdict:
+    def validate(
+        self,
+        tree: Object,
+        old: Object | None,
+        before: list[FieldError],
+        subresource: str = "",
+        *,
+        quick: bool = False,
+    ) -> Verdict:
         return Verdict(before, [])
 
 

@@ -174,6 +174,10 @@ class Services:
         self.measured.append(found)
         return found
 
+    async def offloaded(self, work: Callable[[], T], size: int) -> T:
+        """Returns the result of synchronous work of the server itself on so many bytes."""
+        return work() if size < LEAST else await self.offload.run("", work)
+
     def close(self) -> None:
         """Ends what the server has under way beside the requests."""
         self.views.close()
@@ -325,11 +329,15 @@ class Context:
         values = self.query.get(name)
         return values[0] if values else ""
 
-    async def offload(self, work: Callable[[], T], size: int = 0) -> T:
-        """The result of synchronous work on the body of the request, or on `size` bytes where that is more. Long work
-        runs beside the event loop: it may change only what the request owns."""
+    async def offload(self, work: Callable[[], T], size: int = 0, resource: "Resource | None" = None) -> T:
+        """Returns the result of synchronous work on the body of the request, or on `size` bytes where that is more.
+
+        Long work runs beside the event loop: it may change only what the request owns. Work is long if there are many
+        bytes, or if even a small object of the resource may take long."""
         size = max(size, len(self.request.body))
-        return work() if size < LEAST else await self.services.offload.run(work, size)
+        if size < LEAST and not (resource is not None and resource.is_heavy):
+            return work()
+        return await self.services.offload.run(self.user.name, work)
 
     def release(self) -> None:
         """What was taken for a write is the object's by now, or nobody's."""

@@ -1,7 +1,7 @@
 """Custom resources: what a CustomResourceDefinition makes the server serve."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
@@ -9,14 +9,15 @@ from setpoint.objects import objectmeta
 from setpoint.objects.errors import APIError
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.compile import CompiledSchema, compile_schema
+from setpoint.schema.compile.shared import shared_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Version
 from setpoint.schema.crd.scale import read_scale
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
-from setpoint.schema.openapi import Schema
 from setpoint.schema.validation import Verdict, ask_rules, validate_object
 from setpoint.server.conversion.converters import NOTHING_BUT_THE_VERSION
 from setpoint.server.conversion.waiting import Converter
@@ -35,12 +36,18 @@ class CustomShape:
 
     def __init__(self, version: Version) -> None:
         self._version = version
+        # Objects of a large schema take long as long as the schema is neither read nor compiled.
+        self._large = self._cold = version.has_large_schema
 
-    @cached_property
+    @property
+    def is_heavy(self) -> bool:
+        return self._cold or (self._large and self.compiled.is_heavy)
+
+    @lazy
     def compiled(self) -> CompiledSchema:
-        return compile_schema(Schema.parse(self._version.openapi_schema or {"type": "object"}))
+        return shared_schema(self._version.openapi_schema or {"type": "object"})
 
-    @cached_property
+    @lazy
     def type(self) -> Type:
         return Types(builtin.definition).custom_resource(self._version.openapi_schema)
 
@@ -68,19 +75,29 @@ class CustomShape:
     def trim(self, tree: Object) -> None:
         self.compiled.prune(tree)
 
-    @cached_property
+    @lazy
     def _status(self) -> CompiledSchema | None:
         schema = self.compiled.schema.properties.get("status")
         return None if schema is None else compile_schema(schema, root=False)
 
-    def validate(self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = "") -> Verdict:
+    def validate(
+        self,
+        tree: Object,
+        old: Object | None,
+        before: list[FieldError],
+        subresource: str = "",
+        *,
+        quick: bool = False,
+    ) -> Verdict:
         if subresource != "status" or old is None:
-            return validate_object(self.compiled, tree, old, before=before)
+            verdict = validate_object(self.compiled, tree, old, before=before, quick=quick)
+            self._cold = False
+            return verdict
         # What cannot be written through this endpoint is not judged again.
         found = before
         if self._status is not None and "status" in tree:
             found = [*before, *self._status.validate(tree["status"], old.get("status"), path="status")]
-        return ask_rules(self.compiled, tree, old, found)
+        return ask_rules(self.compiled, tree, old, found, quick=quick)
 
 
 class CustomStrategy(Strategy):
@@ -96,16 +113,16 @@ class CustomStrategy(Strategy):
         self._scale: Scale | None = subresources.scale if subresources else None
         self._fields = version.selectable_fields
 
-    @cached_property
-    def status_fields(self) -> Sequence[str]:  # type: ignore[override]
+    @lazy
+    def status_fields(self) -> Sequence[str]:
         return ("status",) if self._has_status else ()
 
     @property
     def reset_fields(self) -> Mapping[str, Sequence[str]]:  # type: ignore[override]
         return {"": ("status",), "status": ("metadata", "spec")} if self._has_status else {}
 
-    @cached_property
-    def selectable_fields(self) -> Mapping[str, Callable[[Object], str]]:  # type: ignore[override]
+    @lazy
+    def selectable_fields(self) -> Mapping[str, Callable[[Object], str]]:
         fields = SelectableFields(self._fields)
         return {name: partial(_selected, fields, name) for name in fields.names}
 

@@ -16,7 +16,6 @@ from setpoint.schema.crd import conditions
 from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition
 from setpoint.schema.crd.names import HeldNames
 from setpoint.server import custom
-from setpoint.server.aside import LARGE
 from setpoint.server.bootstrap import APISERVER
 from setpoint.server.context import Context, Services
 from setpoint.server.conversion.converters import Converters
@@ -146,7 +145,7 @@ class Definitions:
                 # Another server may have given away a name, and the log has not told it yet.
                 await self._view.read()
             work = partial(self._settled, item)
-            value = work() if len(item.value) <= LARGE else await services.aside.run(APISERVER.user, work)
+            value = await services.offloaded(work, len(item.value))
             if value is None or await self._commit(item, value):
                 return
 

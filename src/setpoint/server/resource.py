@@ -7,7 +7,6 @@ resource shows it is shown as it was stored; all else is decoded, converted and 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from setpoint.merge import fieldset
@@ -16,6 +15,7 @@ from setpoint.merge.updater import Convert, same_version
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
+from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.server.changes import Changes
@@ -102,45 +102,45 @@ class Resource:
     changes: Changes = field(default_factory=Changes, repr=False)
     relays: Relays = field(default_factory=Relays, repr=False)
 
-    @cached_property
+    @lazy
     def gvk(self) -> GroupVersionKind:
         return GroupVersionKind(self.group, self.version, self.kind)
 
-    @cached_property
+    @lazy
     def gvr(self) -> GroupVersionResource:
         return GroupVersionResource(self.group, self.version, self.resource)
 
-    @cached_property
+    @lazy
     def group_kind(self) -> GroupKind:
         return GroupKind(self.group, self.kind)
 
-    @cached_property
+    @lazy
     def stored_kind(self) -> GroupKind:
         """The kind under which rules speak of an object: that of its storage, where groups share one."""
         return GroupKind(GroupVersion.parse(self.storage.api_version).group, self.kind)
 
-    @cached_property
+    @lazy
     def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.resource)
 
-    @cached_property
+    @lazy
     def api_version(self) -> str:
         return str(GroupVersion(self.group, self.version))
 
-    @cached_property
+    @lazy
     def strategy(self) -> Strategy:
         return self.make_strategy()
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return self.make_shape()
 
-    @cached_property
+    @lazy
     def empty(self) -> Object:
         """What is written for an object that nobody has set anything of. Shared: copy what you take."""
         return self.shape.empty()
 
-    @cached_property
+    @lazy
     def encoding(self) -> Encoding:
         """How objects are written in this version."""
         return Encoding(self.api_version, self.kind)
@@ -150,9 +150,14 @@ class Resource:
         """The same in the version that objects are stored in, whether or not it is served."""
         return self.family.get(self.storage.api_version, self)
 
-    @cached_property
+    @lazy
     def is_custom(self) -> bool:
         return not self.definition
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether even a small object may take long to read, to merge or to validate."""
+        return self.strategy.is_heavy or self.shape.is_heavy
 
     def shows(self, value: bytes, revision: int) -> bool:
         """Whether stored bytes are what this resource shows, but for the revision."""
@@ -205,12 +210,12 @@ class Resource:
         """The object that the store holds, as `decode`."""
         return self.decode(item.value, item.revision)
 
-    def encode(self, tree: Object) -> bytes:
-        """The bytes to store for an object of this version."""
+    def encode(self, tree: Object, *, large: bool = False) -> bytes:
+        """The bytes to store for an object of this version. With `large`, other threads can run meanwhile."""
         stored = self.storage.api_version
         if stored != self.api_version:
             tree = self._converted(copy(tree), self.api_version, self.family[stored])
-        return self.storage.encode(tree)
+        return self.storage.encode(tree, large=large)
 
     def to(self, other: "Resource", tree: Object) -> Object:
         """An object of this version as another of the family shows it. The tree is used up."""

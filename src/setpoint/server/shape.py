@@ -19,6 +19,10 @@ class Shape(Protocol):
     def type(self) -> Type:
         """Who can own what: for server-side apply."""
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether even a small object may take long, because the schema is large."""
+
     def empty(self) -> Object:
         """What is written for an object that nobody has set anything of."""
 
@@ -40,6 +44,15 @@ class Shape(Protocol):
     def trim(self, tree: Object) -> None:
         """Drops what the kind does not have, after a conversion from another version."""
 
-    def validate(self, tree: Object, old: Object | None, before: list[FieldError], subresource: str = "") -> Verdict:
+    def validate(
+        self,
+        tree: Object,
+        old: Object | None,
+        before: list[FieldError],
+        subresource: str = "",
+        *,
+        quick: bool = False,
+    ) -> Verdict:
         """What the schema says against an object; on an update, with the old one, and of what the subresource writes.
-        `before` are the errors found already, which come first in the verdict."""
+        `before` are the errors found already, which come first in the verdict. With `quick`, raises Lengthy where the
+        rules of the schema may take long."""

@@ -37,6 +37,8 @@ class Column(NamedTuple):
 class Strategy:
     """The rules of a kind. One instance serves one resource; it has no state of its own."""
 
+    # Whether even a small object may take long to validate.
+    is_heavy: ClassVar[bool] = False
     # Whether metadata.generation is kept (2.5 of the API's rules), and whether a PUT may leave out resourceVersion.
     keeps_generation: ClassVar[bool] = False
     allows_unconditional_update: ClassVar[bool] = True

@@ -95,7 +95,7 @@ class View(Generic[T]):
 
     async def read_ahead(self, key: str, value: bytes) -> None:
         """Makes what `wrote` is going to need of a large value, beside the event loop. Forget it afterwards."""
-        made = await self._services.offload.run(lambda: self._make(self._decode(Item(key, value, 0, 0))), len(value))
+        made = await self._services.offloaded(lambda: self._read_item(Item(key, value, 0, 0)), len(value))
         self._ahead[key] = value, made
 
     def forget_ahead(self, key: str) -> None:

@@ -6,7 +6,8 @@ that changes nothing is none.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from setpoint.merge.fieldmanager import restore_times
 from setpoint.merge.updater import same_version
@@ -17,11 +18,13 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object, copy
+from setpoint.schema.lengthy import Lengthy
 from setpoint.server.admission.operation import Operation
 from setpoint.server.authorization.attributes import authorize_creation
 from setpoint.server.context import Context, User
 from setpoint.server.conversion.review import ConversionFailed
 from setpoint.server.conversion.waiting import Held, Wanted
+from setpoint.server.offload import LEAST
 from setpoint.server.options import WriteOptions
 from setpoint.server.resource import Resource
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
@@ -61,7 +64,7 @@ async def create_object(
     meta.wipe_system_fields(metadata)
     _remove_duplicate_owners(context, metadata)
     if not managed:
-        tree = await _managed(context, resource, None, tree, "", options)
+        tree = await _managed(context, resource, None, tree, "", options, len(context.request.body))
         metadata = tree["metadata"]
     name = metadata.get("name", "")
     operation = Operation(
@@ -98,12 +101,12 @@ async def _store_new(
             if before:
                 strategy.renamed(tree, before)
         if attempt == 0:
-            await context.offload(lambda: _prepare_for_create(resource, tree))
+            await context.offload(lambda: _prepare_for_create(resource, tree), resource=resource)
             if strategy.requester_field:
                 tree[strategy.requester_field] |= requester(context.user)
             if strategy.allocates:
                 await _allocate(context, resource, tree, None, options)
-            await context.offload(lambda: _check_new(context, resource, tree))
+            await _checked(context, resource, 0, partial(_check_new, context, resource, tree))
             if context.info.verb != "create":
                 await authorize_creation(context, resource.group_resource)
         operation.object, operation.name = tree, metadata["name"]
@@ -142,7 +145,8 @@ async def _encoded(context: Context, resource: Resource, tree: Object, size: int
     """What is to be stored of an object, and what keeps it at hand in the version of the request. Where somebody else
     converts, it is made sure beforehand that the object comes back: nothing is stored that cannot be shown."""
     if resource.convert is same_version or not resource.is_custom:
-        return await context.offload(lambda: resource.encode(tree), size), ()
+        is_large = max(size, len(context.request.body)) >= LEAST
+        return await context.offload(lambda: resource.encode(tree, large=is_large), size), ()
     value = await resource.encoded(tree)
     held = await resource.prepare([Item("", value, resource.since, 0)])
     resource.decode(value, resource.since)
@@ -165,10 +169,15 @@ async def _managed(
     options: WriteOptions,
     size: int = 0,
 ) -> Object:
-    """A changed, or new, object with its managedFields."""
-    manager = resource.field_manager(subresource, context.services.clock)
+    """A changed, or new, object with its managedFields. `size` is about that of the object."""
     if resource.fetch is None:
-        return await context.offload(lambda: manager.update(old, new, options.field_manager), size)
+
+        def managed() -> Object:
+            manager = resource.field_manager(subresource, context.services.clock)
+            return manager.update(old, new, options.field_manager)
+
+        return await context.offload(managed, size, resource)
+    manager = resource.field_manager(subresource, context.services.clock)
     try:
         return await resource.converting(
             lambda: manager.update(old, new, options.field_manager), also=_owned_elsewhere(resource, old, new)
@@ -227,7 +236,24 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
     resource.shape.settle(tree)
 
 
-def _check_new(context: Context, resource: Resource, tree: Object) -> None:
+async def _checked(context: Context, resource: Resource, size: int, check: "_Check") -> None:
+    """Runs a check, beside the event loop where it may take long."""
+    if max(size, len(context.request.body)) < LEAST and not resource.is_heavy:
+        try:
+            check(quick=True)
+            return
+        except Lengthy:
+            pass
+    await context.services.offload.run(context.user.name, check)
+
+
+class _Check(Protocol):
+    """Raises Invalid. With `quick`, raises Lengthy instead where it may take long."""
+
+    def __call__(self, *, quick: bool = False) -> None: ...
+
+
+def _check_new(context: Context, resource: Resource, tree: Object, *, quick: bool = False) -> None:
     strategy, metadata = resource.strategy, tree["metadata"]
     errors = [] if tree["kind"] == resource.kind else _kind_errors(resource, tree)
     if not strategy.validates_metadata:
@@ -238,7 +264,7 @@ def _check_new(context: Context, resource: Resource, tree: Object) -> None:
             builtin=not resource.is_custom,
         )
     errors += strategy.validate(tree)
-    errors, warnings = resource.shape.validate(tree, None, errors)
+    errors, warnings = resource.shape.validate(tree, None, errors, quick=quick)
     if errors:
         raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
     _warn(context, resource, tree, None, warnings)
@@ -337,7 +363,7 @@ async def _transformed(context: Context, resource: Resource, item: Item, transfo
     """A stored object, and what is to become of it."""
     if resource.fetch is None:
         size = len(item.value)
-        return await context.offload(lambda: (resource.item(item), transform(resource.item(item))), size)
+        return await context.offload(lambda: (resource.item(item), transform(resource.item(item))), size, resource)
     return await resource.converting(lambda: (resource.item(item), transform(resource.item(item))))
 
 
@@ -403,10 +429,11 @@ async def _changed(
     if operation.object is not None:
         new = lens.put(new, operation.object) if lens else operation.object
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
-    await context.offload(lambda: prepare_for_update(resource, new, old, subresource), size)
+    await context.offload(lambda: prepare_for_update(resource, new, old, subresource), size, resource)
     if resource.strategy.allocates:
         await _allocate(context, resource, new, old, options)
-    await context.offload(lambda: _check_changed(context, resource, name, new, old, subresource), size)
+    check = partial(_check_changed, context, resource, name, new, old, subresource)
+    await _checked(context, resource, size, check)
     operation.object = lens.show(new) if lens else new
     await services.admission.validate(context, operation)
     return await context.offload(lambda: restore_times(old, new), size)
@@ -447,13 +474,22 @@ def _restore(new: Object, old: Object, field: str) -> None:
         new.pop(field, None)
 
 
-def _check_changed(context: Context, resource: Resource, name: str, new: Object, old: Object, subresource: str) -> None:
+def _check_changed(
+    context: Context,
+    resource: Resource,
+    name: str,
+    new: Object,
+    old: Object,
+    subresource: str,
+    *,
+    quick: bool = False,
+) -> None:
     strategy = resource.strategy
     errors = [] if new["kind"] == resource.kind else _kind_errors(resource, new)
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"], builtin=not resource.is_custom)
     errors += strategy.validate_update(new, old, subresource)
-    errors, warnings = resource.shape.validate(new, old, errors, subresource)
+    errors, warnings = resource.shape.validate(new, old, errors, subresource, quick=quick)
     if errors:
         raise Invalid.of(_kind_of(resource, new), name, errors)
     _warn(context, resource, new, old, warnings)

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,11 +9,8 @@ import msgspec
 import pytest
 from tests.turns import measured
 
-from setpoint.objects.clock import ManualClock, SystemClock
-from setpoint.objects.times import parse_time
 from setpoint.plane import ControlPlane
 from setpoint.server.exchange import Request, Response
-from setpoint.server.offload import LEAST, Offload
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
@@ -106,32 +102,3 @@ async def test_deleting_a_collection_gives_others_turns() -> None:
         assert response.status == 200
     assert seen.count >= 200 / 20
     assert seen.longest < seen.total / 3
-
-
-async def run_large(offload: Offload) -> tuple[Any, int]:
-    done = await offload.run(threading.get_ident, LEAST)
-    return done, threading.get_ident()
-
-
-@in_loop
-async def test_long_work_runs_inline_under_a_virtual_clock() -> None:
-    offload = Offload(ManualClock(parse_time("2026-01-01T00:00:00Z")))
-    there, here = await run_large(offload)
-    assert there == here
-    assert offload.moved == 0
-
-
-@in_loop
-async def test_long_work_runs_in_a_thread_and_raises_what_it_raises() -> None:
-    offload = Offload(SystemClock())
-    there, here = await run_large(offload)
-    assert there != here
-    assert await offload.run(lambda: 1, LEAST - 1) == 1
-    assert offload.moved == 1
-
-    def fail() -> None:
-        raise LookupError("no")
-
-    with pytest.raises(LookupError, match="no"):
-        await offload.run(fail, LEAST)
-    offload.close()

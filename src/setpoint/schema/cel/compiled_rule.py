@@ -1,8 +1,8 @@
 """One rule of `x-kubernetes-validations`, compiled against the schema node it stands on."""
 
-from functools import cached_property
 from typing import NamedTuple
 
+from setpoint.objects.lazy import lazy
 from setpoint.schema.cel import field_paths
 from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.environment import Environment, Variable
@@ -19,12 +19,12 @@ class RuleEnvironments:
     def __init__(self, declaration: Declaration) -> None:
         self.declaration = declaration
 
-    @cached_property
+    @lazy
     def plain(self) -> Environment:
         found = Variable(self.declaration.type, self.declaration)
         return Environment({"self": found, "oldSelf": found})
 
-    @cached_property
+    @lazy
     def optional(self) -> Environment:
         found = Variable(self.declaration.type, self.declaration)
         return Environment({"self": found, "oldSelf": Variable(optional_of(found.type), self.declaration)})

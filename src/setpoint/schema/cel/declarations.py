@@ -6,7 +6,7 @@ the size of a request, lets each value have.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -196,7 +196,7 @@ def _without_default(schema: Schema) -> bool:
     return default is msgspec.UNSET or default is None
 
 
-def with_object_metadata(schema: Schema) -> dict[str, Schema]:
+def with_object_metadata(schema: Schema) -> Mapping[str, Schema]:
     """The properties of a resource's root: always with apiVersion, kind, and name and generateName of its metadata."""
     properties = schema.properties
     metadata = properties.get("metadata")
@@ -222,7 +222,7 @@ def with_object_metadata(schema: Schema) -> dict[str, Schema]:
     }
 
 
-def _has_type(properties: dict[str, Schema], name: str, wanted: str) -> bool:
+def _has_type(properties: Mapping[str, Schema], name: str, wanted: str) -> bool:
     return name in properties and properties[name].type == wanted
 
 

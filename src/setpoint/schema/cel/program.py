@@ -1,8 +1,8 @@
 """A compiled expression: read, checked, costed, and ready to run fast or exactly."""
 
-from functools import cached_property
 from typing import Any
 
+from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Json
 from setpoint.schema.cel.ast import Expr, Ident
 from setpoint.schema.cel.checker import check
@@ -44,7 +44,7 @@ class Program:
     def type(self) -> Type:
         return self.tree.type
 
-    @cached_property
+    @lazy
     def max_cost(self) -> int:
         """The most it may cost by the sizes of the schema: what decides whether a CRD may have it."""
         return self._estimate(UNBOUNDED)
@@ -56,7 +56,7 @@ class Program:
             # So deep that it cannot even be estimated: it shall not be accepted.
             return LIMIT
 
-    @cached_property
+    @lazy
     def _nodes(self) -> list[Expr]:
         found: list[Expr] = []
         pending = [self.tree]
@@ -66,7 +66,7 @@ class Program:
             pending.extend(children(node))
         return found
 
-    @cached_property
+    @lazy
     def names(self) -> frozenset[str]:
         """Every name in it: of variables, of types, and of what its macros bind."""
         return frozenset(node.name for node in self._nodes if isinstance(node, Ident))
@@ -74,7 +74,7 @@ class Program:
     def refers_to(self, name: str) -> bool:
         return name in self.names
 
-    @cached_property
+    @lazy
     def fast(self) -> Fast | None:
         return None if self.root is None else generate(self.tree, self.environment.functions, self.root)
 

@@ -17,8 +17,12 @@ from setpoint.schema.openapi import Schema
 if TYPE_CHECKING:
     from setpoint.schema.cel.rules import Rules
 
-# The new tree, the old one (None on a create), and what each rule may cost: what all that ran may cost, or -1.
-Walk = Callable[[Any, Any, tuple[int, ...]], int]
+# The new tree, the old one (None on a create), what each rule may cost, and what all may cost together: what all that
+# ran may cost, BROKEN, or EXPENSIVE before the rule that may cost too much.
+Walk = Callable[[Any, Any, tuple[int, ...], int], int]
+BROKEN, EXPENSIVE = -1, -2
+# A function for more rules than this would take long to compile.
+MOST_RULES = 200
 
 
 class QuickWalk:
@@ -57,7 +61,7 @@ class _Unsupported(Exception):  # noqa: N818 - not an error: the full walk takes
 
 class _Writer:
     def __init__(self) -> None:
-        self.lines: list[str] = ["def walk(t, o, costs):", " cost = 0"]
+        self.lines: list[str] = ["def walk(t, o, costs, most):", " cost = 0"]
         self.namespace: dict[str, Any] = {"old_items": old_items, "dict": dict, "list": list, "type": type}
         self.programs: list[Program] = []
         self.depth = 1
@@ -91,13 +95,16 @@ class _Writer:
 
     def rule(self, program: Program, check: Fast, value: str, old: str, *, always: bool) -> None:
         position = len(self.programs)
+        if position == MOST_RULES:
+            raise _Unsupported
         self.programs.append(program)
         name = f"rule{position}"
         self.namespace[name] = check
         uses_old = program.refers_to("oldSelf")
         guard = f"{old} is not None and " if uses_old and not always else ""
-        self.line(f"if {guard}{name}({value}, {old if uses_old else 'None'}) is not True: return -1")
         self.line(f"cost += costs[{position}]")
+        self.line(f"if cost > most: return {EXPENSIVE}")
+        self.line(f"if {guard}{name}({value}, {old if uses_old else 'None'}) is not True: return {BROKEN}")
 
     def property(self, rules: "Rules", name: str, value: str, old: str) -> None:
         below = self.fresh()

@@ -9,7 +9,6 @@ for all its rules (`quick_walk`); for a few that would take longer than it saves
 """
 
 from collections.abc import Set
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from setpoint.objects.field import OMITTED, FieldError, duplicate, forbidden, invalid, required
@@ -17,18 +16,22 @@ from setpoint.objects.field import child as child_path
 from setpoint.objects.field import index as index_path
 from setpoint.objects.field import key as key_path
 from setpoint.objects.gotext import quote
+from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Json
 from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, compile_rule
 from setpoint.schema.cel.correlation import Correlation, old_items
 from setpoint.schema.cel.declarations import Declaration, declare, escape
 from setpoint.schema.cel.program import CALL_LIMIT, Program, measure, rule_variables
-from setpoint.schema.cel.quick_walk import QuickWalk
+from setpoint.schema.cel.quick_walk import EXPENSIVE, QuickWalk
 from setpoint.schema.cel.sizes import UNBOUNDED, Largest
 from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError
+from setpoint.schema.lengthy import Lengthy
 from setpoint.schema.openapi import Schema
 from setpoint.schema.ratchet import correlate
 
 OBJECT_LIMIT = 10_000_000
+# What may run where others wait for it: some ten milliseconds, if every step cost as much as the slowest ones.
+QUICK_LIMIT = 20_000
 # So many objects are walked rule by rule, which compiles the rules they have; code for all of a schema comes after.
 FEW = 48
 # What errors about the whole object call its path.
@@ -59,7 +62,8 @@ class _OverBudget(Exception):  # noqa: N818 - the end of the walk, once it is to
 class _Run:
     """One validation: what it has found and what it has spent."""
 
-    def __init__(self, tree: Json, old: Json, size: int | None, *, counting: bool) -> None:
+    def __init__(self, tree: Json, old: Json, size: int | None, *, counting: bool, quick: bool) -> None:
+        self.quick = quick
         self.errors: list[RuleError] = []
         self.spent = 0
         self.counting = counting
@@ -71,7 +75,12 @@ class _Run:
             raise _OverBudget if self.counting else _Uncertain
         self.spent += cost
 
-    @cached_property
+    def expect(self, most: int) -> None:
+        """Asks before the most that an evaluation may cost. Raises `Lengthy`."""
+        if self.quick and self.spent + most > QUICK_LIMIT:
+            raise Lengthy
+
+    @lazy
     def measured(self) -> Largest:
         return measure(*self.trees)
 
@@ -115,7 +124,7 @@ class Rules:
                 elements = None if self.declaration is None else self.declaration.elements
                 self.elements = Rules(below, elements, self._ruled)
 
-    @cached_property
+    @lazy
     def compiled(self) -> list[CompiledRule]:
         if not self.schema.validations or self.declaration is None:
             return []
@@ -123,15 +132,23 @@ class Rules:
         return [compile_rule(rule, self.schema, environments) for rule in self.schema.validations]
 
     def validate(
-        self, tree: Json, old: Json = ABSENT, *, path: str = "", size: int | None = None, ratchet: bool = True
+        self,
+        tree: Json,
+        old: Json = ABSENT,
+        *,
+        path: str = "",
+        size: int | None = None,
+        ratchet: bool = True,
+        quick: bool = False,
     ) -> list[RuleError]:
-        """What the object breaks, on an update with its old form. `size` is that of both as JSON, if it is known."""
-        if self._holds(tree, old, size):
+        """What the object breaks, on an update with its old form. `size` is that of both as JSON, if it is known. With
+        `quick`, raises `Lengthy` before it runs what may take long."""
+        if self._holds(tree, old, size, quick=quick):
             return []
         correlation = Correlation() if old is ABSENT or not ratchet else Correlation(correlate(self.schema, tree, old))
         old_value = None if old is ABSENT else old
         for counting in (False, True):
-            run = _Run(tree, old, size, counting=counting)
+            run = _Run(tree, old, size, counting=counting, quick=quick)
             try:
                 self._walk(run, path, tree, old_value, correlation)
             except _Exhausted:
@@ -141,30 +158,37 @@ class Rules:
             return run.errors
         raise AssertionError("a counting run is never uncertain")
 
-    @cached_property
+    @lazy
     def _quick(self) -> QuickWalk:
         return QuickWalk(self)
 
-    def _holds(self, tree: Json, old: Json, size: int | None) -> bool:
+    def _holds(self, tree: Json, old: Json, size: int | None, *, quick: bool) -> bool:
         """Whether it is sure that nothing is broken, and that finding out cost no more than it may."""
         if self._asked < FEW:
             self._asked += 1
             return False
-        quick = self._quick
-        if quick.run is None or tree is None:
+        walk, before = self._quick, None if old is ABSENT else old
+        if walk.run is None or tree is None:
             return False
-        costs = quick.bounds(UNBOUNDED)
+        costs = walk.bounds(UNBOUNDED)
         if costs is None and size is not None:
-            costs = quick.bounds_of_size(size)
+            costs = walk.bounds_of_size(size)
         if costs is None:
-            costs = quick.bounds(measure(tree, None if old is ABSENT else old))
+            costs = walk.bounds(measure(tree, before))
         if costs is None:
             return False
         try:
-            return 0 <= quick.run(tree, None if old is ABSENT else old, costs) <= OBJECT_LIMIT
+            found = walk.run(tree, before, costs, QUICK_LIMIT if quick else OBJECT_LIMIT)
+            if quick and found == EXPENSIVE:
+                # By the largest the schema allows it may be; it may not be by what there is.
+                tight = walk.bounds(measure(tree, before))
+                found = EXPENSIVE if tight is None else walk.run(tree, before, tight, QUICK_LIMIT)
         except Exception:
             # Whatever it is, the full walk says what it means.
             return False
+        if quick and found == EXPENSIVE:
+            raise Lengthy
+        return found >= 0
 
     def _walk(self, run: _Run, path: str, tree: Json, old: Json, correlation: Correlation) -> None:
         if tree is None:
@@ -224,6 +248,8 @@ class Rules:
             self._broken(run, path, compiled, tree, old, correlation)
 
     def _evaluate(self, run: _Run, program: Program, tree: Json, old: Json, *, optional: bool) -> Any:
+        if run.quick:
+            run.expect(min(program.bound(run.measured), program.bound()))
         if not run.counting and program.fast is not None:
             bound = run.bound(program)
             if bound <= CALL_LIMIT:
@@ -232,7 +258,7 @@ class Rules:
                 except Exception:
                     result = None
                 if result is not None:
-                    run.spend(bound)
+                    run.spend(bound if not run.quick else min(bound, program.bound(run.measured)))
                     return result
         return self._evaluate_exactly(run, program, tree, old, optional=optional)
 
@@ -271,7 +297,7 @@ class Rules:
         run.errors.append(RuleError(invalid(path, self._type, text), ratcheted))
         raise _Exhausted
 
-    @cached_property
+    @lazy
     def _uses_old_self(self) -> bool:
         return any(compiled.uses_old_self for compiled in self.compiled)
 
@@ -282,6 +308,8 @@ class Rules:
         """
         try:
             if compiled.rule.optional_old_self and program.refers_to("oldSelf"):
+                if run.quick:
+                    run.expect(program.bound(run.measured))
                 text = self._evaluate_exactly(run, program, tree, old, optional=False)
             else:
                 text = self._evaluate(run, program, tree, old if self._uses_old_self else None, optional=False)

@@ -5,16 +5,18 @@ Every operation tries the generated code first, which is fast and sure for all t
 exact way where something is not.
 """
 
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Json
 from setpoint.schema.compile.generator import Generator
 from setpoint.schema.compile.source import Function, Walk
+from setpoint.schema.compile.weight import is_heavy
 from setpoint.schema.defaulting import default, drop_nulls
 from setpoint.schema.embedded import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
+from setpoint.schema.lengthy import MOST_STEPS, TooManySteps
 from setpoint.schema.listtype import validate_list_types
 from setpoint.schema.numbers import normalize
 from setpoint.schema.openapi import Schema
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Admission", "CompiledSchema", "EmbeddedResourceError", "compile_schema"]
 
+TOO_MANY_STEPS = (
+    f"validating the object takes more than {MOST_STEPS:,} steps; "
+    "shorten its lists and maps, or give the schema of their items fewer alternatives (allOf, anyOf, oneOf)"
+)
 TOO_DEEP = "the object is nested too deeply; flatten it"
 
 
@@ -54,7 +60,12 @@ class CompiledSchema:
         self._check = self._generator.entry(schema, Walk.CHECK, root)
         self._both = self._generator.entry(schema, Walk.BOTH, root)
 
-    @cached_property
+    @lazy
+    def is_heavy(self) -> bool:
+        """Whether even a small tree may take long."""
+        return is_heavy(self.schema)
+
+    @lazy
     def rules(self) -> "Rules | None":
         """The CEL rules of the schema, or None where it has none. They are asked by `validation.validate_object`."""
         from setpoint.schema.cel import compile_rules  # many schemas have none, and CEL is much to read
@@ -123,6 +134,8 @@ class CompiledSchema:
                 errors += validate_list_types(tree, schema, path=path or "", view=view)
         except RecursionError:
             return [invalid(NO_PATH if path is None else path, "", TOO_DEEP)]
+        except TooManySteps:
+            return [invalid(NO_PATH if path is None else path, "", TOO_MANY_STEPS)]
         return errors
 
     def accept(self, tree: Json, old: Json = None) -> Admission:
@@ -136,6 +149,9 @@ class CompiledSchema:
             return function(tree)
         except RecursionError:
             raise BadRequest(TOO_DEEP) from None
+        except TooManySteps:
+            # What is wrong is said when the object is validated.
+            return False
 
 
 def compile_schema(schema: Schema, *, resolve: Resolve | None = None, root: bool = True) -> CompiledSchema:

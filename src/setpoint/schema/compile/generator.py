@@ -10,6 +10,7 @@ from typing import Any
 
 from setpoint.objects.tree import Json, copy
 from setpoint.schema.compile.source import Body, Function, Keep, Walk
+from setpoint.schema.lengthy import MOST_STEPS, TooManySteps
 from setpoint.schema.listtype import repeated, validate_list_types
 from setpoint.schema.numbers import whole
 from setpoint.schema.openapi import Schema
@@ -19,6 +20,8 @@ from setpoint.schema.violations import find_violations, in_enum, is_multiple, ty
 # How many functions one object may have compiled, and how many one schema may have at all. A function takes a fraction
 # of a millisecond to compile, and the exact way through a value takes far less.
 PER_OBJECT = 32
+# From this call on, a function has cost more without being compiled than compiling it takes.
+WORTH_COMPILING = 64
 PER_SCHEMA = 8192
 
 
@@ -31,7 +34,7 @@ class Generator:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.left = PER_OBJECT
+        self.left, self.steps = PER_OBJECT, MOST_STEPS
         self.compiled = 0
         self._numbers = count()
         self.names: dict[str, Any] = {
@@ -44,6 +47,12 @@ class Generator:
         }
         # By identity of the node; the node is kept so that its identity stays its own.
         self._made: dict[tuple[int, Walk, Keep, bool], tuple[str, Schema]] = {}
+
+    def charge(self, steps: int) -> None:
+        """Counts the alternatives that are held against a value. Raises `TooManySteps`."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise TooManySteps
 
     def bind(self, prefix: str, value: Any) -> str:
         """A name for a value in the generated code."""
@@ -60,8 +69,12 @@ class Generator:
         if key not in self._made:
             name = f"{walk.value}_{next(self._numbers)}"
 
+            calls = 0
+
             def link(value: Json) -> object:
-                if self.left <= 0 or self.compiled >= PER_SCHEMA:
+                nonlocal calls
+                calls += 1
+                if (self.left <= 0 and calls < WORTH_COMPILING) or self.compiled >= PER_SCHEMA:
                     return walk is Walk.CHECK and self._is_right(value, schema)
                 self.left -= 1
                 self.compiled += 1
@@ -79,7 +92,7 @@ class Generator:
         name = self.function(schema, walk, resource=resource)
 
         def enter(tree: Json) -> object:
-            self.left = PER_OBJECT
+            self.left, self.steps = PER_OBJECT, MOST_STEPS
             return self.names[name](tree)
 
         return enter

@@ -8,7 +8,7 @@ means: nothing was unknown, and in a walk that checks, nothing is wrong.
 Names and texts of a schema enter the source as literals made by `repr`, or not at all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -198,7 +198,13 @@ class Body:
     def branches(self, nodes: "Sequence[Schema]", precise: bool) -> str:
         """The name of a function that gives the verdicts of many alternatives, one after the other."""
         names, functions = self.generator.names, [self.generator.branch(node, precise) for node in nodes]
-        return self.bind("branches", lambda value: (names[function](value) for function in functions))
+        charge = self.generator.charge
+
+        def verdicts(value: Json) -> Iterator[object]:
+            charge(len(functions))
+            return (names[function](value) for function in functions)
+
+        return self.bind("branches", verdicts)
 
     # --- objects ---
 

@@ -14,6 +14,10 @@ from setpoint.objects.gvk import GroupKind, GroupResource, version_priority
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.openapi import Schema
 
+# A schema with fewer containers, or bytes, than this is read, compiled and used within a few milliseconds.
+LARGE_SCHEMA = 500
+LARGE_SCHEMA_BYTES = 16 * 1024
+
 GROUP_KIND = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
@@ -95,8 +99,17 @@ class Version(_Part):
 
     @property
     def openapi_schema(self) -> Json:
-        """The JSON of `schema.openAPIV3Schema`, None where there is none."""
-        return self.schema.open_apiv3_schema if self.schema else None
+        """The JSON of `schema.openAPIV3Schema`, None where there is none. In an outline it is decoded each time."""
+        found = self.schema.open_apiv3_schema if self.schema else None
+        return msgspec.json.decode(found) if type(found) is msgspec.Raw else found
+
+    @property
+    def has_large_schema(self) -> bool:
+        """Whether there is so much in the schema that it takes long to read. Counted without reading it in full."""
+        found = self.schema.open_apiv3_schema if self.schema else None
+        if type(found) is msgspec.Raw:
+            return len(memoryview(found)) > LARGE_SCHEMA_BYTES
+        return weight(found, LARGE_SCHEMA) >= LARGE_SCHEMA
 
 
 class ServiceReference(_Part):
@@ -178,14 +191,28 @@ class CustomResourceDefinition(_Part):
         except RecursionError:
             raise _unreadable("it is nested too deeply") from None
 
+    @classmethod
+    def outline(cls, data: bytes) -> "CustomResourceDefinition":
+        """Reads a stored definition, with its schemas left encoded: for those who keep many, and need few schemas."""
+        try:
+            return _read_outline(data)
+        except msgspec.ValidationError:
+            return cls.parse(msgspec.json.decode(data))
+
     def to_json(self) -> Object:
         """The definition in canonical form."""
         tree: Object = {"apiVersion": f"{GROUP_KIND.group}/v1", "kind": GROUP_KIND.kind}
         try:
-            tree.update(msgspec.to_builtins(self))
-            for version in tree["spec"]["versions"]:
-                if (holder := version.get("schema")) and "openAPIV3Schema" in holder:
-                    holder["openAPIV3Schema"] = _canonical_schema(holder["openAPIV3Schema"])
+            # Schemas are copied once, as they become canonical, and not before.
+            versions = [
+                version if version.schema is None else msgspec.structs.replace(version, schema=VersionSchema())
+                for version in self.spec.versions
+            ]
+            outline = msgspec.structs.replace(self, spec=msgspec.structs.replace(self.spec, versions=versions))
+            tree.update(msgspec.to_builtins(outline))
+            for shown, version in zip(tree["spec"]["versions"], self.spec.versions, strict=True):
+                if version.openapi_schema is not None:
+                    shown["schema"]["openAPIV3Schema"] = _canonical_schema(version.openapi_schema)
         except RecursionError:
             raise _unreadable("its schema is nested too deeply") from None
         return tree
@@ -236,6 +263,40 @@ class CustomResourceDefinition(_Part):
         if found.deprecation_warning is not None:
             return found.deprecation_warning
         return f"{self.spec.group}/{version} {self.spec.names.kind} is deprecated"
+
+
+class _EncodedSchema(VersionSchema):
+    open_apiv3_schema: msgspec.Raw = msgspec.field(name="openAPIV3Schema", default=msgspec.Raw(b"null"))
+
+
+class _OutlinedVersion(Version):
+    schema: _EncodedSchema | None = None
+
+
+class _OutlinedSpec(Spec):
+    versions: list[_OutlinedVersion] = _shown(list)  # type: ignore[assignment]  # read-only here
+
+
+class _Outline(CustomResourceDefinition):
+    spec: _OutlinedSpec = msgspec.field(default_factory=_OutlinedSpec)
+
+
+_read_outline = msgspec.json.Decoder(_Outline).decode
+
+
+def weight(tree: Json, most: int) -> int:
+    """How many containers and list items there are in a tree, counted up to `most`."""
+    count = 0
+    waiting = [tree]
+    while waiting and count < most:
+        here = waiting.pop()
+        if type(here) is dict:
+            count += 1
+            waiting.extend(here.values())
+        elif type(here) is list:
+            count += 1 + len(here)
+            waiting.extend(here)
+    return count
 
 
 def _unreadable(why: str) -> BadRequest:

@@ -67,14 +67,23 @@ class Hook:
         return target if await self._meets_conditions(context, operation, target) else None
 
     async def _meets_conditions(self, context: Context, operation: Operation, target: Resource) -> bool:
-        from setpoint.server.admission.policies.expressions import CONDITIONS_BUDGET, Evaluation, ExpressionError
+        from setpoint.server.admission.policies.expressions import (
+            CONDITIONS_BUDGET,
+            Evaluation,
+            ExpressionError,
+            evaluated,
+        )
         from setpoint.server.admission.policies.subject import Subject
 
         subject = Subject(context, operation, target)
         await subject.prepare(frozenset().union(*(expression.names for expression in self._expressions)))
-        evaluation = Evaluation(subject.values(None, namespace=False), {}, CONDITIONS_BUDGET)
-        try:
+
+        def all_hold() -> bool:
+            evaluation = Evaluation(subject.values(None, namespace=False), {}, CONDITIONS_BUDGET)
             return evaluation.all_hold(self._expressions)
+
+        try:
+            return await evaluated(context, all_hold)
         except ExpressionError as error:
             if not self.fails_open:
                 raise Forbidden.of(operation.resource.group_resource, operation.name, str(error)) from None

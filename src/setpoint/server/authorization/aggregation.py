@@ -99,7 +99,7 @@ class Aggregation:
             self._view = self._services.views.of(GROUP, VERSION, "clusterroles", _outline)
         roles = list((await self._view.current()).values())
         size = _RULE_BYTES * sum(len(role["rules"] or ()) for role in roles)
-        for role in await self._services.offload.run(lambda: settle(roles), size):
+        for role in await self._services.offloaded(lambda: settle(roles), size):
             await self._apply(meta.name(role), role["rules"], cause)
 
     async def _apply(self, name: str, rules: list[Object], cause: Cause | None) -> None:
@@ -120,7 +120,7 @@ class Aggregation:
             shape.complete(tree)
             return resource.encode(tree)
 
-        value = await self._services.offload.run(applied, max(len(item.value), _RULE_BYTES * len(rules)))
+        value = await self._services.offloaded(applied, max(len(item.value), _RULE_BYTES * len(rules)))
         try:
             if value != item.value:
                 await self._services.commit(key, value, item.revision, _ACTOR, cause)

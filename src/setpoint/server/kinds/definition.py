@@ -13,6 +13,8 @@ from setpoint.server.strategy import Strategy
 class DefinitionStrategy(Strategy):
     """The rules of a definition. Deleting one goes step by step: its instances go first."""
 
+    # A short rule may take long to compile, and to estimate.
+    is_heavy = True
     keeps_generation = True
     allows_unconditional_update = False
     # A definition has the name of its resource, and a validator of its own looks at all of it.

@@ -183,9 +183,9 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
     """Server-side apply: the configuration becomes part of the object, which is made if need be."""
     info = context.info
     config, repeated = await read_configuration(context, options)
-    manager = resource.field_manager(info.subresource, context.services.clock)
 
     def merged(live: Object | None) -> Object:
+        manager = resource.field_manager(info.subresource, context.services.clock)
         tree = manager.apply(live, config, options.field_manager, force=options.force)
         complete(resource, tree)
         return tree
@@ -196,7 +196,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         return tree
 
     async def created() -> Written:
-        tree = await context.offload(lambda: merged(None))
+        tree = await context.offload(lambda: merged(None), resource=resource)
         metadata = tree["metadata"]
         if uid := metadata.get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"

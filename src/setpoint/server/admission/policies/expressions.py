@@ -6,14 +6,22 @@ failure policy decides. The variables of a policy are evaluated when an expressi
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from setpoint.schema.cel import values
 from setpoint.schema.cel.environment import Environment
 from setpoint.schema.cel.program import CALL_LIMIT, Program
+from setpoint.schema.cel.rules import QUICK_LIMIT
 from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError
+from setpoint.schema.lengthy import Lengthy
 from setpoint.server.kinds.admission_expressions import compiled
+
+if TYPE_CHECKING:
+    from setpoint.server.context import Context
+
+T = TypeVar("T")
 
 # What the validations of a policy, or its audit annotations, or one of its mutations, may cost for one request.
 BUDGET = 10_000_000
@@ -22,6 +30,23 @@ CONDITIONS_BUDGET = 2_500_000
 
 _VARIABLES = "variables"
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+# Whether others wait for the evaluation: then it ends with Lengthy before it takes long.
+_quick: ContextVar[bool] = ContextVar("quick", default=False)
+
+
+async def evaluated(context: "Context", work: Callable[[], T]) -> T:
+    """What some work gives that evaluates expressions. It begins in the event loop, and begins again beside it if it
+    turns out to take long, so it must leave no traces."""
+    token = _quick.set(True)
+    try:
+        return work()
+    except Lengthy:
+        pass
+    finally:
+        _quick.reset(token)
+    return await context.services.offload.run(context.user.name, work)
 
 
 class ExpressionError(Exception):
@@ -61,6 +86,8 @@ class Evaluation:
 
     def __init__(self, value: Callable[[str], Any], composed: Mapping[str, Expression], budget: int) -> None:
         self.budget = budget
+        # What may still be spent in the event loop.
+        self._left = QUICK_LIMIT if _quick.get() else budget + CALL_LIMIT
         self._value = value
         self._composed = _Composed(composed, self)
         # What the variables have cost that the expression at hand was the first to ask for.
@@ -71,13 +98,14 @@ class Evaluation:
         if expression.program is None:
             raise ExpressionError(f"compilation error: {expression.problem}")
         self._spent = 0
-        state = expression.program.start(self._inputs(expression), CALL_LIMIT)
+        state = expression.program.start(self._inputs(expression), min(CALL_LIMIT, self._left))
         problem: Exception | None = None
         value: Any = None
         try:
             value = expression.program.exact(state)
         except (EvaluationError, CostExceeded) as error:
             problem = error
+        self._spend(state.cost)
         self.budget -= self._spent + state.cost
         if self.budget < 0:
             raise OutOfBudget
@@ -104,7 +132,7 @@ class Evaluation:
         if expression.program is None:
             raise EvaluationError(f'composited variable "{name}" fails to compile: {expression.problem}')
         left = self.budget - self._spent
-        state = expression.program.start(self._inputs(expression), min(CALL_LIMIT, left))
+        state = expression.program.start(self._inputs(expression), min(CALL_LIMIT, left, self._left))
         try:
             return expression.program.exact(state)
         except EvaluationError as error:
@@ -116,6 +144,12 @@ class Evaluation:
             raise EvaluationError(f'composited variable "{name}" fails to evaluate: {error}') from None
         finally:
             self._spent += state.cost
+            self._spend(state.cost)
+
+    def _spend(self, cost: int) -> None:
+        self._left -= cost
+        if self._left < 0:
+            raise Lengthy
 
     def _inputs(self, expression: Expression) -> dict[str, Any]:
         return {name: self._composed if name == _VARIABLES else self._value(name) for name in expression.names}

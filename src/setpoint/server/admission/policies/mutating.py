@@ -5,6 +5,7 @@ not apply, is an error that refuses the write, unless the policy says to ignore 
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from setpoint.objects import meta
 from setpoint.objects.errors import Forbidden, StatusCause
@@ -12,7 +13,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.tree import copy
 from setpoint.server.admission import changed
 from setpoint.server.admission.operation import Operation, shown_name
-from setpoint.server.admission.policies.expressions import ExpressionError
+from setpoint.server.admission.policies.expressions import ExpressionError, evaluated
 from setpoint.server.admission.policies.invocations import Invocation, invocations
 from setpoint.server.admission.policies.patches import MutatingPolicy, PatchError
 from setpoint.server.admission.policies.source import Binding, Hook
@@ -53,7 +54,7 @@ class _Mutating:
         subject = Subject(self._context, operation, invocation.target)
         await subject.prepare(policy.needs)
         try:
-            if not policy.meets_conditions(subject, params):
+            if not await evaluated(self._context, partial(policy.meets_conditions, subject, params)):
                 return
         except ExpressionError as error:
             self._failed(invocation, error)
@@ -73,7 +74,8 @@ class _Mutating:
             if tree is None:
                 break
             try:
-                made = policy.mutate(mutation, subject, invocation.params, tree, kind)
+                work = partial(policy.mutate, mutation, subject, invocation.params, tree, kind)
+                made = await evaluated(self._context, work)
             except (ExpressionError, PatchError) as error:
                 self._failed(invocation, error)
                 continue

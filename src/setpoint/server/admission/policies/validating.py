@@ -4,9 +4,11 @@ All policies are asked, in the order of their names; the first that refuses give
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from setpoint.objects.errors import APIError, Forbidden, StatusCause
 from setpoint.server.admission.operation import Operation, shown_name
+from setpoint.server.admission.policies.expressions import evaluated
 from setpoint.server.admission.policies.invocations import invocations
 from setpoint.server.admission.policies.judgement import Judgement, ValidatingPolicy, failure
 from setpoint.server.admission.policies.source import Binding, Hook
@@ -43,7 +45,7 @@ class _Asked:
         annotations: dict[str, dict[str, None]] = {}
         async for invocation in invocations(self._context, self._operation, hook, self._refuse):
             subject = await self._subject(invocation.target, policy)
-            judgement = policy.judge(subject, invocation.params)
+            judgement = await evaluated(self._context, partial(policy.judge, subject, invocation.params))
             self._act(policy, invocation.binding, judgement)
             for key, value in judgement.annotations:
                 annotations.setdefault(key, {})[value] = None
