@@ -21,9 +21,9 @@ async def _why(client: Client, endpoint: Endpoint, seconds: float = 20) -> str:
     return str(failed.value)
 
 
-def _run(scenario: Callable[[Client], Awaitable[None]], **limits: int) -> None:
+def _run(scenario: Callable[[Client], Awaitable[None]], body_bytes: int = 16 << 20) -> None:
     async def main() -> None:
-        client = Client(SystemClock(), **limits)
+        client = Client(SystemClock(), body_bytes=body_bytes)
         await scenario(client)
         client.close()
 
