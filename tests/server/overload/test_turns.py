@@ -4,6 +4,7 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from time import thread_time
+from typing import Any
 
 import pytest
 from tests.server.overload.crowd import LEVELS, MAPS, Crowd, crowd
@@ -181,7 +182,7 @@ async def test_a_flow_is_served_by_what_its_requests_have_cost() -> None:
     for flow in (dear, cheap):
         for _ in range(20):
             level.join_queue(Waiter(flow, loop.create_future(), 0.0))
-    served = []
+    served: list[Any] = []
     while len(served) < 22:
         waiter = level.first()
         assert waiter is not None

@@ -61,7 +61,7 @@ async def test_slices_change_no_byte(
                 monkeypatch.setattr(listing, name, size)
             monkeypatch.setattr(listing.YamlText, "objects", size)
             monkeypatch.setattr(listing.YamlText, "size", size << 20)
-            response = await reader.ask("GET", path, headers={"accept": accept}, **query)
+            response = await reader.ask("GET", path, None, {"accept": accept}, **query)
             pieces[size] = whole(response)
             is_empty = "labelSelector" in query
             assert isinstance(response.body, bytes if is_empty or size == 1000 else list)
