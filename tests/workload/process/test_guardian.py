@@ -18,7 +18,7 @@ from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap
 
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.guardian import Removal
-from setpoint.workload.process.identity import Identity, is_alive, parse
+from setpoint.workload.process.identity import Identity, is_alive, parse, stat
 from setpoint.workload.process.session import is_dead, owner_of
 from setpoint.workload.process.table import Table
 
@@ -38,6 +38,7 @@ class Owner:
         assert self._process.stdout is not None
         self._lines = self._process.stdout
         self.session = self._lines.readline().strip()
+        self.pid = self._process.pid
 
     def until_ready(self) -> None:
         assert self._lines.readline() == "ready\n"
@@ -112,6 +113,52 @@ def test_when_the_guardian_is_killed_as_well_the_next_control_plane_cleans_up(tm
         owner.end_kept()
 
     play(test)
+
+
+def test_when_control_plane_and_guardian_are_killed_together_a_watcher_cleans_up(tmp_path: Path) -> None:
+    owner = Owner(tmp_path)
+    owner.until_ready()
+    [guardian] = [pid for pid in owner.guardians() if parent_of(pid) == owner.pid]
+    [watcher] = set(owner.guardians()) - {guardian}
+    os.kill(guardian, signal.SIGSTOP)  # so that it sees nothing
+    owner.kill()
+    os.kill(guardian, signal.SIGKILL)
+    wait_for_end(watcher)
+    # Daemons that have shed their environment carry no cookie.
+    bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
+    assert set(asleep(owner.nap)) == bare
+    kept = owner.kept()
+    assert kept is not None
+    assert is_alive(kept)
+    for pid in bare:
+        os.kill(pid, signal.SIGKILL)
+    owner.end_kept()
+
+
+def test_a_guardian_has_one_watcher_that_ends_with_it_and_is_never_replaced() -> None:
+    async def test(stage: Stage) -> None:
+        await (await stage.start("true")).wait()
+        guardian = stage.processes._links[False].pid
+        [watcher] = [pid for pid in Table().stats if parent_of(pid) == guardian]
+        os.kill(watcher, signal.SIGKILL)
+        await (await stage.start("true")).wait()
+        assert [pid for pid in Table().stats if parent_of(pid) == guardian] == []
+        # A guardian that is killed is replaced, and its watcher ends: the control plane lives.
+        before = stage.processes._links[False]
+        os.kill(guardian, signal.SIGKILL)
+        await before.gone
+        await (await stage.start("true")).wait()
+        replaced = stage.processes._links[False].pid
+        [watcher] = [pid for pid in Table().stats if parent_of(pid) == replaced]
+        await stage.processes.close()
+        wait_for_end(watcher)
+
+    play(test)
+
+
+def parent_of(pid: int) -> int:
+    found = stat(pid)
+    return 0 if found is None else found.parent
 
 
 def test_a_guardian_that_is_killed_is_replaced_and_knows_everybody(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ It is the parent of what it starts and adopts what that orphans, so it knows eve
 that have shed their session and environment too, and leaves no zombie. It speaks with the control plane over one
 socket; when that breaks, however it came, it stops everything with the signals and graces it was told, removes the
 containers and networks it was told of, and ends. A guardian of `kept` processes does not: they are meant to survive.
-Only what is tied to some other process has somebody left behind who stops it with that one.
+Only what is tied to some other process has somebody left behind who stops it with that one. Should control plane and
+guardian be killed together, a watcher (`watcher`) does what is left to do.
 
 It runs in an interpreter of its own without site packages, so it imports little, and takes the real time.
 """
@@ -27,6 +28,8 @@ from setpoint.workload.process.limits import allowing
 from setpoint.workload.process.stopping import Stopping, pidfd
 from setpoint.workload.process.table import Table
 from setpoint.workload.process.ties import Tie, see_to
+from setpoint.workload.process.watcher import Watcher
+from setpoint.workload.process.watcher import start as start_watcher
 
 MESSAGE_BYTES = 1 << 16
 # How long what nobody told us to stop, and is there all the same, has after the signal.
@@ -64,8 +67,11 @@ class Root:
 class Guardian:
     """The loop: messages, children that end, trees that stop."""
 
-    def __init__(self, connection: socket.socket, session: str, *, kept: bool, files: int = 0) -> None:
+    def __init__(
+        self, connection: socket.socket, session: str, *, kept: bool, files: int = 0, watcher: Watcher | None = None
+    ) -> None:
         self._connection, self._session, self._kept = connection, session, kept
+        self._watcher = watcher
         # How many files what is started may open.
         self._files = files
         self._roots: dict[int, Root] = {}
@@ -82,7 +88,7 @@ class Guardian:
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
-        self._spare = frozenset((os.getpid(), os.getppid()))
+        self._spare = frozenset((os.getpid(), os.getppid(), *(() if watcher is None else (watcher.pid,))))
 
     def run(self) -> None:
         self._send(id=0, event="ready")
@@ -92,6 +98,8 @@ class Guardian:
             self._turn()
         if not self._kept:
             self._clean_up()
+            if self._watcher is not None:
+                self._watcher.dismiss()
         elif self._ties and os.fork() == 0:
             # Whoever waits for our end must not wait for that of others.
             self._connection.close()
@@ -207,9 +215,13 @@ class Guardian:
 
     def _do_remove(self, message: Message, _: list[int]) -> None:
         self._removals[message["key"]] = message["removal"]
+        if self._watcher is not None:
+            self._watcher.tell(message["key"], message["removal"])
 
     def _do_forget(self, message: Message, _: list[int]) -> None:
         self._removals.pop(message["key"], None)
+        if self._watcher is not None:
+            self._watcher.tell(message["key"], None)
 
     def _do_tie(self, message: Message, _: list[int]) -> None:
         self._ties = [Tie(*each) for each in message["ties"]]
@@ -317,5 +329,6 @@ def main() -> None:
     connection = socket.socket(fileno=int(descriptor))
     connection.set_inheritable(False)  # or whatever we start would hold it open when we are gone
     connection.setblocking(True)
-    Guardian(connection, session, kept=kept == "kept", files=int(files)).run()
+    watcher = start_watcher(session, connection) if kept != "kept" else None
+    Guardian(connection, session, kept=kept == "kept", files=int(files), watcher=watcher).run()
     os._exit(0)  # there is nothing to tidy up in here, and somebody may wait

@@ -9,7 +9,9 @@ names have ended, or when `due` has come.
 """
 
 import os
+import select
 import signal
+import time
 
 from setpoint.workload.process.identity import Identity, Stat, identity_of
 from setpoint.workload.process.table import Table
@@ -105,6 +107,18 @@ class Stopping:
         for descriptor in self.watched:
             os.close(descriptor)
         self.watched.clear()
+
+
+def finish(stop: Stopping) -> None:
+    """Stops a tree and returns when that is done: for processes that have nothing else to do."""
+    while not stop.done:
+        poll = select.poll()
+        for descriptor in stop.watched:
+            poll.register(descriptor, select.POLLIN)
+        for descriptor, _ in poll.poll(max(0.0, stop.due - time.monotonic()) * 1000):
+            stop.ended(descriptor, time.monotonic())
+        if stop.due <= time.monotonic():
+            stop.step(time.monotonic(), Table())
 
 
 def pidfd(identity: Identity) -> int | None:

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.workload.process.identity import Identity, is_alive
-from setpoint.workload.process.stopping import Stopping, pidfd
-from setpoint.workload.process.table import Table
+from setpoint.workload.process.stopping import Stopping, finish, pidfd
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -86,12 +85,4 @@ def _end(tie: Tie) -> None:
         stop_container(tie.socket, tie.container, tie.grace)
         return
     spare = frozenset((os.getpid(), os.getppid()))
-    stop = Stopping(Identity(*tie.root), tie.cookie, tie.signal, tie.grace, now=time.monotonic(), spare=spare)
-    while not stop.done:
-        poll = select.poll()
-        for descriptor in stop.watched:
-            poll.register(descriptor, select.POLLIN)
-        for descriptor, _ in poll.poll(max(0.0, stop.due - time.monotonic()) * 1000):
-            stop.ended(descriptor, time.monotonic())
-        if stop.due <= time.monotonic():
-            stop.step(time.monotonic(), Table())
+    finish(Stopping(Identity(*tie.root), tie.cookie, tie.signal, tie.grace, now=time.monotonic(), spare=spare))
