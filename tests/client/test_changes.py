@@ -398,7 +398,8 @@ async def test_a_write_says_which_reconcile_it_comes_from_and_the_history_tells(
         await client.edit("v1/ConfigMap", "a", "default", lambda tree: tree["data"].update(k="2"))
         path = "/apis/setpoint.dev/v1/namespaces/default/configmaps/a/history"
         second, first = msgspec.json.decode((await client.raw("GET", path)).body)["items"]
-        assert first["cause"] == {"id": "7f", "controller": "web sites/größe", "key": "default/a"}
+        told = {"id": "7f", "controller": "web sites/größe", "key": "default/a", "verified": True}
+        assert first["cause"] == told
         assert "controller" not in second["cause"]
 
 

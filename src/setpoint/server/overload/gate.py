@@ -359,7 +359,8 @@ class Gate:
                     waiter.flow.level.leave_queue(waiter)
                 waiter.seated.set_result(False)
         finally:
-            self._expiring = None
+            if self._expiring is asyncio.current_task():
+                self._expiring = None
 
     def _next_turn(self) -> None:
         if not self._turning:
@@ -393,6 +394,9 @@ class Gate:
             self._next_turn()
         while self._waiters and self._waiters[0].seated.done():
             self._waiters.popleft()
+        if not self._waiters and self._expiring is not None:
+            self._expiring.cancel()
+            self._expiring = None
 
     def _next(self) -> Waiter | None:
         """Takes the request whose turn it is out of its queue. The reads and the writes of a level share its time: of
