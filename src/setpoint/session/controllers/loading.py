@@ -43,6 +43,9 @@ class Contents(NamedTuple):
 def load(module: str, directory: Path, name: str = "") -> Contents:
     """Imports a file (relative to the directory) or a module, and makes its controllers; with a name, only that one.
     Raises LoadError."""
+    # Python takes compiled code for current if the file has the same size and was changed in the same second: the next
+    # process would run the code before an edit.
+    sys.dont_write_bytecode = True
     try:
         found = (
             _import_file(directory / module, module) if module.endswith(".py") else _import_module(module, directory)
