@@ -50,6 +50,8 @@ from setpoint.store.contract import Entry, Item
 GROUP, VERSION = OWN_GROUP, "v1"
 # How many revisions an answer has, unless it was asked for less.
 _PAGE = 100
+# How many bytes the objects of an answer have together: with large objects there are fewer revisions in it.
+_PAGE_BYTES = 4 << 20
 
 
 async def history(context: Context, resource: Resource) -> Response:
@@ -72,10 +74,15 @@ async def history(context: Context, resource: Resource) -> Response:
     if not entries and not purges and before is None:
         raise NotFound.of(asked, name)
     metadata: Object = {"resourceVersion": str(revision)}
-    if len(entries) > limit:
+    entries, size = _within_bytes(entries)
+    if len(entries) > limit or size > _PAGE_BYTES:
+        limit = min(limit, len(entries) - 1)
         metadata["continue"] = str(entries[limit - 1].revision)
-    stored = (Item(entry.key, entry.value, entry.revision, 0) for entry in entries if entry.value is not None)
-    items = await resource.converting(lambda: _items(resource, entries, limit), stored)
+    if resource.fetch is None:
+        items = await context.offload(lambda: _items(resource, entries, limit), size)
+    else:
+        stored = (Item(entry.key, entry.value, entry.revision, 0) for entry in entries if entry.value is not None)
+        items = await resource.converting(lambda: _items(resource, entries, limit), stored)
     return json_answer(
         context,
         {
@@ -86,6 +93,17 @@ async def history(context: Context, resource: Resource) -> Response:
             **({"purges": purges} if purges else {}),
         },
     )
+
+
+def _within_bytes(entries: list[Entry]) -> tuple[list[Entry], int]:
+    """Returns the newest entries, two at least, whose objects pass the size of a page with the last one, and how many
+    bytes these have. The last one is not shown: the one before it is compared with it."""
+    size = 0
+    for place, entry in enumerate(entries, 1):
+        size += len(entry.value or b"")
+        if size > _PAGE_BYTES and 1 < place < len(entries):
+            return entries[:place], size
+    return entries, min(size, _PAGE_BYTES)
 
 
 def _number(context: Context, name: str) -> int | None:

@@ -37,7 +37,7 @@ RESOURCE = "ownership"
 _WORDS = (b'"ownerReferences"', b'"foregroundDeletion"', b'"orphan"')
 # Nobody owns these, and there are many.
 _EVENTS = "/core/events/"
-_PAGE = 1000
+_PAGE = 250
 
 _encode = msgspec.json.Encoder().encode
 
@@ -136,6 +136,7 @@ class _Stream:
             if not page.remaining:
                 break
             last = page.items[-1].key
+            await asyncio.sleep(0)  # a store in memory never waits: others have their turns between the pages
         sink.write(_bookmark(self._now))
 
     async def _follow(self, sink: Sink, watch: Watch) -> None:

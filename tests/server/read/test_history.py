@@ -98,3 +98,25 @@ async def test_custom_resources_and_cluster_wide_objects_have_a_history_too() ->
 async def test_a_history_that_there_is_not_is_refused(path: str, query: dict[str, Any], status: int) -> None:
     async with reading() as reader:
         await reader.json(path, status=status, **query)
+
+
+async def test_a_history_of_large_objects_comes_in_pages_of_bounded_bytes() -> None:
+    async with reading() as reader:
+        await reader.create(MAPS, "a", data={"k": "0"})
+        for number in range(8):
+            body = {"data": {"k": f"{number}" * 900_000}}
+            await reader.json(f"{MAPS}/a", method="PATCH", body=body, content_type="application/merge-patch+json")
+        found: list[Any] = []
+        sizes: list[int] = []
+        query: dict[str, Any] = {}
+        while True:
+            page = await reader.json(HISTORY, **query)
+            found += page["items"]
+            sizes.append(len(str(page)))
+            if "continue" not in page["metadata"]:
+                break
+            query = {"continue": page["metadata"]["continue"]}
+        assert len(found) == 9
+        assert all(item["patch"][0]["path"] == "/data/k" for item in found[:-1])
+        assert max(sizes) < 5 << 20
+        assert len(sizes) == 2
