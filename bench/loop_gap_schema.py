@@ -356,7 +356,9 @@ def gap_cases() -> Iterator[Any]:
     def ask(request: Request, number: int) -> Any:
         own = f"gap{number}.example.com"
         body, path = request.body.replace(GROUP.encode(), own.encode()), request.path.replace(GROUP, own)
-        return harness.Ask(request.method, path, body, headers=tuple(request.headers.items()))
+        headers = dict(request.headers)
+        kind = headers.pop("content-type", "application/json")
+        return harness.Ask(request.method, path, body, kind, tuple(headers.items()))
 
     for number, case in enumerate(cases()):
         recorded.clear()
