@@ -96,7 +96,7 @@ async def read_object(context: Context, resource: Resource, validation: str) -> 
     """The object in the body of a request to the resource."""
     # Made here: one thread at a time may make the values of a cached property, and the others would wait for it.
     _ = resource.shape, resource.strategy
-    return await context.offload(lambda: _read_object(context, resource, validation), body_size(context))
+    return await context.offload(lambda: _read_object(context, resource, validation), body_size(context), resource)
 
 
 def body_size(context: Context) -> int:

@@ -83,7 +83,7 @@ class Patch(NamedTuple):
 
 async def read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
     """The patch in the body. Raises BadRequest."""
-    return await context.offload(lambda: _read_patch(context, resource, given, options))
+    return await context.offload(lambda: _read_patch(context, resource, given, options), resource=resource)
 
 
 def _read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
