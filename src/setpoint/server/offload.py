@@ -44,7 +44,7 @@ class Offload:
 
     def __init__(self, clock: Clock) -> None:
         self._inline = type(clock) is not SystemClock
-        # What the process has otherwise. Read once: another server in the process may have work in threads later on.
+        # What the process has while no such work runs.
         self._usual_turn, self._usual_collection = sys.getswitchinterval(), gc.get_threshold()
         self._threads: ThreadPoolExecutor | None = None
         self._busy: set[str] = set()
@@ -79,6 +79,9 @@ class Offload:
     def _take(self, user: str) -> None:
         """Gives the user a thread."""
         if not self._busy:
+            turn, collection = sys.getswitchinterval(), gc.get_threshold()
+            if collection[2] != _RARELY:  # else another server in the process has such work
+                self._usual_turn, self._usual_collection = turn, collection
             sys.setswitchinterval(_TURN)
             gc.set_threshold(*self._usual_collection[:2], _RARELY)
         self._busy.add(user)
