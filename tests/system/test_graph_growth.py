@@ -40,3 +40,20 @@ def test_each_of_many_owners_asks_for_its_dependents() -> None:
         return ask
 
     assert growth(prepare, 1000) < 9
+
+
+def test_many_references_to_one_uid_are_each_looked_up_at_their_own_place() -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        graph = Graph()
+        owners = tuple(Reference("v1", "ConfigMap", f"o{number}", "same") for number in range(size))
+        work = graph.observe(Seen("d", Coordinates("v1", "ConfigMap", "default", "d"), owners))
+        assert len(work) == size
+
+        def ask() -> None:
+            for each in work:
+                assert each.owner_at is not None
+                assert len(graph.missed(each.uid, each.owner_at)) == 1
+
+        return ask
+
+    assert growth(prepare, 1000) < 9

@@ -147,7 +147,7 @@ class GarbageCollector:
             self.graph.found(uid, at)
             return
         if resource.namespaced and not self.graph.is_absent(uid, at):
-            told = [dependent for dependent in dependents if len(dependent.named) <= _MOST_LOOKED_FOR]
+            told = [dependent for dependent in dependents if len(dependent.places) <= _MOST_LOOKED_FOR]
             if told and await self._is_elsewhere(uid, at, kind):
                 for dependent in told:
                     self._report(dependent, uid, at)

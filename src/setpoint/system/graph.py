@@ -103,7 +103,7 @@ class Work(NamedTuple):
 class Node:
     """An object, or a uid that is named as an owner."""
 
-    __slots__ = ("dependents", "found_at", "named", "seen", "uid")
+    __slots__ = ("_places", "dependents", "found_at", "named", "seen", "uid")
 
     def __init__(self, uid: str) -> None:
         self.uid = uid
@@ -111,6 +111,8 @@ class Node:
         self.seen: Seen | None = None
         # Its references by the uid they name: an object may have tens of thousands, and each owner asks for its own.
         self.named: dict[str, list[Reference]] = {}
+        # Made when it is first asked for: to see an object with very many references takes long enough.
+        self._places: set[tuple[str, Coordinates]] | None = None
         self.dependents: dict[str, Node] = {}
         # Where it was found to be.
         self.found_at: set[Coordinates] = set()
@@ -122,9 +124,17 @@ class Node:
     def see(self, seen: Seen | None) -> None:
         """Notes how the object was seen last, or that it is gone."""
         self.seen = seen
-        self.named = {}
+        self.named, self._places = {}, None
         for reference in seen.owners if seen is not None else ():
             self.named.setdefault(reference.uid, []).append(reference)
+
+    @property
+    def places(self) -> set[tuple[str, Coordinates]]:
+        """The uids and places that its references name: thousands of them may name one uid at different places."""
+        if self._places is None:
+            owners = self.seen.owners if self.seen is not None else ()
+            self._places = {(reference.uid, _place(self, reference)) for reference in owners}
+        return self._places
 
     def references(self) -> Iterator[tuple["Node", Reference]]:
         """The dependents, each with what it says of this owner."""
@@ -168,8 +178,7 @@ class Graph:
         node = self._nodes.get(uid)
         if node is None:
             return []
-        found = (dependent for dependent, reference in node.references() if _place(dependent, reference) == at)
-        return list(dict.fromkeys(found))
+        return [dependent for dependent in node.dependents.values() if (uid, at) in dependent.places]
 
     def observe(self, seen: Seen) -> list[Work]:
         """An object is there, new or changed."""
