@@ -382,7 +382,7 @@ class ControlPlane:
 
     @property
     def services(self) -> "Services":
-        """What the server works with: its store and its registry."""
+        """Returns what the server works with: its store and its registry."""
         return self._started.services
 
     @property

@@ -114,8 +114,8 @@ class Quantity:
 
     @property
     def is_computable(self) -> bool:
-        """Whether it can be added to, and counted in units of, any other such quantity: those that are too large have
-        an order and a text, and nothing else."""
+        """Tells whether it can be added to, and counted in units of, any other such quantity. Those that are too large
+        have an order and a text, and nothing else."""
         return not self.unscaled or self.scale <= _MAX_SCALE
 
     def as_int64(self) -> int | None:

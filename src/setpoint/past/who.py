@@ -1,4 +1,4 @@
-"""Who wrote, in words: `you (kubectl)`, `executable controller`, `jane`, `jane (claimed: web controller)`. Pure."""
+"""Writers in words: `you (kubectl)`, `executable controller`, `jane`, `jane (claimed: web controller)`. Pure."""
 
 from collections.abc import Collection
 
@@ -11,8 +11,8 @@ _SYSTEM = "kube-system"
 
 
 def told(actor: Actor, cause: Cause | None, me: Collection[str] = ()) -> str:
-    """Who wrote something. `me` are the names of the user who asks. A controller that a user merely claims to be is
-    told after the name of that user."""
+    """Names the writer of something. `me` are the names of the user who asks. A controller that a user merely claims to
+    be is told after the name of that user."""
     claimed = ""
     if cause is not None and cause.controller:
         name = cause.controller if cause.controller.endswith("controller") else f"{cause.controller} controller"

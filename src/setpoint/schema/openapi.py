@@ -144,7 +144,7 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
         return found
 
     def says_only(self, keyword: str) -> bool:
-        """Whether the schema has this keyword and no other. Cheaper than to ask `to_json`."""
+        """Tells whether the schema has this keyword and no other. Cheaper than to ask `to_json`."""
         said = False
         for name, known, unsaid in _KEYWORDS:
             value = getattr(self, name)

@@ -357,7 +357,7 @@ class Context:
 
     @property
     def cause(self) -> Cause:
-        """What the log says it came from: the reconcile that the client says it was, or the request itself.
+        """Returns what the log says it came from: the reconcile that the client says it was, or the request itself.
 
         The word of a client is kept as a claim of its user, unless that is one of the server's own controllers or has
         the right to assert causes. The request has been authorized, so the roles of the user are at hand."""
@@ -371,7 +371,7 @@ class Context:
         return Cause.request(self.audit_id)
 
     def _may_assert(self, cause: Cause) -> bool:
-        """Whether the user's word on a cause is taken as a fact."""
+        """Tells whether the user's word on a cause is taken as a fact."""
         if self.request.peer.is_controller and self.impersonator is None:
             return True
         info = _ASSERT._replace(name=cause.controller)

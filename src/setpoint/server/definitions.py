@@ -150,7 +150,7 @@ class Definitions:
                 return
 
     def _settled(self, item: Item) -> bytes | None:
-        """What is to be stored of a definition that has its names; None where nothing is to be done."""
+        """Returns what is to be stored of a definition that has its names; None where nothing is to be done."""
         clock, tree = self._services.clock, self._resource.item(item)
         if meta.is_being_deleted(tree):
             return None

@@ -22,7 +22,7 @@ class Peer(NamedTuple):
 
 
 class Seat(Protocol):
-    """What a request holds of the server's capacity while it is served, and the account that its cost is charged to."""
+    """The capacity that a request holds while it is served, and the account that its cost is charged to."""
 
     async def pause(self, size: int = 0) -> None:
         """Lets others run, and returns when it is this request's turn again. Work that grows with the number of objects
@@ -49,7 +49,7 @@ class Outlet(Protocol):
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody is there any more to read an answer."""
+        """Tells whether nobody is there any more to read an answer."""
 
     def sending(self, request: "Request", seat: Seat) -> bool:
         """Takes over the seat of a request until its answer is sent, or the client is gone. False: the request was
@@ -121,7 +121,7 @@ class Counter(Protocol):
         """Counts bytes more, or fewer."""
 
     def is_over(self, user: str) -> bool:
-        """Whether more wait for the user than may."""
+        """Tells whether more wait for the user than may."""
 
 
 @runtime_checkable

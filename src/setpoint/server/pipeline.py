@@ -354,7 +354,7 @@ class Server:
 
 
 def _watches(context: Context) -> int:
-    """How many watches are told of what a request wrote."""
+    """Returns how many watches are told of what a request wrote."""
     info = context.info
     resource = context.registry.resource(info.group, info.version, info.resource)
     if resource is None:
@@ -364,7 +364,7 @@ def _watches(context: Context) -> int:
 
 
 def _failure(error: Exception) -> APIError:
-    """What a client is told of an error that is none of the API."""
+    """Returns what a client is told of an error that is none of the API."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return ServiceUnavailable(
             "the server has no file descriptors left: raise its limit of open files (`ulimit -n`)"

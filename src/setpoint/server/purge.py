@@ -88,7 +88,7 @@ async def purge(context: Context, resource: Resource) -> Response:
 
 
 class Requested(NamedTuple):
-    """Who asks for a purge, by which request, and for which reason."""
+    """A demand for a purge: the request, its user and the reason."""
 
     id: str
     actor: Actor
@@ -179,7 +179,7 @@ async def _through(context: Context, text: str) -> int | None:
 
 
 async def _is_allowed_everywhere(context: Context) -> bool:
-    """Whether the user may purge such objects in every namespace."""
+    """Tells whether the user may purge such objects in every namespace."""
     authorizer = context.services.authorizer
     await authorizer.prepare(context.user)
     return authorizer.decide(context.user, _everywhere(context.info)).allowed

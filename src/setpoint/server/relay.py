@@ -138,7 +138,7 @@ class Relays:
         self._relays: dict[str, Relay] = {}
 
     def riders(self, prefixes: Iterable[str]) -> int:
-        """How many ride along on these prefixes."""
+        """Returns how many ride along on these prefixes."""
         return sum(relay.riders for prefix in prefixes if (relay := self._relays.get(prefix)) is not None)
 
     def of(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> Relay:

@@ -39,7 +39,7 @@ class Standing(Protocol):
     epoch: object
 
     def stands(self, request: Request, seconds: float) -> bool:
-        """Whether a request would be authenticated again for some seconds, as long as `epoch` is the same."""
+        """Tells whether a request would be authenticated again for some seconds, as long as `epoch` is the same."""
 
 
 class Repeat:

@@ -156,7 +156,7 @@ class Resource:
 
     @property
     def is_heavy(self) -> bool:
-        """Whether even a small object may take long to read, to merge or to validate."""
+        """Tells whether even a small object may take long to read, to merge or to validate."""
         return self.strategy.is_heavy or self.shape.is_heavy
 
     def shows(self, value: bytes, revision: int) -> bool:

@@ -21,7 +21,7 @@ class Shape(Protocol):
 
     @property
     def is_heavy(self) -> bool:
-        """Whether even a small object may take long, because the schema is large."""
+        """Tells whether even a small object may take long, because the schema is large."""
 
     def empty(self) -> Object:
         """What is written for an object that nobody has set anything of."""

@@ -58,7 +58,7 @@ async def ranged(
 
 
 async def weighed(context: Context, items: Sequence[Item]) -> int:
-    """How many bytes items have together."""
+    """Returns how many bytes items have together."""
     total = 0
     for start in range(0, len(items), _WEIGHED):
         if start:

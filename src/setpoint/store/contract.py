@@ -137,7 +137,7 @@ class Entry(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What a watcher is told: an entry, and the value it replaced. A watcher is never told an event that lost one of
+    """The news for a watcher: an entry, and the value it replaced. A watcher is never told an event that lost one of
     its values in a purge."""
 
     entry: Entry
@@ -249,7 +249,7 @@ class Store(Protocol):
 
     @property
     def purges_single_keys(self) -> bool:
-        """Whether a purge removes the past of the selected keys alone. Otherwise it removes the whole past of the
+        """Tells whether a purge removes the past of the selected keys alone. Otherwise it removes the whole past of the
         store, and that of everything else in the same cluster."""
 
     async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:

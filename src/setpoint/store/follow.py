@@ -147,7 +147,7 @@ class Cursor:
 
 
 def _first_purged(events: Sequence[Event], oldest: int) -> Purged | None:
-    """Why a watch cannot be told these events: one of them has lost its value, or the value that it replaced."""
+    """Returns why a watch cannot be told these events: one has lost its value, or the value that it replaced."""
     for entry, previous_value in events:
         if entry.purged is not None or (entry.previous and previous_value is None):
             return Purged(entry.revision, oldest, entry.key, entry.purged)

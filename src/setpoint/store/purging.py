@@ -6,7 +6,7 @@ from setpoint.store.contract import Entry, Purge, Selection
 
 
 def is_selected(selection: Selection, revision: int, replaced_at: float) -> bool:
-    """Whether a value that was written at a revision, and replaced or deleted at a time, is to be removed."""
+    """Tells whether a value that was written at a revision, and replaced or deleted at a time, is to be removed."""
     if revision < selection.since or (selection.through is not None and revision > selection.through):
         return False
     return selection.before is None or replaced_at <= selection.before

@@ -68,7 +68,7 @@ async def _purge(what: tuple[str, ...], reason: str, through: str, yes: bool, se
 
 
 def _meant(server: Server) -> "tuple[bool, list[StoredRun]]":
-    """Whether a server is to be asked, and the stored runs of the session that is meant."""
+    """Tells whether a server is to be asked, and the stored runs of the session that is meant."""
     from setpoint.session.registry import Sessions
     from setpoint.session.stored_runs import stored_runs
 

@@ -379,7 +379,7 @@ def _of_link(link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[
 
 
 def _led_to(write: Revision, facts: Facts) -> str:
-    """What a change led to: the reconcile that made a write, or the claim that there was one."""
+    """Returns what a change led to: the reconcile that made a write, or the claim that there was one."""
     cause = write.cause
     if cause is None:
         return ""

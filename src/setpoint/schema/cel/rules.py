@@ -141,7 +141,7 @@ class Rules:
         ratchet: bool = True,
         quick: bool = False,
     ) -> list[RuleError]:
-        """What the object breaks, on an update with its old form. `size` is that of both as JSON, if it is known. With
+        """Finds what it breaks, on an update with its old form. `size` is that of both as JSON, if it is known. With
         `quick`, raises `Lengthy` before it runs what may take long."""
         if self._holds(tree, old, size, quick=quick):
             return []

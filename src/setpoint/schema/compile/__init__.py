@@ -62,7 +62,7 @@ class CompiledSchema:
 
     @lazy
     def is_heavy(self) -> bool:
-        """Whether even a small tree may take long."""
+        """Tells whether even a small tree may take long."""
         return is_heavy(self.schema)
 
     @lazy

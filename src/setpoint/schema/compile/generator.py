@@ -115,7 +115,7 @@ class Generator:
 
 
 def _once(verdicts: Iterator[object]) -> bool:
-    """Whether just one of the verdicts is a yes."""
+    """Tells whether just one of the verdicts is a yes."""
     return any(verdicts) and not any(verdicts)
 
 

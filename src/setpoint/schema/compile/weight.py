@@ -1,4 +1,4 @@
-"""Whether a schema asks for so much that even a small object takes long."""
+"""Schemas that ask for so much that even a small object takes long."""
 
 from setpoint.schema.defaulting import has_default
 from setpoint.schema.openapi import Schema
@@ -8,7 +8,7 @@ _FEW_BRANCHES = 100
 
 
 def is_heavy(schema: Schema) -> bool:
-    """Whether even a small object may take long: where one node has very much to look at for each of its values."""
+    """Tells whether even a small object may take long: one node has very much to look at for each of its values."""
     waiting = [schema]
     seen: set[int] = set()
     while waiting:

@@ -105,7 +105,7 @@ class Version(_Part):
 
     @property
     def has_large_schema(self) -> bool:
-        """Whether there is so much in the schema that it takes long to read. Counted without reading it in full."""
+        """Tells whether the schema has so much in it that it takes long to read. Counted without reading it whole."""
         found = self.schema.open_apiv3_schema if self.schema else None
         if type(found) is msgspec.Raw:
             return len(memoryview(found)) > LARGE_SCHEMA_BYTES
@@ -285,7 +285,7 @@ _read_outline = msgspec.json.Decoder(_Outline).decode
 
 
 def weight(tree: Json, most: int) -> int:
-    """How many containers and list items there are in a tree, counted up to `most`."""
+    """Returns how many containers and list items there are in a tree, counted up to `most`."""
     count = 0
     waiting = [tree]
     while waiting and count < most:

@@ -75,7 +75,7 @@ class Acceptance(NamedTuple):
 
 
 class HeldNames:
-    """Who holds which names in one group, kept up to date definition by definition."""
+    """The names in one group and the definitions that hold them, kept up to date definition by definition."""
 
     def __init__(self, definitions: Iterable[CustomResourceDefinition] = ()) -> None:
         self._resources: dict[str, set[str]] = {}
@@ -106,7 +106,7 @@ class HeldNames:
         ]
 
     def has_resource(self, name: str, *, beside: str) -> bool:
-        """Whether another definition than the one named `beside` has this plural, singular or short name."""
+        """Tells whether another definition than the one named `beside` has this plural, singular or short name."""
         return bool(self._resources.get(name, set()) - {beside})
 
     def has_kind(self, name: str, *, beside: str) -> bool:

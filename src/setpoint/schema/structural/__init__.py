@@ -116,7 +116,7 @@ def _validate_root_with_status(schema: Schema, path: str) -> list[FieldError]:
 
 
 def _says_unsupported(schema: Schema) -> bool:
-    """Whether there is any such keyword: most schemas have none, and this is cheaper than to find the first."""
+    """Tells whether there is any such keyword: most schemas have none, and this is cheaper than to find the first."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()

@@ -49,12 +49,12 @@ def secret_kind(info: RequestInfo) -> str:
 
 
 def is_proxied(info: RequestInfo) -> bool:
-    """Whether somebody else answers, who may be sent, and may say, anything."""
+    """Tells whether somebody else answers, who may be sent, and may say, anything."""
     return info.subresource == "proxy"
 
 
 def answered_by(info: RequestInfo, tree: Json) -> Json:
-    """What may be shown of an answer by its endpoint, before its objects are redacted."""
+    """Returns what may be shown of an answer by its endpoint, before its objects are redacted."""
     if info.group != _OWN_GROUP or type(tree) is not dict or tree.get("kind") == "Status":
         return tree
     return {name: value for name, value in tree.items() if name in _PLAIN}

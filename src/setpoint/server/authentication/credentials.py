@@ -53,8 +53,8 @@ class Credentials:
         self._services = services
 
     def stands(self, request: Request, seconds: float) -> bool:
-        """Whether a request that was authenticated would be so again for some seconds, as long as `epoch` is the same.
-        What depends on objects or on an issuer would not."""
+        """Tells whether a request that was authenticated would be so again for some seconds, as long as `epoch` is the
+        same. A token that depends on objects or on an issuer would not."""
         peer = request.peer
         if peer.common_name:
             return not peer.expires or self._clock.now().timestamp() + seconds < peer.expires

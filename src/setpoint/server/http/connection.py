@@ -459,7 +459,7 @@ class Connection(asyncio.Protocol):
             self._unwritten = 0
 
     def _backlog(self) -> int:
-        """How many bytes wait for the client."""
+        """Returns how many bytes wait for the client."""
         return self._unwritten + self._transport.get_write_buffer_size()
 
     async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:

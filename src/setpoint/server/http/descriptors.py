@@ -23,7 +23,7 @@ REMEDY = (
 
 
 def are_exhausted(error: BaseException) -> bool:
-    """Whether an error says that there are no descriptors left, of the process or of the system."""
+    """Tells whether an error says that there are no descriptors left, of the process or of the system."""
     return isinstance(error, OSError) and error.errno in _EXHAUSTED
 
 
@@ -40,7 +40,7 @@ class Descriptors:
         self._silent_until = 0.0
 
     def admit(self, now: float) -> bool:
-        """Whether there is room for the connection that has just come; where there is none, it is counted and told."""
+        """Tells whether there is room for a connection that has just come. One without room is counted and logged."""
         if not self._limit or self._newest() < self._most:
             return True
         self._refused += 1
@@ -67,7 +67,7 @@ class Descriptors:
             _log.error(f"{text}; {REMEDY}", *numbers)
 
     def families(self) -> Iterator[Family]:
-        """What `/metrics` tells of it."""
+        """Returns what `/metrics` tells of it."""
         yield Family(
             "setpoint_connections_refused_total",
             "counter",
@@ -84,7 +84,7 @@ class Descriptors:
 
 
 def _soft_limit() -> int:
-    """How many descriptors this process may have; 0 where that is not known, or unlimited."""
+    """Returns how many descriptors this process may have; 0 where that is not known, or unlimited."""
     try:
         import resource
     except ImportError:  # there is none for Windows

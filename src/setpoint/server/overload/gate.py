@@ -196,7 +196,7 @@ class Gate:
         return Metered(work, seat.spent) if self._measures and isinstance(seat, HeldSeat) else work
 
     async def keep(self, context: Context, seat: ExemptSeat | HeldSeat, response: Response) -> bool:
-        """Whether a seat is held until the answer is sent: the connection gives it up then. Raises TooManyRequests."""
+        """Tells whether a seat is held until the answer is sent, when the connection gives it up. Raises TooManyRequests."""
         outlet, body = context.request.outlet, response.body
         if isinstance(seat, ExemptSeat) or outlet is None or response.status >= 400:
             return False
@@ -211,7 +211,7 @@ class Gate:
         return outlet.sending(context.request, seat)
 
     def tell_watches(self, seat: ExemptSeat | HeldSeat, watches: int) -> bool:
-        """Whether a seat is held for as long as it takes to tell so many watches of a write. They are charged to it."""
+        """Tells whether a seat is held while so many watches are told of a write. Their cost is charged to it."""
         if watches < WATCHES or isinstance(seat, ExemptSeat):
             return False
         seconds = watches * _TOLD
@@ -417,7 +417,7 @@ class Gate:
     # Classifying
 
     def _width(self, context: Context, level: Level) -> int | None:
-        """How many seats a request needs; None: that is not known yet."""
+        """Returns how many seats a request needs; None: that is not known yet."""
         scope = scope_of(context)
         if not scope:
             return 1

@@ -1,4 +1,4 @@
-"""What one request holds: its seats, its place among those that take turns, and the bytes of its answer."""
+"""The holdings of one request: its seats, its place among those that take turns, and the bytes of its answer."""
 
 import asyncio
 from typing import TYPE_CHECKING

@@ -150,12 +150,12 @@ class Level:
             self.most_of_one = self.flow_capacity = self.capacity = self.most
 
     def has_seats(self, width: int) -> bool:
-        """Whether so many seats are free."""
+        """Tells whether so many seats are free."""
         executing, pool = self.executing + width, self.pool
         return executing <= self.nominal or (pool.seated + width <= pool.limit and executing <= self.most)
 
     def is_full_for(self, flow: "Flow", width: int) -> bool:
-        """Whether a request may not even wait. Those that wait for the loop to go round count as seated."""
+        """Tells whether a request may not even wait. Those that wait for the loop to go round count as seated."""
         return (
             flow.executing + len(flow.queue) + width > self.flow_capacity
             or self.executing + self.waiting + width > self.capacity

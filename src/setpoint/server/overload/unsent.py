@@ -31,7 +31,7 @@ class Unsent:
         return self._held.get(user, 0)
 
     def is_over(self, user: str) -> bool:
-        """Whether a user has more bytes waiting than it may have."""
+        """Tells whether a user has more bytes waiting than it may have."""
         return self._held.get(user, 0) > self._most
 
     def add(self, user: str, size: int) -> None:

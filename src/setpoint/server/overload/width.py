@@ -20,7 +20,7 @@ _EXACT = "metadata.name="
 
 
 class Size(NamedTuple):
-    """How many objects a collection has, and how many bytes one of them has on average."""
+    """The number of objects in a collection, and the bytes that one of them has on average."""
 
     objects: int
     average: float = 0.0

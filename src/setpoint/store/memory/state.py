@@ -64,7 +64,7 @@ def _survivors(versions: Mapping[str, list[Entry]], oldest: int) -> list[Entry]:
 
 
 class _Removed(NamedTuple):
-    """What a purge took from one key: the number and the bytes of the values, and the last event that lost one."""
+    """The loss of one key in a purge: the number and the bytes of the values, and the last event that lost one."""
 
     number: int = 0
     size: int = 0
@@ -176,7 +176,7 @@ class State:
                 yield item
 
     def count_at(self, prefix: str, at: int) -> int:
-        """How many items with a prefix there were at a revision, those whose value was purged among them."""
+        """Returns how many items with a prefix there were at a revision, those whose value was purged among them."""
         end = prefix_end(prefix)
         return sum(
             _exists_at(self.versions[key], at) for order in (self.live, self.dead) for key in order.between(prefix, end)

@@ -72,7 +72,7 @@ def encode(value: bytes | None, old: bytes | None, depth: int) -> Value:
 
 @dataclass(slots=True)
 class Walk:
-    """How far the purge of one key has come: the last entry visited, and how many were visited and lost their value."""
+    """The progress of the purge of one key: the last entry visited, and how many were visited and lost their value."""
 
     later: int = 0
     visited: int = 0

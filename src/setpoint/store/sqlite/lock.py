@@ -1,4 +1,4 @@
-"""Who holds a store's file, and how far it acknowledged.
+"""The holder of a store's file, and the revision up to which it acknowledged.
 
 Two locks of the operating system (`flock`), which vanish with their holder however that ended: one on the store's file
 itself, so that no other name of the same file (a hard link) leads past it; one on a small file beside it, whose text

@@ -329,7 +329,7 @@ class Reader:
 
 
 def tombstone(row: EntryRow) -> Purge:
-    """What is kept in the place of a purged value. Raises DecodeError where it is none."""
+    """Returns what is kept in the place of a purged value. Raises DecodeError where it is none."""
     return msgspec.msgpack.decode(row.value or b"", type=Purge)
 
 

@@ -162,7 +162,7 @@ class Writer:
 
     @property
     def must_scrub(self) -> bool:
-        """Whether a purge was interrupted before the bytes were gone."""
+        """Tells whether a purge was interrupted before the bytes were gone."""
         return bool(self._journal.scrub)
 
     def start(self) -> None:

@@ -37,8 +37,8 @@ _quick: ContextVar[bool] = ContextVar("quick", default=False)
 
 
 async def evaluated(context: "Context", work: Callable[[], T]) -> T:
-    """What some work gives that evaluates expressions. It begins in the event loop, and begins again beside it if it
-    turns out to take long, so it must leave no traces."""
+    """Returns what some work gives that evaluates expressions. It begins in the event loop, and begins again beside it
+    if it turns out to take long, so it must leave no traces."""
     token = _quick.set(True)
     try:
         return work()
