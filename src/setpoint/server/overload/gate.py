@@ -196,7 +196,7 @@ class Gate:
         return Metered(work, seat.spent) if self._measures and isinstance(seat, HeldSeat) else work
 
     async def keep(self, context: Context, seat: ExemptSeat | HeldSeat, response: Response) -> bool:
-        """Tells whether a seat is held until the answer is sent, when the connection gives it up. Raises TooManyRequests."""
+        """Tells whether a seat is held until the connection has sent the answer. Raises TooManyRequests."""
         outlet, body = context.request.outlet, response.body
         if isinstance(seat, ExemptSeat) or outlet is None or response.status >= 400:
             return False
