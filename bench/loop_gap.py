@@ -1,12 +1,15 @@
 """Measures the longest gap between two iterations of the server's event loop while it handles one expensive request.
 
-    python -m bench.loop_gap [SUBSTRING ...]
+    python -m bench.loop_gap [--stacks FILE] [SUBSTRING ...]
 
 The server is `setpoint serve` (TLS, RBAC, system controllers) in a process of its own. A probe in its event loop ticks
 every millisecond: the longest time between two ticks is the time that every other user waited. The table shows it
 beside the CPU that the process, and the loop's thread alone, used in the worst gap: on a busy machine a gap also
 contains time in which the process did not run. Gaps are measured until the server is idle again, so that work after
 the response counts too.
+
+With `--stacks` a thread samples the stack of the event loop in every gap of more than 15 ms and appends the samples to
+the file. Sampling takes time itself: measure without the option.
 
 A module `bench.loop_gap_*` that offers `gap_cases() -> Iterable[GapCase]` takes part.
 """
@@ -15,6 +18,7 @@ import asyncio
 import gc
 import http.client
 import importlib
+import os
 import pkgutil
 import ssl
 import subprocess
@@ -22,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +41,8 @@ LIMIT_MS = 50.0
 TOKEN = "bench"
 JSON, YAML = "application/json", "application/yaml"
 _TICK_SECONDS = 0.001
+_SAMPLE_SECONDS, _SAMPLED_GAP = 0.004, 0.015
+_STACKS = "LOOP_GAP_STACKS"
 _IDLE_CPU = 0.05
 _LONGEST_WAIT = 60.0
 # An answer may have more headers than http.client accepts: one for each warning.
@@ -65,12 +72,13 @@ class GapCase(NamedTuple):
 
 class Gap(msgspec.Struct):
     """The worst gap since the last reset: its length, and the CPU of the process and of the loop's thread in the worst
-    gap; and the CPU of the loop's thread in total."""
+    gap; and the CPU of the loop's thread, and of the process, in total."""
 
     longest: float
     process_in_gap: float
     cpu_in_gap: float
     cpu: float
+    process: float
     ticks: int
 
 
@@ -79,6 +87,7 @@ class Probe:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self.is_measuring = False
         self.reset()
         self._tick()
 
@@ -87,6 +96,7 @@ class Probe:
         self._ticks = 0
         self._last, self._last_cpu = time.monotonic(), time.thread_time()
         self._start_cpu, self._last_process = self._last_cpu, time.process_time()
+        self._start_process = self._last_process
 
     def _tick(self) -> None:
         self._look()
@@ -100,9 +110,33 @@ class Probe:
         self._process_in_gap = max(self._process_in_gap, process - self._last_process)
         self._last, self._last_cpu, self._last_process = now, cpu, process
 
+    def sample(self, path: str) -> None:
+        """Appends the stack of the loop's thread to the file, every few milliseconds while a gap lasts. Never returns."""
+        main = threading.main_thread().ident
+        assert main is not None
+        with open(path, "a") as out:
+            while True:
+                time.sleep(_SAMPLE_SECONDS)
+                lasted = time.monotonic() - self._last
+                if self.is_measuring and lasted > _SAMPLED_GAP:
+                    stack = traceback.extract_stack(sys._current_frames()[main])
+                    shown = " < ".join(
+                        f"{Path(at.filename).name}:{at.lineno} {at.name}"
+                        for at in reversed(stack)
+                        if "importlib" not in at.filename
+                    )
+                    print(f"{lasted * 1000:.0f} ms: {shown}", file=out, flush=True)
+
     def read(self) -> Gap:
         self._look()
-        return Gap(self._longest, self._process_in_gap, self._cpu_in_gap, self._last_cpu - self._start_cpu, self._ticks)
+        return Gap(
+            self._longest,
+            self._process_in_gap,
+            self._cpu_in_gap,
+            self._last_cpu - self._start_cpu,
+            self._last_process - self._start_process,
+            self._ticks,
+        )
 
 
 async def _serve(kubeconfig: str, stop: asyncio.Event) -> None:
@@ -116,6 +150,7 @@ async def _serve(kubeconfig: str, stop: asyncio.Event) -> None:
     def told(line: str) -> None:
         if line == "reset":
             probe.reset()
+            probe.is_measuring = True
         print(msgspec.json.encode(probe.read()).decode(), flush=True)
 
     def listen() -> None:
@@ -124,6 +159,8 @@ async def _serve(kubeconfig: str, stop: asyncio.Event) -> None:
         loop.call_soon_threadsafe(stop.set)
 
     threading.Thread(target=listen, daemon=True).start()
+    if path := os.environ.get(_STACKS):
+        threading.Thread(target=probe.sample, args=(path,), daemon=True).start()
     config = read_config(None, {"--listen": "127.0.0.1:0", "--token": TOKEN, "--kubeconfig": kubeconfig})
     await serve._serve(config, stop)
 
@@ -161,13 +198,13 @@ class Served:
         return found
 
     def until_idle(self) -> Gap:
-        """Waits until the loop uses hardly any CPU, and returns what the probe saw until then."""
+        """Waits until the server uses hardly any CPU, and returns what the probe saw until then."""
         deadline = time.monotonic() + _LONGEST_WAIT
         before = self.tell("read")
         while True:
             time.sleep(0.3)
             now = self.tell("read")
-            if now.cpu - before.cpu < _IDLE_CPU or time.monotonic() > deadline:
+            if now.process - before.process < _IDLE_CPU or time.monotonic() > deadline:
                 return now
             before = now
 
@@ -267,4 +304,7 @@ if __name__ == "__main__":
 
         gc.disable()  # as `setpoint serve` does until it is ready
         sys.exit(process.run(lambda stop: _serve(sys.argv[2], stop)))
-    main(sys.argv[1:])
+    wanted = sys.argv[1:]
+    if wanted[:1] == ["--stacks"]:
+        os.environ[_STACKS], wanted = wanted[1], wanted[2:]
+    main(wanted)

@@ -309,6 +309,13 @@ class ControlPlane:
         if system is not None:
             await system.stop()
 
+    async def preload(self) -> None:
+        """Imports the modules that only some requests need, in a thread, so that no request waits for them. Call it in
+        a process that many users share, once it listens."""
+        from setpoint.server.preload import preload
+
+        await preload(self._started.services.offload)
+
     async def settle(self) -> None:
         """Returns when the system controllers have done all that follows from what was written up to now: dependents
         are gone, namespaces are empty. So a test need not wait and look."""

@@ -109,6 +109,7 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             click.echo(f"kubeconfig: {kubeconfig}", err=True)
             click.echo(f"ready {url}")
             plane.start_system(config.controllers)
+            await plane.preload()
             # What is there now stays: the collector need not look at it again and again.
             gc.freeze()
             gc.enable()
