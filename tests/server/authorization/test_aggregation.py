@@ -133,3 +133,15 @@ def test_a_rule_that_is_gone_does_not_live_on_in_roles_that_gather_each_other() 
         assert not await rules(cluster, "b")
 
     run(scenario)
+
+
+def test_roles_that_gather_each_other_keep_no_rules_from_nowhere() -> None:
+    """A role that has nothing to gather at first, and later does, has passed nothing on."""
+    roles = [
+        role("g0", SECRETS, labels={"y": "1"}, aggregationRule=gathers(x="1")),
+        role("g1", labels={"y": "1"}, aggregationRule=gathers(y="1")),
+        role("g2", labels={"y": "1"}, aggregationRule=gathers(y="1")),
+        role("g3", PODS, labels={"x": "1"}, aggregationRule=gathers(x="1")),
+    ]
+    found = {tree["metadata"]["name"]: tree["rules"] for tree in settle(roles)}
+    assert found == {"g0": [PODS], "g1": [PODS], "g2": [PODS]}

@@ -43,19 +43,58 @@ def settle(roles: Iterable[Object]) -> list[Object]:
     concerned = dict.fromkeys([*selected, *(member for members in selected.values() for member in members)])
     own = {name: {} if by_name[name].get(_IS_GATHERED) else _by_identity(by_name[name]) for name in concerned}
     rules = {name: {} if name in selected else given for name, given in own.items()}
-    # Each round passes rules on by one role at least; among those that gather each other the order may never rest.
-    for _ in range(2 * len(selected) + 1):
-        before = {name: list(rules[name]) for name in selected}
-        for name, members in selected.items():
-            gathered = {identity: rule for member in members for identity, rule in rules[member].items()}
-            rules[name] = gathered or own[name]
-        if all(list(rules[name]) == before[name] for name in selected):
-            break
+    _spread(rules, selected, own, set())
+    if left := [name for name in selected if not rules[name] and own[name]]:
+        _spread(rules, selected, own, _keeping(left, selected))
     return [
         {**by_name[name], "rules": list(rules[name].values())}
         for name in selected
         if list(rules[name]) != list(_by_identity(by_name[name]))
     ]
+
+
+_Rules = dict[tuple[tuple[str, ...], ...], Object]
+
+
+def _spread(
+    rules: dict[str, _Rules], selected: Mapping[str, list[str]], own: Mapping[str, _Rules], keeping: set[str]
+) -> None:
+    """Passes the rules on until each role has those of all that it selects. Those that keep their own rules do so as
+    long as there is nothing to gather."""
+    # Each round passes rules on by one role at least; among those that gather each other the order may never rest.
+    for _ in range(2 * len(selected) + 1):
+        before = {name: list(rules[name]) for name in selected}
+        for name, members in selected.items():
+            gathered = {identity: rule for member in members for identity, rule in rules[member].items()}
+            rules[name] = gathered or (own[name] if name in keeping else {})
+        if all(list(rules[name]) == before[name] for name in selected):
+            return
+
+
+def _keeping(left: list[str], selected: Mapping[str, list[str]]) -> set[str]:
+    """Returns which of the roles that have nothing to gather keep their own rules. The others gather what these keep.
+
+    One that gathers from another of them does not keep its own, or it would pass on rules to roles that gather each
+    other, which would have them for ever. Of those that gather from each other and from nobody else, the first does."""
+    candidates = {*left}
+    sources = {name: _sources(name, selected) & candidates for name in left}
+    return {
+        name
+        for name in left
+        if all(name in sources[other] and name <= other for other in sources[name] if other != name)
+    }
+
+
+def _sources(name: str, selected: Mapping[str, list[str]]) -> set[str]:
+    """Returns the names of all roles whose rules come to a role, through however many others."""
+    found: set[str] = set()
+    waiting = list(selected[name])
+    while waiting:
+        member = waiting.pop()
+        if member not in found:
+            found.add(member)
+            waiting += selected.get(member, ())
+    return found
 
 
 def _selected(role: Object, by_name: Mapping[str, Object]) -> list[str]:
@@ -69,7 +108,7 @@ def _selected(role: Object, by_name: Mapping[str, Object]) -> list[str]:
     return list(found)
 
 
-def _by_identity(role: Object) -> dict[tuple[tuple[str, ...], ...], Object]:
+def _by_identity(role: Object) -> _Rules:
     return {tuple(tuple(rule.get(name) or ()) for name in _LISTS): rule for rule in role.get("rules") or ()}
 
 
