@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.system.graph import FOREGROUND, ORPHAN, Coordinates, Graph, Reference, Seen, Work
+from setpoint.system.graph import FOREGROUND, ORPHAN, Coordinates, Graph, Reference, Seen, Work, finished
 
 
 def seen(uid: str, *owners: str, blocks: bool = True, deleting: str = "", namespace: str = "default") -> Seen:
@@ -23,96 +23,97 @@ def at(uid: str, namespace: str = "default") -> Coordinates:
 
 def test_an_object_without_owners_costs_nothing() -> None:
     graph = Graph()
-    assert graph.observe(seen("a")) == []
+    assert finished(graph.observe(seen("a"))) == []
     assert len(graph) == 0
 
 
 def test_an_owner_that_nobody_has_seen_is_looked_for_once() -> None:
     graph = Graph()
-    assert graph.observe(seen("d1", "o")) == [Work("o", at("o"))]
+    assert finished(graph.observe(seen("d1", "o"))) == [Work("o", at("o"))]
     graph.found("o", at("o"))
-    assert graph.observe(seen("d2", "o")) == []
+    assert finished(graph.observe(seen("d2", "o"))) == []
 
 
 def test_an_owner_that_was_found_with_its_dependent_is_not_looked_for_until_it_goes() -> None:
     graph = Graph()
-    assert graph.observe(seen("d", "o", "p")._replace(found=[1])) == [Work("o", at("o"))]
-    assert graph.gone("p") == [Work("d")]
-    assert graph.observe(seen("e", "p")._replace(found=[0])) == [Work("e")]  # old news: what is gone stays gone
+    assert finished(graph.observe(seen("d", "o", "p")._replace(found=[1]))) == [Work("o", at("o"))]
+    assert finished(graph.gone("p")) == [Work("d")]
+    # Old news: what is gone stays gone.
+    assert finished(graph.observe(seen("e", "p")._replace(found=[0]))) == [Work("e")]
 
 
 def test_an_owner_that_goes_has_its_dependents_looked_at() -> None:
     graph = Graph()
-    graph.observe(seen("d1", "o"))
-    graph.observe(seen("d2", "o"))
-    assert set(graph.gone("o")) == {Work("d1"), Work("d2")}
+    finished(graph.observe(seen("d1", "o")))
+    finished(graph.observe(seen("d2", "o")))
+    assert set(finished(graph.gone("o"))) == {Work("d1"), Work("d2")}
     assert graph.is_absent("o", at("o"))
 
 
 def test_old_news_of_an_owner_does_not_bring_it_back() -> None:
     graph = Graph()
-    graph.observe(seen("d1", "o"))
-    graph.gone("o")
+    finished(graph.observe(seen("d1", "o")))
+    finished(graph.gone("o"))
     graph.found("o", at("o"))
-    assert graph.observe(seen("d2", "o")) == [Work("d2")]
+    assert finished(graph.observe(seen("d2", "o"))) == [Work("d2")]
 
 
 def test_an_owner_is_looked_for_wherever_somebody_says_that_it_is() -> None:
     graph = Graph()
-    graph.observe(seen("d", "o"))
+    finished(graph.observe(seen("d", "o")))
     graph.found("o", at("o"))
-    assert graph.observe(seen("e", "o", namespace="other")) == [Work("o", at("o", "other"))]
-    assert graph.missed("o", at("o", "other")) == [Work("e")]
+    assert finished(graph.observe(seen("e", "o", namespace="other"))) == [Work("o", at("o", "other"))]
+    assert finished(graph.missed("o", at("o", "other"))) == [Work("e")]
     assert not graph.is_absent("o", at("o"))
 
 
 def test_an_owner_deleted_in_the_foreground_waits_for_those_that_block_it() -> None:
     graph = Graph()
-    graph.observe(seen("d", "o"))
-    graph.observe(seen("e", "o", blocks=False))
-    assert set(graph.observe(seen("o", deleting=FOREGROUND))) == {Work("d"), Work("e"), Work("o")}
+    finished(graph.observe(seen("d", "o")))
+    finished(graph.observe(seen("e", "o", blocks=False)))
+    assert set(finished(graph.observe(seen("o", deleting=FOREGROUND)))) == {Work("d"), Work("e"), Work("o")}
     owner = graph.get("o")
     assert owner is not None
-    assert [node.uid for node in owner.blocking()] == ["d"]
-    assert graph.gone("d") == [Work("o")]
-    assert owner.blocking() == []
+    assert [node.uid for node in finished(owner.blocking())] == ["d"]
+    assert finished(graph.gone("d")) == [Work("o")]
+    assert finished(owner.blocking()) == []
 
 
 def test_nothing_waits_for_itself() -> None:
     graph = Graph()
-    graph.observe(seen("o", "o", deleting=FOREGROUND))
+    finished(graph.observe(seen("o", "o", deleting=FOREGROUND)))
     owner = graph.get("o")
     assert owner is not None
-    assert owner.blocking() == []
+    assert finished(owner.blocking()) == []
 
 
 def test_a_reference_that_blocks_no_more_lets_the_owner_go() -> None:
     graph = Graph()
-    graph.observe(seen("d", "o"))
-    graph.observe(seen("o", deleting=FOREGROUND))
-    assert Work("o") in graph.observe(seen("d", "o", blocks=False))
+    finished(graph.observe(seen("d", "o")))
+    finished(graph.observe(seen("o", deleting=FOREGROUND)))
+    assert Work("o") in finished(graph.observe(seen("d", "o", blocks=False)))
 
 
 def test_an_object_that_gets_an_owner_which_waits_is_looked_at() -> None:
     graph = Graph()
-    graph.observe(seen("o", deleting=FOREGROUND))
-    assert Work("d") in graph.observe(seen("d", "o"))
+    finished(graph.observe(seen("o", deleting=FOREGROUND)))
+    assert Work("d") in finished(graph.observe(seen("d", "o")))
 
 
 def test_an_owner_that_orphans_is_looked_at_once() -> None:
     graph = Graph()
-    graph.observe(seen("d", "o"))
-    assert graph.observe(seen("o", deleting=ORPHAN)) == [Work("o")]
-    assert graph.observe(seen("o", deleting=ORPHAN)) == []
+    finished(graph.observe(seen("d", "o")))
+    assert finished(graph.observe(seen("o", deleting=ORPHAN))) == [Work("o")]
+    assert finished(graph.observe(seen("o", deleting=ORPHAN))) == []
 
 
 def test_what_nobody_refers_to_any_more_is_forgotten() -> None:
     graph = Graph()
-    graph.observe(seen("d", "o"))
-    graph.observe(seen("d"))
+    finished(graph.observe(seen("d", "o")))
+    finished(graph.observe(seen("d")))
     assert len(graph) == 0
-    graph.observe(seen("d", "o"))
-    graph.gone("d")
+    finished(graph.observe(seen("d", "o")))
+    finished(graph.gone("d"))
     assert len(graph) == 0
 
 
@@ -133,10 +134,10 @@ def told(history: list[Seen | str]) -> tuple[Graph, dict[str, Seen], list[Work]]
     for event in history:
         if isinstance(event, Seen):
             there[event.uid] = event
-            work += graph.observe(event)
+            work += finished(graph.observe(event))
         else:
             there.pop(event, None)
-            work += graph.gone(event)
+            work += finished(graph.gone(event))
     return graph, there, work
 
 
@@ -182,9 +183,9 @@ def test_what_waits_is_looked_at_when_the_last_that_blocks_it_goes(
         node = graph.get(each.uid)
         if node is None or not node.waits_for_dependents:
             continue
-        blocking = node.blocking()
+        blocking = finished(node.blocking())
         for at_last, dependent in enumerate(blocking, 1):
-            work = graph.gone(dependent.uid)
+            work = finished(graph.gone(dependent.uid))
             if at_last == len(blocking):
                 assert Work(each.uid) in work
         break

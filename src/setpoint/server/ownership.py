@@ -38,6 +38,8 @@ _WORDS = (b'"ownerReferences"', b'"foregroundDeletion"', b'"orphan"')
 # Nobody owns these, and there are many.
 _EVENTS = "/core/events/"
 _PAGE = 250
+# How many owners of an object are looked for before others run.
+_OWNERS = 256
 
 _encode = msgspec.json.Encoder().encode
 
@@ -127,7 +129,7 @@ class _Stream:
             lines = [
                 event_line(ADDED, _encode(found))
                 for item in page.items
-                if _matters(item.key, item.value) and (found := self._told(item.key, item.value, item.revision))
+                if _matters(item.key, item.value) and (found := await self._told(item.key, item.value, item.revision))
             ]
             if lines:
                 sink.write(Frame(b"".join(lines)))
@@ -144,13 +146,13 @@ class _Stream:
         while not sink.closed:
             if not has_caught_up and watch.revision >= self._now:
                 has_caught_up = sink.write(_bookmark(self._now))
-            lines = [line for event in await watch.next() if (line := self._line(event))]
+            lines = [line for event in await watch.next() if (line := await self._line(event))]
             if lines:
                 sink.write(Frame(b"".join(lines)))
                 if not await sink.drain():
                     return
 
-    def _line(self, event: Event) -> bytes:
+    async def _line(self, event: Event) -> bytes:
         """An event, if it matters."""
         entry, previous = event
         if entry.value is None:
@@ -160,22 +162,27 @@ class _Stream:
             return event_line(DELETED, _encode(found)) if found else b""
         if not _matters(entry.key, entry.value) and not (previous is not None and _matters(entry.key, previous)):
             return b""
-        told = self._told(entry.key, entry.value, entry.revision)
+        told = await self._told(entry.key, entry.value, entry.revision)
         return event_line(kind_of(entry), _encode(told)) if told else b""
 
-    def _told(self, key: str, value: bytes, revision: int) -> _Told | None:
-        """An object that is there, and which of its owners are."""
+    async def _told(self, key: str, value: bytes, revision: int) -> _Told | None:
+        """Returns an object that is there, and which of its owners are. Where there are very many, others run
+        meanwhile."""
         found = self._object(key, value, revision)
         if found is None:
             return None
         namespace, owners = found.metadata.namespace, found.metadata.owner_references or ()
         # The uid of what is at a place. Many references may name the same place: it is looked at once.
         uids: dict[tuple[str, str, str], str | None] = {}
-        for owner in owners:
+        there: list[int] = []
+        for number, owner in enumerate(owners):
+            if number % _OWNERS == _OWNERS - 1:
+                await asyncio.sleep(0)
             at = owner.api_version, owner.kind, owner.name
             if at not in uids:
                 uids[at] = self._uid_of(owner, namespace)
-        there = [n for n, owner in enumerate(owners) if uids[owner.api_version, owner.kind, owner.name] == owner.uid]
+            if uids[at] == owner.uid:
+                there.append(number)
         return _Told(found.api_version, found.kind, found.metadata, there)
 
     def _uid_of(self, owner: _Owner, namespace: str) -> str | None:

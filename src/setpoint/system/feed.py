@@ -7,7 +7,7 @@ knows that place.
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -16,12 +16,13 @@ from setpoint.client.transport import Call, TransportError
 from setpoint.client.watch import BOOKMARK, DELETED, raw_events
 from setpoint.controller.ratelimit import Exponential
 from setpoint.objects.errors import APIError, Expired, Gone
-from setpoint.system.graph import Seen
+from setpoint.system.graph import Seen, Steps
 
 # How long it waits after a failure: each time twice as long.
 FIRST_SECONDS, LONGEST_SECONDS = 0.1, 30.0
 PATH = "/apis/setpoint.dev/v1/ownership"
 
+T = TypeVar("T")
 _decode = msgspec.json.Decoder(dict).decode
 _log = logging.getLogger(__name__)
 
@@ -32,11 +33,22 @@ class Listener(Protocol):
     def begin(self) -> None:
         """All that was told before counts no more: what is there comes next."""
 
-    def seen(self, seen: Seen) -> None:
-        """An object is there."""
+    async def seen(self, seen: Seen) -> None:
+        """An object is there. A call that is cancelled comes again with the same object."""
 
-    def gone(self, seen: Seen) -> None:
-        """An object was deleted."""
+    async def gone(self, seen: Seen) -> None:
+        """An object was deleted. A call that is cancelled comes again with the same object."""
+
+
+async def in_steps(steps: Steps[T]) -> T:
+    """Returns the result of steps. Others run between them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await asyncio.sleep(0)
 
 
 class Feed:
@@ -104,16 +116,16 @@ class Feed:
                 if event.type == BOOKMARK:
                     has_begun = True
                 else:
-                    self._tell(event.type, Seen.of(tree, tree.get("found", ())))
+                    await self._tell(event.type, await in_steps(Seen.steps_of(tree, tree.get("found", ()))))
                 if has_begun:  # until then a new beginning is the only way to go on
                     self._advance(tree["metadata"]["resourceVersion"])
 
-    def _tell(self, event: str, seen: Seen) -> None:
+    async def _tell(self, event: str, seen: Seen) -> None:
         for listener in self._listeners:
             if event == DELETED:
-                listener.gone(seen)
+                await listener.gone(seen)
             else:
-                listener.seen(seen)
+                await listener.seen(seen)
 
     def _advance(self, version: str) -> None:
         self._version = version

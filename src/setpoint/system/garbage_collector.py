@@ -24,7 +24,19 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.objects.errors import APIError, Conflict, NotFound
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
-from setpoint.system.graph import FOREGROUND, ORPHAN, Coordinates, Graph, Node, Reference, Seen, Work
+from setpoint.system.feed import in_steps
+from setpoint.system.graph import (
+    FOREGROUND,
+    ORPHAN,
+    Coordinates,
+    Graph,
+    Node,
+    Reference,
+    Seen,
+    Steps,
+    Work,
+    references_of,
+)
 
 WORKERS = 5
 # How long a retry waits at most: a kind that an owner is of may come any time.
@@ -33,6 +45,8 @@ LONGEST_WAIT_SECONDS = 30.0
 _TRIES = 5
 # How many owners are asked for before others have a turn: a client in the same process may answer without waiting.
 _OWNERS_PER_TURN = 20
+# How much work is added to the queue before others have a turn.
+_ADDED_PER_TURN = 1000
 # An object with more owners is not told which of them live in another namespace: each takes a list over all namespaces.
 _MOST_LOOKED_FOR = 100
 _INVALID_NAMESPACE = "OwnerRefInvalidNamespace"
@@ -84,14 +98,26 @@ class GarbageCollector:
         self.graph.clear()
         self.queue.clear()
 
-    def seen(self, seen: Seen) -> None:
-        self._add(self.graph.observe(seen))
+    async def seen(self, seen: Seen) -> None:
+        await self._follow(self.graph.observe(seen))
 
-    def gone(self, seen: Seen) -> None:
-        self._add(self.graph.gone(seen.uid))
+    async def gone(self, seen: Seen) -> None:
+        await self._follow(self.graph.gone(seen.uid))
 
-    def _add(self, work: list[Work]) -> None:
-        for each in work:
+    async def _follow(self, steps: Steps[list[Work]]) -> None:
+        """Adds the work that follows from what the graph is told."""
+        await self._add(await in_steps(steps))
+
+    async def _add(self, work: list[Work]) -> None:
+        for number, each in enumerate(work):
+            if number % _ADDED_PER_TURN == _ADDED_PER_TURN - 1:
+                try:
+                    await asyncio.sleep(0)
+                except asyncio.CancelledError:
+                    # The graph knows of it already: nobody would add it again.
+                    for rest in work[number:]:
+                        self.queue.add(rest)
+                    raise
             self.queue.add(each)
 
     # Working
@@ -133,7 +159,7 @@ class GarbageCollector:
 
     async def _verify(self, uid: str, at: Coordinates) -> None:
         """Finds out whether an owner is where it is said to be."""
-        dependents = self.graph.dependents_at(uid, at)
+        dependents = await in_steps(self.graph.dependents_at(uid, at))
         if not dependents:
             return
         kind = _kind(at)
@@ -151,7 +177,7 @@ class GarbageCollector:
             if told and await self._is_elsewhere(uid, at, kind):
                 for dependent in told:
                     self._report(dependent, uid, at)
-        self._add(self.graph.missed(uid, at))
+        await self._follow(self.graph.missed(uid, at))
 
     async def _find(self, uid: str, at: Coordinates) -> Object | None:
         """The metadata of the object with that uid, if it is where it is said to be."""
@@ -170,12 +196,12 @@ class GarbageCollector:
         """Deletes an object that no owner keeps, or takes away the references that lead nowhere."""
         metadata = await self._find(seen.uid, seen.at)
         if metadata is None:
-            self._add(self.graph.gone(seen.uid))
+            await self._follow(self.graph.gone(seen.uid))
             return
         references: list[Object] = metadata.get("ownerReferences") or []
         if not references:
             return
-        owners = await self._classify(seen, [Reference.of(each) for each in references])
+        owners = await self._classify(seen, await in_steps(references_of(references)))
         if owners is None:
             return
         if owners.solid:
@@ -208,7 +234,8 @@ class GarbageCollector:
                 continue
             owner = await self._find(reference.uid, at)
             if owner is None:
-                self._add([work for work in self.graph.missed(reference.uid, at) if work.uid != seen.uid])
+                missed = await in_steps(self.graph.missed(reference.uid, at))
+                await self._add([work for work in missed if work.uid != seen.uid])
                 owners.dangling.append(reference)
             elif owner.get("deletionTimestamp") and FOREGROUND in (owner.get("finalizers") or ()):
                 owners.waiting.append(reference)
@@ -227,12 +254,12 @@ class GarbageCollector:
                 )
                 return
             except NotFound:
-                self._add(self.graph.gone(seen.uid))
+                await self._follow(self.graph.gone(seen.uid))
                 return
             except Conflict:
                 latest = await self._find(seen.uid, seen.at)
                 if latest is None:
-                    self._add(self.graph.gone(seen.uid))
+                    await self._follow(self.graph.gone(seen.uid))
                     return
                 if latest.get("ownerReferences") != metadata.get("ownerReferences"):
                     raise
@@ -241,11 +268,11 @@ class GarbageCollector:
 
     async def _wait_for_dependents(self, node: Node, seen: Seen) -> None:
         """Lets an object go when no dependent blocks it any more; sees to it that they go."""
-        blocking = node.blocking()
+        blocking = await in_steps(node.blocking())
         if not blocking:
             await self._change(seen, _without_finalizer(FOREGROUND))
             return
-        self._add([Work(dependent.uid) for dependent in blocking if not dependent.waits_for_dependents])
+        await self._add([Work(dependent.uid) for dependent in blocking if not dependent.waits_for_dependents])
 
     async def _orphan(self, node: Node, seen: Seen) -> None:
         """Sets the dependents of an object free, and then the object."""
@@ -260,7 +287,7 @@ class GarbageCollector:
         for last in [False] * (_TRIES - 1) + [True]:
             metadata = await self._find(seen.uid, seen.at)
             if metadata is None:
-                self._add(self.graph.gone(seen.uid))
+                await self._follow(self.graph.gone(seen.uid))
                 return
             changed = change(metadata)
             if not changed:

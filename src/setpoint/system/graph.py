@@ -4,17 +4,26 @@ The graph knows objects that have owners, that others name as their owner, or wh
 dependents; of all others there is nothing to know. It is told what was seen, in the order of the log, and answers with
 work: objects to look at, and owners of which it is not known whether they are there.
 
+An object may have tens of thousands of owners, and an owner as many dependents. What takes time in proportion to them
+is a generator, which yields after every few hundred: others may run then. The graph shows the object as it was before
+until the generator has ended, so that one that is given up can be begun anew.
+
 An owner is known by its uid; a reference also says under which coordinates it is to be found. Only what somebody found
 there counts: a reference with the right uid and the wrong kind, name or namespace leads nowhere. What is gone stays
 gone: a uid never comes back.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Generator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 # How many owners are remembered that are known to be absent.
 REMEMBERED = 10_000
+# How many owners or dependents are looked at before others may run: some tenths of a millisecond.
+STEP = 256
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
 
 
 class Coordinates(NamedTuple):
@@ -51,6 +60,26 @@ class Reference(NamedTuple):
         return Coordinates(self.api_version, self.kind, namespace, self.name)
 
 
+def references_of(trees: Sequence[dict[str, Any]]) -> Steps[list[Reference]]:
+    """Reads the owner references of an object."""
+    found: list[Reference] = []
+    for number, tree in enumerate(trees):
+        if number % STEP == STEP - 1:
+            yield
+        found.append(Reference.of(tree))
+    return found
+
+
+def finished(steps: Steps[T]) -> T:
+    """Takes all steps at once and returns their result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
 class Seen(NamedTuple):
     """An object as it was seen."""
 
@@ -64,14 +93,20 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Seen":
-        """The same of an object, or of its metadata with its apiVersion and kind."""
+        """Returns the same of an object, or of its metadata with its apiVersion and kind."""
+        return finished(cls.steps_of(tree, found))
+
+    @classmethod
+    def steps_of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Steps[Seen]":
+        """Does as `of`."""
         meta = tree["metadata"]
+        owners = yield from references_of(meta.get("ownerReferences") or ())
         return cls(
             meta.get("uid", ""),
             Coordinates(
                 tree.get("apiVersion", ""), tree.get("kind", ""), meta.get("namespace", ""), meta.get("name", "")
             ),
-            tuple(Reference.of(each) for each in meta.get("ownerReferences") or ()),
+            tuple(owners),
             tuple(meta.get("finalizers") or ()),
             bool(meta.get("deletionTimestamp")),
             found,
@@ -121,35 +156,34 @@ class Node:
     def waits_for_dependents(self) -> bool:
         return self.seen is not None and self.seen.waits_for_dependents
 
-    def see(self, seen: Seen | None) -> None:
-        """Notes how the object was seen last, or that it is gone."""
+    def see(self, seen: Seen | None, named: dict[str, list[Reference]]) -> None:
+        """Notes how the object was seen last, with its references by the uids they name, or that it is gone."""
         self.seen = seen
-        self.named, self._places = {}, None
-        for reference in seen.owners if seen is not None else ():
-            self.named.setdefault(reference.uid, []).append(reference)
+        self.named, self._places = named, None
 
     @property
     def places(self) -> set[tuple[str, Coordinates]]:
         """The uids and places that its references name: thousands of them may name one uid at different places."""
         if self._places is None:
             owners = self.seen.owners if self.seen is not None else ()
-            self._places = {(reference.uid, _place(self, reference)) for reference in owners}
+            namespace = self.seen.at.namespace if self.seen is not None else ""
+            self._places = {(reference.uid, reference.seen_from(namespace)) for reference in owners}
         return self._places
 
-    def references(self) -> Iterator[tuple["Node", Reference]]:
-        """The dependents, each with what it says of this owner."""
-        for dependent in self.dependents.values():
-            for reference in dependent.named.get(self.uid, ()):
-                yield dependent, reference
-
-    def blocking(self) -> list["Node"]:
-        """The dependents that its deletion in the foreground waits for: none waits for itself."""
-        found = (dependent for dependent, reference in self.references() if reference.blocks and dependent is not self)
-        return list(dict.fromkeys(found))
+    def blocking(self) -> Steps[list["Node"]]:
+        """Finds the dependents that its deletion in the foreground waits for: none waits for itself."""
+        found: list[Node] = []
+        for number, dependent in enumerate(list(self.dependents.values())):
+            if number % STEP == STEP - 1:
+                yield
+            references = dependent.named.get(self.uid, ())
+            if dependent is not self and any(reference.blocks for reference in references):
+                found.append(dependent)
+        return found
 
 
 class Graph:
-    """The objects by uid. Every method that is told something returns the work that follows."""
+    """The objects by uid. Every method that is told something returns, or ends with, the work that follows."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
@@ -173,48 +207,56 @@ class Graph:
         """Whether an owner is known not to be there."""
         return uid in self._gone or (uid, at) in self._absent
 
-    def dependents_at(self, uid: str, at: Coordinates) -> list[Node]:
-        """The objects that say this owner is there."""
+    def dependents_at(self, uid: str, at: Coordinates) -> Steps[list[Node]]:
+        """Finds the objects that say this owner is there."""
         node = self._nodes.get(uid)
-        if node is None:
-            return []
-        return [dependent for dependent in node.dependents.values() if (uid, at) in dependent.places]
+        found: list[Node] = []
+        for number, dependent in enumerate(list(node.dependents.values()) if node is not None else ()):
+            if number % STEP == STEP - 1:
+                yield
+            if (uid, at) in dependent.places:
+                found.append(dependent)
+        return found
 
-    def observe(self, seen: Seen) -> list[Work]:
-        """An object is there, new or changed."""
+    def observe(self, seen: Seen) -> Steps[list[Work]]:
+        """Takes note of an object that is there, new or changed."""
         node = self._nodes.get(seen.uid)
         before = node.seen if node is not None else None
         if node is None:
             if not _matters(seen):
                 return []
             node = self._nodes[seen.uid] = Node(seen.uid)
-        node.see(seen)
+        work: dict[Work, None] = {}
+        named: dict[str, list[Reference]] = {}
+        yield from self._follow_owners(node, before, seen, named, work)
+        if seen.orphans and not (before is not None and before.orphans):
+            work[Work(seen.uid)] = None
+        elif seen.waits_for_dependents and not (before is not None and before.waits_for_dependents):
+            yield from _look_at(node, work)
+            work[Work(seen.uid)] = None
+        # Others may have pruned it meanwhile, for it said nothing yet.
+        self._nodes[seen.uid] = node
+        node.see(seen, named)
         node.found_at.add(seen.at)
         self._gone.pop(seen.uid, None)
-        work = self._follow_owners(node, before, seen)
-        if seen.orphans and not (before is not None and before.orphans):
-            work.append(Work(seen.uid))
-        elif seen.waits_for_dependents and not (before is not None and before.waits_for_dependents):
-            work += [Work(uid) for uid in node.dependents]
-            work.append(Work(seen.uid))
         self._prune(node)
-        return list(dict.fromkeys(work))
+        return list(work)
 
-    def gone(self, uid: str) -> list[Work]:
-        """An object was deleted."""
+    def gone(self, uid: str) -> Steps[list[Work]]:
+        """Takes note that an object was deleted."""
         node = self._nodes.get(uid)
         if node is None:
             return []
-        before = node.seen
-        node.see(None)
+        work: dict[Work, None] = {}
+        yield from _look_at(node, work)
+        if node.seen is not None:
+            yield from self._leave(node, node.seen.owners, work)
+        node.see(None, {})
         node.found_at.clear()
-        work = [Work(dependent) for dependent in node.dependents]
-        if work:
+        if node.dependents:
             _remember(self._gone, uid)
-        if before is not None:
-            work += self._leave(node, before.owners)
         self._prune(node)
-        return list(dict.fromkeys(work))
+        return list(work)
 
     def found(self, uid: str, at: Coordinates) -> None:
         """An owner was found where it is said to be. Old news of one that has gone since means nothing."""
@@ -222,51 +264,67 @@ class Graph:
         if node is not None and uid not in self._gone:
             node.found_at.add(at)
 
-    def missed(self, uid: str, at: Coordinates) -> list[Work]:
-        """An owner was looked for where it is said to be, and there is nothing, or something else."""
+    def missed(self, uid: str, at: Coordinates) -> Steps[list[Work]]:
+        """Takes note that an owner was looked for where it is said to be, and that something else is there, if any."""
         _remember(self._absent, (uid, at))
         node = self._nodes.get(uid)
         if node is not None:
             node.found_at.discard(at)
-        return [Work(dependent.uid) for dependent in self.dependents_at(uid, at)]
-
-    def _follow_owners(self, node: Node, before: Seen | None, seen: Seen) -> list[Work]:
-        """Puts an object below its owners, and takes it away from those it has no more."""
-        known = dict.fromkeys(before.owners if before is not None else ())
-        found = frozenset(seen.found)
         work: list[Work] = []
+        for number, dependent in enumerate((yield from self.dependents_at(uid, at))):
+            if number % STEP == STEP - 1:
+                yield
+            work.append(Work(dependent.uid))
+        return work
+
+    def _follow_owners(
+        self,
+        node: Node,
+        before: Seen | None,
+        seen: Seen,
+        named: dict[str, list[Reference]],
+        work: dict[Work, None],
+    ) -> Steps[None]:
+        """Puts an object below its owners, and takes it away from those it has no more."""
+        known = yield from _collected(before.owners if before is not None else ())
+        stale = known.copy()
+        found = frozenset(seen.found)
+        namespace = seen.at.namespace
         for place, reference in enumerate(seen.owners):
+            if place % STEP == STEP - 1:
+                yield
+            named.setdefault(reference.uid, []).append(reference)
             if reference in known:
+                stale.pop(reference, None)
                 continue
             owner = self._nodes.get(reference.uid)
             if owner is None:
                 owner = self._nodes[reference.uid] = Node(reference.uid)
             owner.dependents[node.uid] = node
-            at = _place(node, reference)
+            at = reference.seen_from(namespace)
             if self.is_absent(reference.uid, at) or owner.waits_for_dependents:
-                work.append(Work(node.uid))
+                work[Work(node.uid)] = None
             elif place in found:
                 owner.found_at.add(at)
             elif at not in owner.found_at:
-                work.append(Work(reference.uid, at))
-        kept, current = node.named.keys(), frozenset(seen.owners)
-        changed = [reference for reference in known if reference not in current]
-        work += self._leave(node, changed, kept)
-        return work
+                work[Work(reference.uid, at)] = None
+        yield from self._leave(node, list(stale), work, named.keys())
 
-    def _leave(self, node: Node, references: Iterable[Reference], kept: Collection[str] = ()) -> list[Work]:
+    def _leave(
+        self, node: Node, references: Sequence[Reference], work: dict[Work, None], kept: Collection[str] = ()
+    ) -> Steps[None]:
         """Takes an object away from owners; those that waited for it may go now."""
-        work = []
-        for reference in references:
+        for number, reference in enumerate(references):
+            if number % STEP == STEP - 1:
+                yield
             owner = self._nodes.get(reference.uid)
             if owner is None:
                 continue
             if reference.uid not in kept:
                 owner.dependents.pop(node.uid, None)
             if owner.waits_for_dependents:
-                work.append(Work(owner.uid))
+                work[Work(owner.uid)] = None
             self._prune(owner)
-        return work
 
     def _prune(self, node: Node) -> None:
         """Forgets a node that nothing is to be known about."""
@@ -278,8 +336,21 @@ def _matters(seen: Seen) -> bool:
     return bool(seen.owners) or seen.orphans or seen.waits_for_dependents
 
 
-def _place(dependent: Node, reference: Reference) -> Coordinates:
-    return reference.seen_from(dependent.seen.at.namespace if dependent.seen is not None else "")
+def _look_at(owner: Node, work: dict[Work, None]) -> Steps[None]:
+    """Adds all dependents of an owner to the work."""
+    for number, uid in enumerate(list(owner.dependents)):
+        if number % STEP == STEP - 1:
+            yield
+        work[Work(uid)] = None
+
+
+def _collected(references: Sequence[Reference]) -> Steps[dict[Reference, None]]:
+    found: dict[Reference, None] = {}
+    for start in range(0, len(references), STEP):
+        if start:
+            yield
+        found.update(dict.fromkeys(references[start : start + STEP]))
+    return found
 
 
 def _remember(memory: dict[Any, None], what: Any) -> None:

@@ -61,10 +61,10 @@ class NamespaceDeletion:
         for namespace in self._ending:
             self.controller.enqueue(Request(namespace))
 
-    def seen(self, seen: Seen) -> None:
+    async def seen(self, seen: Seen) -> None:
         """What is there is of no interest here."""
 
-    def gone(self, seen: Seen) -> None:
+    async def gone(self, seen: Seen) -> None:
         if seen.at.namespace in self._ending:
             self.controller.enqueue(Request(seen.at.namespace), Trigger("deleted", object=seen.at.name))
 

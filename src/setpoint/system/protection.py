@@ -66,10 +66,10 @@ class Protection:
     def begin(self) -> None:
         """Those that wait are looked at again by themselves."""
 
-    def seen(self, seen: Seen) -> None:
+    async def seen(self, seen: Seen) -> None:
         """What is there is of no interest here."""
 
-    def gone(self, seen: Seen) -> None:
+    async def gone(self, seen: Seen) -> None:
         if seen.at.kind == "Pod":
             for name in self._waiting.get(seen.at.namespace, ()):
                 self.controller.enqueue(Request(name, seen.at.namespace))
