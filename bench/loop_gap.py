@@ -8,7 +8,7 @@ beside the CPU that the process, and the loop's thread alone, used in the worst 
 contains time in which the process did not run. Gaps are measured until the server is idle again, so that work after
 the response counts too.
 
-With `--stacks` a thread samples the stack of the event loop in every gap of more than 15 ms and appends the samples to
+With `--stacks` a thread samples the stacks of all threads in every gap of more than 15 ms and appends the samples to
 the file. Sampling takes time itself: measure without the option.
 
 A module `bench.loop_gap_*` that offers `gap_cases() -> Iterable[GapCase]` takes part.
@@ -30,6 +30,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 import msgspec
@@ -111,21 +112,18 @@ class Probe:
         self._last, self._last_cpu, self._last_process = now, cpu, process
 
     def sample(self, path: str) -> None:
-        """Appends the stack of the loop's thread to the file, every few milliseconds while a gap lasts. Never returns."""
-        main = threading.main_thread().ident
-        assert main is not None
+        """Appends the stacks of the other threads to the file every few milliseconds while a gap lasts. Never
+        returns."""
+        own = threading.get_ident()
         with open(path, "a") as out:
             while True:
                 time.sleep(_SAMPLE_SECONDS)
                 lasted = time.monotonic() - self._last
-                if self.is_measuring and lasted > _SAMPLED_GAP:
-                    stack = traceback.extract_stack(sys._current_frames()[main])
-                    shown = " < ".join(
-                        f"{Path(at.filename).name}:{at.lineno} {at.name}"
-                        for at in reversed(stack)
-                        if "importlib" not in at.filename
-                    )
-                    print(f"{lasted * 1000:.0f} ms: {shown}", file=out, flush=True)
+                if not self.is_measuring or lasted < _SAMPLED_GAP:
+                    continue
+                for thread, frame in sys._current_frames().items():
+                    if thread != own:
+                        print(f"{lasted * 1000:.0f} ms: {_stack(frame)}", file=out, flush=True)
 
     def read(self) -> Gap:
         self._look()
@@ -137,6 +135,14 @@ class Probe:
             self._last_process - self._start_process,
             self._ticks,
         )
+
+
+def _stack(frame: FrameType) -> str:
+    """The functions of a stack, innermost first, without the machinery of imports."""
+    stack = reversed(traceback.extract_stack(frame))
+    return " < ".join(
+        f"{Path(at.filename).name}:{at.lineno} {at.name}" for at in stack if "importlib" not in at.filename
+    )
 
 
 async def _serve(kubeconfig: str, stop: asyncio.Event) -> None:

@@ -154,6 +154,7 @@ def _json() -> Iterator[GapCase]:
     yield case("repeated keys", "150,000", head + b'"data":{' + b'"k":"v",' * 150_000 + b'"k":"v"}}')
     yield case("unknown field with small items", "1,400,000", head + b'"x":[' + b"1," * 1_400_000 + b"1]}")
     yield case("unknown field with empty objects", "900,000", head + b'"x":[' + b"{}," * 900_000 + b"{}]}")
+    yield case("as many empty objects as are read", "390,000", head + b'"x":[' + b"{}," * 390_000 + b"{}]}")
     yield case("unknown fields", "150,000", head + b"".join(b'"x%d":1,' % n for n in range(150_000)) + b'"y":1}')
     yield case("malformed at the end", "3 MB", head + b'"x":[' + b"1," * 1_400_000)
     yield case("long numbers", "120,000", head + b'"x":[' + b"123456789012345678901," * 120_000 + b"1]}")

@@ -213,3 +213,21 @@ def test_a_tree_may_hold_the_same_value_twice() -> None:
 def test_a_tree_may_be_as_deep_as_a_body() -> None:
     check_tree(deep(MAX_DEPTH))
     assert refusal(check_tree, deep(MAX_DEPTH + 1), BadRequest) is not None
+
+
+def test_a_body_with_too_many_containers_is_refused() -> None:
+    with pytest.raises(RequestEntityTooLarge, match="more than 400000 objects and lists"):
+        codec.decode(b"[" + b"{}," * codec.MAX_CONTAINERS + b"1]")
+    assert len(codec.decode(b"[" + b"{}," * (codec.MAX_CONTAINERS - 1) + b"1]")) == codec.MAX_CONTAINERS
+
+
+@pytest.mark.parametrize("text", ["{" * 900_000, '\\"[' * 600_000, "[\\\\" * 500_000])
+def test_brackets_in_strings_are_no_containers(text: str) -> None:
+    assert codec.decode(json.dumps([text]).encode()) == [text]
+
+
+@pytest.mark.parametrize("end", [b"", b"\\", b'\\"'])
+def test_a_string_without_an_end_is_gone_through_once(end: bytes) -> None:
+    """A body of escaped quotes would take hours if the search began anew at each of them."""
+    with pytest.raises(APIError):
+        codec.decode(b'["' + b'\\"[' * 800_000 + end)

@@ -12,12 +12,13 @@ library may not have.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from setpoint.objects import jsonfault
+from setpoint.objects import jsonfault, pieces
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge, duplicate_field
 from setpoint.objects.field import child
 from setpoint.objects.gotext import INT64_MAX, INT64_MIN
@@ -26,6 +27,9 @@ from setpoint.objects.tree import Json
 MAX_DEPTH = 256
 MAX_BODY = 3 * 1024 * 1024
 MAX_STRICT_ERRORS = 100
+# So many objects and lists cannot be stored, for they take more bytes than a stored object may have. Reading more of
+# them would stop all other requests for too long.
+MAX_CONTAINERS = 400_000
 
 TOO_DEEP = f"exceeded max depth: JSON may be nested at most {MAX_DEPTH} levels deep"
 
@@ -39,8 +43,9 @@ _BLANK = b" \t\r\n"
 # shows that a number may be beyond 64 bits. What opens a list opens as an object does: they are counted together.
 _SKETCH = bytes.maketrans(b"123456789[", b"000000000{")
 _LONG_NUMBER = b"0" * 19
+# Also a string without an end, so that the text is gone through once.
+_STRING = re.compile(rb'"(?:[^"\\]+|\\.?)*+(?:"|\Z)', re.DOTALL)
 
-_decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
 
 
@@ -48,8 +53,10 @@ def decode(data: bytes, limit: int = MAX_BODY) -> Json:
     """The tree that a JSON body holds. Raises RequestEntityTooLarge or BadRequest."""
     if len(data) > limit:
         raise RequestEntityTooLarge.body(limit)
+    if _brackets(data) > MAX_CONTAINERS and _brackets(data) - _brackets_in_strings(data) > MAX_CONTAINERS:
+        raise RequestEntityTooLarge.containers(MAX_CONTAINERS)
     try:
-        tree = _decode(data)
+        tree = pieces.decode(data)
     except RecursionError:
         raise BadRequest(TOO_DEEP) from None
     except UnicodeDecodeError as error:
@@ -62,6 +69,14 @@ def decode(data: bytes, limit: int = MAX_BODY) -> Json:
     if _LONG_NUMBER in sketch:
         return _narrow(tree)
     return tree
+
+
+def _brackets(data: bytes) -> int:
+    return data.count(b"{") + data.count(b"[")
+
+
+def _brackets_in_strings(data: bytes) -> int:
+    return sum(_brackets(found.group()) for found in _STRING.finditer(data))
 
 
 def _explain(data: bytes, message: str) -> str:

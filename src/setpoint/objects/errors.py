@@ -22,7 +22,14 @@ class StatusCause(NamedTuple):
     field: str = ""
 
     def to_json(self) -> Object:
-        return {name: value for name, value in self._asdict().items() if value}
+        found: Object = {}
+        if self.reason:
+            found["reason"] = self.reason
+        if self.message:
+            found["message"] = self.message
+        if self.field:
+            found["field"] = self.field
+        return found
 
 
 class APIError(Exception):
@@ -334,6 +341,10 @@ class RequestEntityTooLarge(APIError):
     @classmethod
     def body(cls, limit: int) -> Self:
         return cls.of(f"limit is {limit}")
+
+    @classmethod
+    def containers(cls, limit: int) -> Self:
+        return cls.of(f"the body has more than {limit} objects and lists: remove fields that the kind does not have")
 
 
 class UnsupportedMediaType(APIError):

@@ -7,66 +7,13 @@ head, so that equal objects are equal bytes, and a write that changes nothing is
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
+from setpoint.objects import pieces
 from setpoint.objects.ordered import encode_sorted
 from setpoint.objects.tree import Json, Object
 
 _encode: Final = encode_sorted
-_decode: Final = msgspec.json.Decoder(dict).decode
-
-
-# An object or list with more members than this is encoded so many at a time.
-_MANY = 256
-
-
-def _encode_large(value: Json) -> bytes:
-    """The same as `_encode`, in many calls: in one, no other thread could run until all of it is done."""
-    parts: list[bytes] = []
-    _pieces(value, parts, _DEPTH)
-    return b"".join(parts)
-
-
-# So many levels are gone through one by one whatever their size: what takes long is at the bottom.
-_DEPTH = 3
-
-
-def _pieces(value: Json, parts: list[bytes], depth: int) -> None:
-    if type(value) not in (dict, list) or (depth <= 0 and len(value) <= _MANY):
-        parts.append(_encode(value))
-        return
-    is_dict = type(value) is dict
-    names = sorted(value) if is_dict else range(len(value))
-    parts.append(b"{" if is_dict else b"[")
-    pending: list[Any] = []
-    first = True
-
-    def flush() -> None:
-        nonlocal first
-        if pending:
-            encoded = _encode({name: value[name] for name in pending} if is_dict else [value[name] for name in pending])
-            parts.append(encoded[1:-1] if first else b"," + encoded[1:-1])
-            first = False
-            pending.clear()
-
-    for name in names:
-        inner = value[name]
-        if type(inner) in (dict, list) and (len(inner) > _MANY or depth > 1):
-            flush()
-            if not first:
-                parts.append(b",")
-            if is_dict:
-                parts.append(_encode(name) + b":")
-            _pieces(inner, parts, depth - 1)
-            first = False
-        else:
-            pending.append(name)
-            if len(pending) >= _MANY:
-                flush()
-    flush()
-    parts.append(b"}" if is_dict else b"]")
 
 
 class Encoding:
@@ -82,7 +29,7 @@ class Encoding:
     def encode(self, tree: Object, *, large: bool = False) -> bytes:
         """The bytes of an object, without its resource version. A large one is encoded piece by piece."""
         if large:
-            return self._encode(tree, _encode_large)
+            return self._encode(tree, pieces.encode_sorted)
         return self._encode(tree, _encode)
 
     def _encode(self, tree: Object, _encode: Callable[[Json], bytes]) -> bytes:
@@ -130,6 +77,6 @@ class Storage:
 
     def decode(self, value: bytes, revision: int) -> Object:
         """The object as it is stored, with its resource version. The tree is the caller's own."""
-        tree: Object = _decode(value)
+        tree: Object = pieces.decode(value)
         tree["metadata"]["resourceVersion"] = str(revision)
         return tree
