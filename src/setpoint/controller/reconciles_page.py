@@ -37,7 +37,7 @@ class ReconcilesPage:
         found = [await source(wanted) for source in self.sources]
         items = sorted((each for told in found for each in told.items), key=lambda each: each.began, reverse=True)
         names = sorted({name for told in found for name in told.controllers})
-        return json_answer(context, msgspec.to_builtins(Reconciles(items[: wanted.limit], names)))
+        return await json_answer(context, msgspec.to_builtins(Reconciles(items[: wanted.limit], names)))
 
 
 def _wanted(context: Context) -> Wanted:

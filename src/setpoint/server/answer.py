@@ -4,42 +4,55 @@ Objects come here as finished JSON. Who wants just that gets just that; what is 
 tables.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from urllib.parse import parse_qs
 
 import msgspec
 
+from setpoint.objects import pieces
 from setpoint.objects.errors import APIError, NotAcceptable
 from setpoint.objects.tree import Json, Object
 from setpoint.server import negotiate, table
 from setpoint.server.context import Context
 from setpoint.server.exchange import Request, Response
-from setpoint.server.listing import JsonText, PrettyText, YamlText, listing
-from setpoint.server.negotiate import JSON, PARTIAL, PARTIAL_LIST, PROTOBUF, TABLE, YAML, Accepted
+from setpoint.server.listing import JsonText, Listing, ListText, PrettyText, YamlText, listing
+from setpoint.server.negotiate import JSON, PARTIAL, PARTIAL_LIST, PROTOBUF, YAML, Accepted
+from setpoint.server.offload import YAML_FACTOR
 from setpoint.server.partial import partial as partial_object
 from setpoint.server.protobuf_status import encode_status
 from setpoint.server.resource import Resource
 from setpoint.server.selection import Selected
 from setpoint.server.slices import slices, weighed
+from setpoint.store.contract import Item
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _INDENT = 2
+# To write a cause of an error takes about as long as to read this many bytes of JSON.
+_CAUSE_BYTES = 128
+_MANY_CAUSES = 500
 _new = tuple.__new__  # makes a named tuple in half the time
 
 
-def object_answer(context: Context, resource: Resource, body: bytes, status: int = 200) -> Response:
-    """The answer with an object of the resource, given as finished JSON."""
+async def object_answer(context: Context, resource: Resource, body: bytes, status: int = 200) -> Response:
+    """Returns the answer with an object of the resource, given as finished JSON."""
     accepted = negotiate.negotiate(context, resource)
-    if accepted.form == PARTIAL:
-        body = partial_object(resource, body, accepted.api_version)
-    elif accepted.form == TABLE:
-        maker = table.TableMaker(resource, accepted.api_version, table.included(context))
-        body = _encode(maker.of_object(_decode(body), context.services.clock.now()))
-    elif accepted.form == PARTIAL_LIST:
+    if not accepted.form:
+        return await _written(context, accepted, body, status)
+    if accepted.form == PARTIAL_LIST:
         what = f"you requested {PARTIAL_LIST}, but the requested object is not a list ({_go_type(resource)})"
         raise NotAcceptable(what)
-    return _written(context, accepted, body, status)
+    if accepted.form == PARTIAL:
+        made = await context.offload(lambda: partial_object(resource, body, accepted.api_version), len(body))
+    else:
+        maker, now = _table_maker(context, resource, accepted), context.services.clock.now()
+        made = await context.offload(lambda: _encode(maker.of_object(_decode(body), now)), len(body))
+    return await _written(context, accepted, made, status)
+
+
+def _table_maker(context: Context, resource: Resource, accepted: Accepted) -> table.TableMaker:
+    return table.TableMaker(resource, accepted.api_version, table.included(context))
 
 
 async def list_answer(context: Context, resource: Resource, selected: Selected) -> Response:
@@ -54,17 +67,27 @@ async def list_answer(context: Context, resource: Resource, selected: Selected) 
         await context.seat.reserve(await weighed(context, items))
     query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
     pretty = accepted.pretty or negotiate.wants_indents(context.request, query_value)
-    text = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)
+    text: ListText = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)
     held = await resource.prepare(items)
     pieces: list[bytes] = []
     for part in slices(items, text.objects, text.size):
         if pieces:
             await context.pause()
-        rendered = await resource.converting(partial(made.render, part), part)
-        pieces.append(text.part(rendered, is_first=not pieces))
+        if resource.fetch is None:
+            # One of the objects of a slice may be large.
+            size = max([len(item.value) for item in part]) * text.factor
+            piece = await context.offload(partial(_part, text, made, part, is_first=not pieces), size)
+        else:
+            rendered = await resource.converting(partial(made.render, part), part)
+            piece = text.part(rendered, is_first=not pieces)
+        pieces.append(piece)
     del held
     body = text.whole(pieces)
     return _new(Response, (200, accepted.media_type, body[0] if len(body) == 1 else body, ()))
+
+
+def _part(text: ListText, made: Listing, items: Sequence[Item], *, is_first: bool) -> bytes:
+    return text.part(made.render(items), is_first=is_first)
 
 
 def list_metadata(selected: Selected) -> Object:
@@ -77,10 +100,16 @@ def list_metadata(selected: Selected) -> Object:
     return metadata
 
 
-def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
-    """The answer with an object of another kind, which has no other form."""
+async def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
+    """Returns the answer with an object of another kind, which has no other form."""
     yaml = _plain_media_type(context.request) == YAML
-    return _written(context, Accepted(YAML if yaml else JSON), _encode(tree), status)
+    return await _written(context, Accepted(YAML if yaml else JSON), _encode(tree), status)
+
+
+async def failure_answer(context: Context, error: APIError) -> Response:
+    """Returns the answer with an error, which may have tens of thousands of causes."""
+    size = len(error.message) + _CAUSE_BYTES * len(error.causes)
+    return await context.services.offloaded(partial(error_answer, context.request, error), size, context.user.name)
 
 
 def error_answer(request: Request, error: APIError) -> Response:
@@ -94,7 +123,8 @@ def error_answer(request: Request, error: APIError) -> Response:
         body = encode_status(status)
     else:
         query = parse_qs(request.query).get("pretty", ("",)) if "pretty" in request.query else ("",)
-        body = _json(_encode(status), pretty=negotiate.wants_indents(request, query[0]))
+        encoded = pieces.encode(status) if len(error.causes) > _MANY_CAUSES else _encode(status)
+        body = _json(encoded, pretty=negotiate.wants_indents(request, query[0]))
     return Response(error.code, media_type, body, headers)
 
 
@@ -104,9 +134,10 @@ def _plain_media_type(request: Request) -> str:
     return negotiate.plain_media_type(header) if "yaml" in header or "protobuf" in header else JSON
 
 
-def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> Response:
+async def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> Response:
     if accepted.media_type == YAML:
-        return Response(status, YAML, _yaml(_decode(body)))
+        text = await context.offload(lambda: _yaml(_decode(body)), len(body) * YAML_FACTOR)
+        return Response(status, YAML, text)
     request = context.request
     query_value = context.parameter("pretty") if "pretty" in request.query else ""
     pretty = accepted.pretty or negotiate.wants_indents(request, query_value)

@@ -16,7 +16,7 @@ from setpoint.server.kinds.settled import settle
 class BuiltinShape:
     """One built-in kind in one version. What its schema says is checked when it is decoded, as Go's types do it."""
 
-    is_heavy = False
+    weight = 1
 
     def __init__(self, definition: str) -> None:
         self._definition = definition

@@ -174,9 +174,9 @@ class Services:
         self.measured.append(found)
         return found
 
-    async def offloaded(self, work: Callable[[], T], size: int) -> T:
-        """Returns the result of synchronous work of the server itself on so many bytes."""
-        return work() if size < LEAST else await self.offload.run("", work)
+    async def offloaded(self, work: Callable[[], T], size: int, user: str = "") -> T:
+        """Returns the result of synchronous work on so many bytes, for a user or for the server itself."""
+        return work() if size < LEAST else await self.offload.run(user, work)
 
     def close(self) -> None:
         """Ends what the server has under way beside the requests."""
@@ -332,12 +332,22 @@ class Context:
     async def offload(self, work: Callable[[], T], size: int = 0, resource: "Resource | None" = None) -> T:
         """Returns the result of synchronous work on the body of the request, or on `size` bytes where that is more.
 
-        Long work runs beside the event loop: it may change only what the request owns. Work is long if there are many
-        bytes, or if even a small object of the resource may take long."""
-        size = max(size, len(self.request.body))
-        if size < LEAST and not (resource is not None and resource.is_heavy):
+        Long work runs beside the event loop: it may change only what the request owns."""
+        if not self.takes_long(size, resource):
             return work()
         return await self.services.offload.run(self.user.name, work)
+
+    async def decoded(self, resource: "Resource", item: Item) -> Object:
+        """Returns a stored object, decoded beside the event loop where it is large. Raises ConversionFailed."""
+        if resource.fetch is not None:
+            return await resource.decoded(item)
+        return await self.offload(lambda: resource.item(item), len(item.value))
+
+    def takes_long(self, size: int, resource: "Resource | None" = None) -> bool:
+        """Tells whether work on the body of the request, or on `size` bytes, is long: there are many bytes, or even a
+        small object of the resource may take long."""
+        size = max(size, len(self.request.body))
+        return size >= LEAST or (resource is not None and bool(size) and size * resource.weight >= LEAST)
 
     def release(self) -> None:
         """What was taken for a write is the object's by now, or nobody's."""

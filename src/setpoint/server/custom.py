@@ -19,6 +19,7 @@ from setpoint.schema.crd.scale import read_scale
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
 from setpoint.schema.validation import Verdict, ask_rules, validate_object
+from setpoint.schema.weight import HEAVY
 from setpoint.server.conversion.converters import NOTHING_BUT_THE_VERSION
 from setpoint.server.conversion.waiting import Converter
 from setpoint.server.extension import Extension, subresources
@@ -37,11 +38,11 @@ class CustomShape:
     def __init__(self, version: Version) -> None:
         self._version = version
         # Objects of a large schema take long as long as the schema is neither read nor compiled.
-        self._large = self._cold = version.has_large_schema
+        self._cold = version.has_large_schema
 
     @property
-    def is_heavy(self) -> bool:
-        return self._cold or (self._large and self.compiled.is_heavy)
+    def weight(self) -> int:
+        return HEAVY if self._cold else self.compiled.weight
 
     @lazy
     def compiled(self) -> CompiledSchema:

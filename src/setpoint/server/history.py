@@ -83,7 +83,7 @@ async def history(context: Context, resource: Resource) -> Response:
     else:
         stored = (Item(entry.key, entry.value, entry.revision, 0) for entry in entries if entry.value is not None)
         items = await resource.converting(lambda: _items(resource, entries, limit), stored)
-    return json_answer(
+    return await json_answer(
         context,
         {
             "kind": "ObjectHistory",

@@ -4,7 +4,7 @@ The pieces together are the same bytes as the list encoded at once.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -12,6 +12,7 @@ from setpoint.objects.tree import Object
 from setpoint.server import table
 from setpoint.server.context import Context
 from setpoint.server.negotiate import PARTIAL_LIST, TABLE, Accepted
+from setpoint.server.offload import YAML_FACTOR
 from setpoint.server.partial import partial
 from setpoint.server.resource import Resource
 from setpoint.server.slices import TABLE_ROWS
@@ -67,8 +68,26 @@ def listing(context: Context, resource: Resource, accepted: Accepted, metadata: 
     return Listing(_encode(tree), "items", resource.render_list_items, _STORED, _STORED_BYTES)
 
 
+class ListText(Protocol):
+    """The text of a list in one format."""
+
+    # How many objects, with how many bytes, make a slice.
+    objects: int
+    size: int
+    # To write a byte takes as long as to write so many bytes of JSON.
+    factor: int
+
+    def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
+        """Returns the text of objects, after others or as the first ones."""
+
+    def whole(self, pieces: list[bytes]) -> list[bytes]:
+        """Returns the list of all pieces."""
+
+
 class JsonText:
     """A list on one line."""
+
+    factor = 1
 
     def __init__(self, made: Listing) -> None:
         self.objects, self.size = made.objects, made.size
@@ -77,7 +96,6 @@ class JsonText:
         self._before = before + self._opening
 
     def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
-        """Objects, after others or as the first ones."""
         if is_first:
             # Such a piece may be large: it is put together once, and never copied.
             rendered[0] = self._before + rendered[0]
@@ -85,7 +103,6 @@ class JsonText:
         return b",".join([b"", *rendered])
 
     def whole(self, pieces: list[bytes]) -> list[bytes]:
-        """The list of all pieces."""
         if not pieces:
             return [self._empty + b"\n"]
         pieces[-1] += self._after + b"\n"
@@ -94,6 +111,8 @@ class JsonText:
 
 class PrettyText:
     """A list with indents, for people."""
+
+    factor = 1
 
     def __init__(self, made: Listing) -> None:
         self.objects, self.size = min(made.objects, _APART), min(made.size, _APART_BYTES)
@@ -120,6 +139,7 @@ class YamlText:
     """A list as YAML. To write an object takes a millisecond, so each is a slice of its own."""
 
     objects, size = 1, 1
+    factor = YAML_FACTOR
 
     def __init__(self, made: Listing) -> None:
         from setpoint.objects import yamltext  # few ask for YAML, and the start of a server need not wait for it

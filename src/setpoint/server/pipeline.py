@@ -29,7 +29,7 @@ from setpoint.server.admission.operation import Plugin
 from setpoint.server.admission.order import plugins
 from setpoint.server.admission.policies.status import PolicyStatus
 from setpoint.server.admission.service_resolver import ServiceResolver
-from setpoint.server.answer import error_answer
+from setpoint.server.answer import error_answer, failure_answer
 from setpoint.server.authentication.credentials import Trusting
 from setpoint.server.authentication.impersonation import PREFIX, Impersonation
 from setpoint.server.authentication.tokens import Issuer
@@ -230,7 +230,7 @@ class Server:
                 await self._impersonate(context)
             response = await self._answer_in_turn(context)
         except APIError as error:
-            response = error_answer(request, error)
+            response = await failure_answer(context, error)
         except StoreError as error:
             _log.error("%s %s failed in the store: %s", request.method, request.path, error)
             response = error_answer(request, ServiceUnavailable(f"the store does not answer: {error}"))

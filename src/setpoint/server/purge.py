@@ -75,7 +75,7 @@ async def purge(context: Context, resource: Resource) -> Response:
     request = Requested(context.audit_id, context.actor(), context.cause, wanted.reason)
     removed = await remove(services, selection, request)
     record = (await tombstones(store, key))[0]
-    return json_answer(
+    return await json_answer(
         context,
         {
             "kind": "PurgeResult",

@@ -18,6 +18,7 @@ from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVe
 from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.schema.weight import HEAVY
 from setpoint.server.changes import Changes
 from setpoint.server.conversion.waiting import Fetch, Held, NotConverted, Wanted
 from setpoint.server.relay import Relays
@@ -155,9 +156,9 @@ class Resource:
         return not self.definition
 
     @property
-    def is_heavy(self) -> bool:
-        """Tells whether even a small object may take long to read, to merge or to validate."""
-        return self.strategy.is_heavy or self.shape.is_heavy
+    def weight(self) -> int:
+        """About how many times as long as others an object of some size may take to read, to merge or to validate."""
+        return HEAVY if self.strategy.is_heavy else self.shape.weight
 
     def shows(self, value: bytes, revision: int) -> bool:
         """Whether stored bytes are what this resource shows, but for the revision."""

@@ -60,7 +60,7 @@ async def revisions(context: Context) -> Response:
         if following:
             metadata["continue"] = str(following)
     kind = {"kind": "RevisionList", "apiVersion": f"{GROUP}/{VERSION}"}
-    return json_answer(context, {**kind, "metadata": metadata, "items": items})
+    return await json_answer(context, {**kind, "metadata": metadata, "items": items})
 
 
 async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object], int]:

@@ -38,7 +38,7 @@ class _Start(NamedTuple):
 
 async def select(context: Context, resource: Resource) -> Selected:
     """Reads what a list means. Raises BadRequest, Invalid, Expired or Timeout."""
-    options = list_options(context)
+    options = await list_options(context)
     selector = ObjectSelector(resource, context.info.namespace, options.label_selector, options.field_selector)
     store = context.services.store
     scope = resource.storage.scope(context.info.namespace)

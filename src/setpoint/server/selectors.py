@@ -35,7 +35,13 @@ class ObjectSelector:
         self._labels = None if label_selector.is_everything else label_selector.matches
         self._read_labels = read_labels
         requirements = field_selector.requirements
-        self._by_key = [found for found in requirements if found.field in (NAME, NAMESPACE)]
+        # By the field: the values that it must have, and those that it must not have. A selector may have thousands of
+        # terms, and every key is compared with all of them.
+        self._by_key: dict[str, tuple[set[str], set[str]]] = {}
+        for field, value, equals in requirements:
+            if field in (NAME, NAMESPACE):
+                wanted, unwanted = self._by_key.setdefault(field, (set(), set()))
+                (wanted if equals else unwanted).add(value)
         selectable = resource.strategy.selectable_fields
         self._by_field: list[tuple[Callable[[Object], str], str, bool]] = [
             (selectable[field], value, equals)
@@ -75,9 +81,11 @@ class ObjectSelector:
 
     def _matches_key(self, key: str) -> bool:
         namespace, _, name = key[self._start :].rpartition("/")
-        return all(
-            ((name if field == NAME else namespace) == wanted) is equals for field, wanted, equals in self._by_key
-        )
+        for field, (wanted, unwanted) in self._by_key.items():
+            value = name if field == NAME else namespace
+            if value in unwanted or (wanted and wanted != {value}):
+                return False
+        return True
 
 
 def check_fields(resource: Resource, selector: fields.Selector) -> None:

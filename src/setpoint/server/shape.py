@@ -20,8 +20,8 @@ class Shape(Protocol):
         """Who can own what: for server-side apply."""
 
     @property
-    def is_heavy(self) -> bool:
-        """Tells whether even a small object may take long, because the schema is large."""
+    def weight(self) -> int:
+        """About how many times as long as under a plain schema an object of some size may take."""
 
     def empty(self) -> Object:
         """What is written for an object that nobody has set anything of."""

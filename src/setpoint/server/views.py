@@ -9,7 +9,7 @@ what nobody asks for costs nothing.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from setpoint.objects.tree import Object
 from setpoint.store.contract import Closed, Item, TooLate
@@ -18,14 +18,27 @@ if TYPE_CHECKING:
     from setpoint.server.context import Services
 
 T = TypeVar("T")
-# What is made of these does not depend on the revision, so that it can be made before it is written.
+# What is made of these does not depend on the revision, or can be told of it later (`Revised`): it can be made before
+# the object is written.
 _READ_AHEAD = (
+    "/core/limitranges/",
+    "/core/resourcequotas/",
+    "/core/services/",
+    "/flowcontrol.apiserver.k8s.io/flowschemas/",
     "/rbac.authorization.k8s.io/",
     "/admissionregistration.k8s.io/mutatingwebhookconfigurations/",
     "/admissionregistration.k8s.io/validatingwebhookconfigurations/",
 )
 # How many deletions a view remembers, lest a late word of an earlier write brings an object back.
 _REMEMBERED = 1000
+
+
+@runtime_checkable
+class Revised(Protocol):
+    """Something made of an object that also holds the revision of the object."""
+
+    def at_revision(self, revision: int) -> Self:
+        """Returns the same at the revision at which the object was written."""
 
 
 class View(Generic[T]):
@@ -74,8 +87,12 @@ class View(Generic[T]):
         # What cannot be made is not taken for known: the one before would pass for the one that is there.
         if value is not None:
             ahead = self._ahead.get(key)
-            is_made = ahead is not None and ahead[0] is value
-            made = ahead[1] if ahead is not None and is_made else self._read_item(Item(key, value, revision, 0))
+            if ahead is None or ahead[0] is not value:
+                made = self._read_item(Item(key, value, revision, 0))
+            elif isinstance(ahead[1], Revised):
+                made = ahead[1].at_revision(revision)
+            else:
+                made = ahead[1]
         self.generation += 1
         self.is_empty = False
         if value is None:

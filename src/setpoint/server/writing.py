@@ -24,7 +24,6 @@ from setpoint.server.authorization.attributes import authorize_creation
 from setpoint.server.context import Context, User
 from setpoint.server.conversion.review import ConversionFailed
 from setpoint.server.conversion.waiting import Held, Wanted
-from setpoint.server.offload import LEAST
 from setpoint.server.options import WriteOptions
 from setpoint.server.resource import Resource
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
@@ -145,8 +144,8 @@ async def _encoded(context: Context, resource: Resource, tree: Object, size: int
     """What is to be stored of an object, and what keeps it at hand in the version of the request. Where somebody else
     converts, it is made sure beforehand that the object comes back: nothing is stored that cannot be shown."""
     if resource.convert is same_version or not resource.is_custom:
-        is_large = max(size, len(context.request.body)) >= LEAST
-        return await context.offload(lambda: resource.encode(tree, large=is_large), size), ()
+        is_large = context.takes_long(size, resource)
+        return await context.offload(lambda: resource.encode(tree, large=is_large), size, resource), ()
     value = await resource.encoded(tree)
     held = await resource.prepare([Item("", value, resource.since, 0)])
     resource.decode(value, resource.since)
@@ -238,7 +237,7 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
 
 async def _checked(context: Context, resource: Resource, size: int, check: "_Check") -> None:
     """Runs a check, beside the event loop where it may take long."""
-    if max(size, len(context.request.body)) < LEAST and not resource.is_heavy:
+    if not context.takes_long(size, resource):
         try:
             check(quick=True)
             return

@@ -1,78 +1,12 @@
 """No request keeps the event loop for long, whatever its size and whatever its schema and its rules ask for."""
 
-import asyncio
-import time
 from typing import Any
 
-import msgspec
 import pytest
 
-from setpoint.server.exchange import Request, Response
-from setpoint.server.pipeline import Server
-from setpoint.store.memory import MemoryStore
+from .loop import DEFINITIONS, MOST, THINGS, Loop, Tree, definition, thing
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-THINGS = "/apis/ex.com/v1/namespaces/default/things"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-# The most CPU of the loop's thread between two of its iterations, in seconds.
-MOST = 0.05
-
-Tree = dict[str, Any]
-
-
-def definition(spec: Tree, plural: str = "things") -> Tree:
-    schema = {"type": "object", "properties": {"spec": spec}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.ex.com"},
-        "spec": {
-            "group": "ex.com",
-            "scope": "Namespaced",
-            "names": {"plural": plural, "kind": plural.capitalize()},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
-
-
-def thing(spec: Any, name: str = "one") -> Tree:
-    return {"apiVersion": "ex.com/v1", "kind": "Things", "metadata": {"name": name}, "spec": spec}
-
-
-class Loop:
-    """A server in this loop, and the most CPU that one turn of the loop has taken since `watch` was entered."""
-
-    def __init__(self) -> None:
-        self.server = Server(MemoryStore())
-        self.worst = 0.0
-
-    async def post(self, path: str, tree: Tree) -> Response:
-        response = await self.server(Request("POST", path, "", {}, msgspec.json.encode(tree)))
-        assert isinstance(response.body, bytes)
-        return response
-
-    async def __aenter__(self) -> "Loop":
-        await self.server.start()
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
-        await self.post("/api/v1/namespaces", namespace)
-        self._ticking = asyncio.ensure_future(self._tick())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._ticking.cancel()
-        self.server.close()
-
-    async def _tick(self) -> None:
-        while True:
-            before = time.thread_time()
-            await asyncio.sleep(0.001)
-            self.worst = max(self.worst, time.thread_time() - before)
-
-    @property
-    def offload(self) -> int:
-        """How much work ran beside the loop."""
-        return self.server.services.offload.moved
-
 
 WIDE = {"type": "object", "properties": {f"p{n}": {"type": "object", "maxProperties": n} for n in range(4000)}}
 BRANCHES = {"type": "object", "properties": {"a": {"type": "string"}}, "allOf": [{"maxProperties": 9}] * 4000}
@@ -149,6 +83,19 @@ async def test_the_loop_turns_while_a_policy_looks_at_all_pairs() -> None:
         assert b"denied request: no pairs" in bytes(wrong.body)  # type: ignore[arg-type]
         assert loop.offload > before
         assert loop.worst < MOST
+
+
+async def test_an_object_that_grows_by_its_defaults_is_handled_beside_the_loop() -> None:
+    item = {"type": "object", "properties": {f"p{n}": {"type": "integer", "default": n} for n in range(10)}}
+    async with Loop() as loop:
+        await loop.post(DEFINITIONS, definition({"type": "array", "items": item}))
+        loop.worst, before = 0.0, loop.offload
+        assert (await loop.post(THINGS, thing([{} for _ in range(15_000)]))).status == 201
+        assert loop.offload > before
+        assert loop.worst < MOST
+        before = loop.offload
+        assert (await loop.post(THINGS, thing([{} for _ in range(10)], "small"))).status == 201
+        assert loop.offload == before
 
 
 async def test_small_objects_stay_in_the_loop() -> None:

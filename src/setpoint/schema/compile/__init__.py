@@ -13,7 +13,6 @@ from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Json
 from setpoint.schema.compile.generator import Generator
 from setpoint.schema.compile.source import Function, Walk
-from setpoint.schema.compile.weight import is_heavy
 from setpoint.schema.defaulting import default, drop_nulls
 from setpoint.schema.embedded import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
 from setpoint.schema.lengthy import MOST_STEPS, TooManySteps
@@ -24,6 +23,7 @@ from setpoint.schema.pruning import prune
 from setpoint.schema.ratchet import correlate
 from setpoint.schema.references import Resolve, ResolvingView, View, plain_view
 from setpoint.schema.violations import NO_PATH, find_violations
+from setpoint.schema.weight import weight
 
 if TYPE_CHECKING:
     from setpoint.schema.cel import Rules
@@ -61,9 +61,9 @@ class CompiledSchema:
         self._both = self._generator.entry(schema, Walk.BOTH, root)
 
     @lazy
-    def is_heavy(self) -> bool:
-        """Tells whether even a small tree may take long."""
-        return is_heavy(self.schema)
+    def weight(self) -> int:
+        """How many times as long as under a plain schema a tree may take."""
+        return weight(self.schema)
 
     @lazy
     def rules(self) -> "Rules | None":

@@ -89,7 +89,8 @@ class Escalation(Plugin):
         if not missing:
             return
         who = f"user {quote(user.name)} (groups={quoted(user.groups)})"
-        why = f"{who} is attempting to grant RBAC permissions not currently held:\n{described(missing)}"
+        lacking = await context.offload(lambda: described(missing), _RULE_BYTES * len(missing))
+        why = f"{who} is attempting to grant RBAC permissions not currently held:\n{lacking}"
         if missing_roles:
             why += f"; resolution errors: [{aggregate(_not_found(operation.resource, missing_roles))}]"
         raise Forbidden.of(resource, operation.name, why)

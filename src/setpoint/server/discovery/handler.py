@@ -26,14 +26,14 @@ class Discovery:
             return None
         if len(parts) == 1:
             check_method(context, head=False)
-            return _root(context, core=parts[0] == "api", at_once=self._aggregated)
+            return await _root(context, core=parts[0] == "api", at_once=self._aggregated)
         found = _document(context, parts)
         if found is None:
             _refuse_unknown(context, parts)
             return None
         check_method(context, head=False)
         check_produced(context.request.headers.get("accept", ""))
-        return json_answer(context, found)
+        return await json_answer(context, found)
 
 
 def _document(context: Context, parts: list[str]) -> Object | None:
@@ -54,14 +54,14 @@ def _refuse_unknown(context: Context, parts: list[str]) -> None:
         raise NotFound.resource()
 
 
-def _root(context: Context, *, core: bool, at_once: bool) -> Response:
+async def _root(context: Context, *, core: bool, at_once: bool) -> Response:
     """`/api` or `/apis`, in the form that the client prefers of those it names."""
     if _wants_aggregated(context.request.headers.get("accept", ""), at_once):
         found = aggregated.document(context.registry, core=core)
         return _cached(context, found)
     address = context.request.headers.get("host", "")
     tree = legacy.api_versions(address) if core else legacy.group_list(context.registry)
-    answer = json_answer(context, tree)
+    answer = await json_answer(context, tree)
     return answer._replace(headers=[*answer.headers, ("Vary", "Accept")])
 
 

@@ -24,4 +24,4 @@ class Index:
             found.add(f"/{root_path(gv)}")
             if gv.group:
                 found.add(f"/apis/{gv.group}")
-        return json_answer(context, {"paths": sorted(found)})
+        return await json_answer(context, {"paths": sorted(found)})

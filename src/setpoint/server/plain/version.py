@@ -44,4 +44,4 @@ class VersionPage:
         if context.request.path.strip("/") != "version":
             return None
         check_method(context, head=False)
-        return json_answer(context, self._version)
+        return await json_answer(context, self._version)

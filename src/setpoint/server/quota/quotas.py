@@ -22,6 +22,11 @@ class Quota(NamedTuple):
     is_counted: bool
     tree: Object
 
+    def at_revision(self, revision: int) -> "Quota":
+        """Returns the quota as it was written at a revision."""
+        metadata = {**self.tree["metadata"], "resourceVersion": str(revision)}
+        return self._replace(revision=revision, tree={**self.tree, "metadata": metadata})
+
     def names(self, evaluator: Evaluator) -> set[str]:
         """Under which of its names the objects of a resource count."""
         return {name for name in self.hard if evaluator.counts(name)}

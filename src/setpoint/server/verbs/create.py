@@ -15,4 +15,4 @@ async def create(context: Context, resource: Resource) -> Response:
     tree = await read_object(context, resource, options.field_validation)
     fill_namespace(tree["metadata"], context.info.namespace if resource.namespaced else "")
     written = await create_object(context, resource, tree, options)
-    return object_answer(context, resource, written.body, 201)
+    return await object_answer(context, resource, written.body, 201)

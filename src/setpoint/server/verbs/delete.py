@@ -34,9 +34,9 @@ async def delete(context: Context, resource: Resource) -> Response:
     deleted = await delete_object(context, resource, context.info.namespace, context.info.name, options)
     if deleted.gone and not resource.strategy.returns_deleted_object:
         metadata = deleted.tree["metadata"]
-        return json_answer(context, success(resource.group_resource, metadata["name"], metadata.get("uid", "")))
+        return await json_answer(context, success(resource.group_resource, metadata["name"], metadata.get("uid", "")))
     accepted = not deleted.gone and options.orphan_dependents is False
-    return object_answer(context, resource, deleted.body, 202 if accepted else 200)
+    return await object_answer(context, resource, deleted.body, 202 if accepted else 200)
 
 
 async def delete_collection(context: Context, resource: Resource) -> Response:
@@ -45,7 +45,7 @@ async def delete_collection(context: Context, resource: Resource) -> Response:
     selected = await select(context, resource)
     held = await resource.prepare(selected.items)
     for item in selected.items:
-        metadata = (await resource.decoded(item))["metadata"]
+        metadata = (await context.decoded(resource, item))["metadata"]
         await context.pause()
         try:
             place = metadata.get("namespace", ""), metadata["name"]
@@ -76,7 +76,7 @@ async def delete_object(
     while True:
         if item is None:
             raise NotFound.of(resource.group_resource, name)
-        tree = await resource.decoded(item)
+        tree = await context.decoded(resource, item)
         _check_preconditions(resource, name, options, tree)
         if not admitted:
             operation.old = tree
@@ -101,7 +101,7 @@ def _check_preconditions(resource: Resource, name: str, options: DeleteOptions, 
 async def _delete_once(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
     """One attempt. Raises ExpectationFailed where somebody else has written since the item was read."""
     strategy = resource.strategy
-    tree = await resource.decoded(item)
+    tree = await context.decoded(resource, item)
     begun = None if meta.is_being_deleted(tree) else strategy.begin_deletion(tree, context.services.clock)
     if begun is not None:
         return await _store(context, resource, item, begun, options)
@@ -197,7 +197,7 @@ async def _store(context: Context, resource: Resource, item: Item, tree: Object,
 
 async def _remove(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
     """Takes an object out of the log. It is shown as it was last, at the revision of its deletion."""
-    tree = await resource.decoded(item)
+    tree = await context.decoded(resource, item)
     revision = item.revision
     if not options.dry_run:
         write = Write(item.key, None, item.revision)

@@ -49,7 +49,7 @@ async def patch(context: Context, resource: Resource) -> Response:
         written = await _apply(context, resource, options)
     else:
         written = await _patch(context, resource, await read_patch(context, resource, given, options), options)
-    return object_answer(context, resource, written.body, 201 if written.created else 200)
+    return await object_answer(context, resource, written.body, 201 if written.created else 200)
 
 
 def check_media_type(given: str, resource: Resource) -> None:

@@ -63,7 +63,7 @@ async def bind(context: Context, resource: Resource) -> Response:
             break
         except ExpectationFailed:
             continue
-    return json_answer(context, _SUCCESS, 201)
+    return await json_answer(context, _SUCCESS, 201)
 
 
 def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object:
@@ -95,7 +95,7 @@ async def evict(context: Context, resource: Resource) -> Response:
     options = options._replace(dry_run=options.dry_run or write.dry_run)
     await _spend_budget(context, pod, options)
     await delete_object(context, resource, context.info.namespace, name, options, admitted=True)
-    return json_answer(context, _SUCCESS, 201)
+    return await json_answer(context, _SUCCESS, 201)
 
 
 async def _spend_budget(context: Context, pod: Object, options: DeleteOptions) -> None:

@@ -32,7 +32,7 @@ async def review(context: Context, resource: Resource) -> Response:
             await answer_access_review(context, resource.kind, tree)
     rules = (tree.get("status") or {}).get("resourceRules") or ()
     body = await context.offload(lambda: resource.encoding.encode(tree), RULE_BYTES * len(rules))
-    return object_answer(context, resource, body, 201)
+    return await object_answer(context, resource, body, 201)
 
 
 async def _review_token(context: Context, spec: Object) -> Object:

@@ -87,8 +87,8 @@ def _scales() -> Resource:
 
 async def get_scale(context: Context, resource: Resource) -> Response:
     item = await read(context, resource)
-    tree = await resource.decoded(item)
-    return _answer(context, scale_of(resource, tree))
+    tree = await context.decoded(resource, item)
+    return await _answer(context, scale_of(resource, tree))
 
 
 async def update_scale(context: Context, resource: Resource) -> Response:
@@ -102,7 +102,7 @@ async def update_scale(context: Context, resource: Resource) -> Response:
         return manager.update(scale, copy(body), options.field_manager)
 
     written = await _write(context, resource, replaced, options)
-    return _answer(context, scale_of(resource, written.tree))
+    return await _answer(context, scale_of(resource, written.tree))
 
 
 async def patch_scale(context: Context, resource: Resource) -> Response:
@@ -128,11 +128,11 @@ async def patch_scale(context: Context, resource: Resource) -> Response:
             return manager.update(scale, tree, options.field_manager)
 
     written = await _write(context, resource, changed, options)
-    return _answer(context, scale_of(resource, written.tree))
+    return await _answer(context, scale_of(resource, written.tree))
 
 
-def _answer(context: Context, scale: Object) -> Response:
-    return object_answer(context, _scales(), msgspec.json.encode(scale))
+async def _answer(context: Context, scale: Object) -> Response:
+    return await object_answer(context, _scales(), msgspec.json.encode(scale))
 
 
 async def _write(context: Context, resource: Resource, change: Change, options: WriteOptions) -> Written:

@@ -83,7 +83,7 @@ async def issue_token(context: Context, resource: Resource) -> Response:
     spec.setdefault("boundObjectRef", None)
     ends = now.replace(microsecond=0).timestamp() + wanted
     tree["status"] = {"token": token, "expirationTimestamp": format_time(now.fromtimestamp(ends, now.tzinfo))}
-    return object_answer(context, requests, requests.encoding.encode(tree), 201)
+    return await object_answer(context, requests, requests.encoding.encode(tree), 201)
 
 
 def _check_names(context: Context, metadata: Object) -> None:

@@ -36,4 +36,4 @@ async def update(context: Context, resource: Resource) -> Response:
         subresource=info.subresource,
         create=created if creates else None,
     )
-    return object_answer(context, resource, written.body, 201 if written.created else 200)
+    return await object_answer(context, resource, written.body, 201 if written.created else 200)

@@ -45,7 +45,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def watch(context: Context, resource: Resource) -> Response:
-    options = list_options(context, watch=True)
+    options = await list_options(context, watch=True)
     if context.info.name:
         options = options._replace(field_selector=_named(options.field_selector, context.info.name))
     # What is wrong with the request is found before the stream begins, and so is where "from now on" is.

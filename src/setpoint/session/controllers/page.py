@@ -39,7 +39,7 @@ class ControllersPage:
         if context.request.method != "GET":
             raise MethodNotAllowed.method()
         if path == PATH:
-            return json_answer(context, await self._told())
+            return await json_answer(context, await self._told())
         name, _, below = path.removeprefix(f"{PATH}/").partition("/")
         return self._log(context, unquote(name)) if below == LOG else None
 

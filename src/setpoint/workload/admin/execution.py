@@ -40,7 +40,7 @@ class ExecutionPage:
         if request.method == "GET":
             if media_type not in ("", _JSON):
                 raise UnsupportedMediaType.of([_JSON])
-            return json_answer(context, self._told())
+            return await json_answer(context, self._told())
         if request.method != "PATCH":
             raise MethodNotAllowed.method()
         if media_type != MERGE_PATCH:
@@ -50,7 +50,7 @@ class ExecutionPage:
         changed = self._shutdown.ask(*_wanted(request.body))
         if changed is None:
             return Response(204, _JSON)
-        return json_answer(context, self._told(), 202 if changed else 200)
+        return await json_answer(context, self._told(), 202 if changed else 200)
 
     def _told(self) -> Object:
         shutdown = self._shutdown
