@@ -5,7 +5,7 @@ had an object and has it no longer hears of that, too.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from setpoint.cache.held import Held
@@ -62,14 +62,29 @@ def mapped(function: Mapping) -> Handler:
     def handle(held: Held[Any]) -> Requests:
         found = function(held.object)
         if inspect.isawaitable(found):
-            return _waited(found, held.meta.namespace)
+            return _Waited(found, held.meta.namespace)
         return [_request(each, held.meta.namespace) for each in found]
 
     return handle
 
 
-async def _waited(found: Awaitable[Iterable[Named]], namespace: str) -> Iterable[Request]:
-    return [_request(each, namespace) for each in await found]
+class _Waited:
+    """The requests that a function names later. Closing ends the function's coroutine, even one that has not begun."""
+
+    __slots__ = ("_found", "_namespace")
+
+    def __init__(self, found: Awaitable[Iterable[Named]], namespace: str) -> None:
+        self._found = found
+        self._namespace = namespace
+
+    def __await__(self) -> Generator[Any, Any, list[Request]]:
+        found = yield from self._found.__await__()
+        return [_request(each, self._namespace) for each in found]
+
+    def close(self) -> None:
+        close = getattr(self._found, "close", None)  # futures have none, and need none
+        if close is not None:
+            close()
 
 
 def _request(named: Named, namespace: str) -> Request:

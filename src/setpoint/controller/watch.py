@@ -9,9 +9,10 @@ disappears; nobody waits for it.
 import asyncio
 import inspect
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, cast
+from itertools import chain
+from typing import Any, TypeGuard, cast
 
 from setpoint.cache.held import Held
 from setpoint.cache.informer import Change, Informer, Registration
@@ -266,6 +267,8 @@ class _Retries:
         self._limiter = Exponential()
         self._pending: dict[str, Change[Any]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        # The answers that a task has yet to take over: one that is cancelled before its first step never does.
+        self._asked: dict[str, list[Requests]] = {}
 
     def deliver(self, change: Change[Any]) -> None:
         key = change.held.meta.key
@@ -273,42 +276,50 @@ class _Retries:
             self._pending[key] = Change(self._pending[key].old, change.new or change.old)
             return
         try:
-            found = [self._watching.requests(held) for held in _states(change)]
+            asked = self._ask(change)
         except Exception as error:
             self._later(key, change, error)
             return
-        ready: list[Request] = []
-        for each in found:
-            if not isinstance(each, (list, tuple)) and inspect.isawaitable(each):
-                self._later(key, change, found)
-                return
-            ready += cast("Iterable[Request]", each)
-        self._watching.tell(change, ready)
+        if any(_waits(each) for each in asked):
+            self._asked[key] = asked
+            self._later(key, change)
+            return
+        self._watching.tell(change, chain.from_iterable(cast("list[Iterable[Request]]", asked)))
 
-    def _later(self, key: str, change: Change[Any], so_far: "list[Requests] | Exception") -> None:
+    def _later(self, key: str, change: Change[Any], error: Exception | None = None) -> None:
         self._pending[key] = change
-        self._tasks[key] = asyncio.ensure_future(self._try(key, so_far))
+        self._tasks[key] = asyncio.ensure_future(self._try(key, error))
 
-    async def _try(self, key: str, so_far: "list[Requests] | Exception | None") -> None:
-        """Finds out what an object's changes mean, until there are no more. `so_far` is how the first try went."""
+    async def _try(self, key: str, error: Exception | None) -> None:
+        """Finds out what an object's changes mean, until there are no more. `error` is why the first try failed."""
+        asked = self._asked.pop(key, None)
         while True:
-            if isinstance(so_far, Exception):
-                await self._rest(key, so_far)
-                so_far = None
+            if error is not None:
+                await self._rest(key, error)
+                error = None
             change = self._pending[key]
             try:
-                found: list[Request] = []
-                for asked in so_far or [self._watching.requests(held) for held in _states(change)]:
-                    found += await asked if inspect.isawaitable(asked) else asked
-            except Exception as error:
-                so_far = error
+                found = await _answers(asked if asked is not None else self._ask(change))
+            except Exception as failure:
+                error = failure
                 continue
-            so_far = None
+            finally:
+                asked = None
             self._watching.tell(change, found)
             if self._pending[key] is change:
                 break
         del self._pending[key], self._tasks[key]
         self._limiter.forget(key)
+
+    def _ask(self, change: Change[Any]) -> list[Requests]:
+        """The handler's answers for the states of a change. Raises what the handler raises."""
+        asked: list[Requests] = []
+        try:
+            asked.extend(self._watching.requests(held) for held in _states(change))
+        except BaseException:
+            _close(asked)
+            raise
+        return asked
 
     async def _rest(self, key: str, error: Exception) -> None:
         seconds = self._limiter.delay(key)
@@ -326,8 +337,34 @@ class _Retries:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for asked in self._asked.values():
+            _close(asked)
+        self._asked.clear()
         self._pending.clear()
         self._tasks.clear()
+
+
+def _waits(answer: Requests) -> "TypeGuard[Awaitable[Iterable[Request]]]":
+    return not isinstance(answer, (list, tuple)) and inspect.isawaitable(answer)
+
+
+async def _answers(asked: list[Requests]) -> list[Request]:
+    """The requests that a handler named. After one answer that fails, the others are not waited for."""
+    found: list[Request] = []
+    try:
+        for each in asked:
+            found += await each if _waits(each) else cast("Iterable[Request]", each)
+    finally:
+        _close(asked)
+    return found
+
+
+def _close(asked: list[Requests]) -> None:
+    """Ends the answers that were not waited for: Python warns of coroutines that are dropped before they begin."""
+    for each in asked:
+        close = getattr(each, "close", None)
+        if close is not None and _waits(each):
+            close()
 
 
 def _states(change: Change[Any]) -> list[Held[Any]]:
