@@ -11,7 +11,7 @@ from tests.fuzz.client import Client
 from tests.fuzz.making import Maker
 from tests.fuzz.paths import Served
 from tests.fuzz.run import Report, run
-from tests.fuzz.world import TOKENS, world
+from tests.fuzz.world import TOKENS, World, world
 
 COUNT = 3000
 CASE = Case(0, "path", "admin", "GET", "/api/v1/pods", b"")
@@ -35,6 +35,32 @@ def test_a_seed_and_a_number_always_make_the_same_case() -> None:
     backward = Maker(3, served, ["/healthz"])
     assert [backward.case(index, TOKENS) for index in reversed(range(300))] == cases[::-1]
     assert len({case.data for case in cases}) > 250
+
+
+REFUSED = """\
+2026-01-01 12:00:00,000 ERROR setpoint.controller.watch: what a change of default/a in v1/Secret means is not known
+Traceback (most recent call last):
+  File "requests.py", line 120, in send
+setpoint.objects.errors.Forbidden: secrets is forbidden: User "u" cannot list resource "secrets"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (REFUSED, 0),
+        (REFUSED.replace("errors.Forbidden", "errors.Mistake"), 1),
+        (REFUSED.replace("controller.watch", "controller.manager"), 1),
+        (REFUSED + "watch.py:302: RuntimeWarning: coroutine 'f' was never awaited\n  found += await asked\n", 1),
+        (REFUSED + "Exception ignored in: <coroutine object f>\nTraceback (most recent call last):\n", 1),
+        ("2026-01-01 12:00:00,000 INFO setpoint: up\na.py:1: ResourceWarning: unclosed file\n", 1),
+        ("2026-01-01 12:00:00,000 INFO setpoint: up\n", 0),
+    ],
+)
+def test_a_complaint_in_the_log_is_found(tmp_path: Path, text: str, count: int) -> None:
+    log = tmp_path / "log"
+    log.write_text(text)
+    assert len(World("127.0.0.1", 0, 0, log).complaints()) == count
 
 
 def answer(status: int, body: bytes, content_type: str = "application/json") -> Answer:

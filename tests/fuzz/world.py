@@ -26,11 +26,13 @@ TOKENS = {
 BINDINGS = (("tenant", "admin", "tenant"), ("tenant", "edit", "default"), ("reader", "view", "default"))
 # What a run leaves is removed from these. The rest is the server's own.
 _KEPT = frozenset(("namespaces", "componentstatuses", "clusterroles", "clusterrolebindings", "roles", "rolebindings"))
-_RECORD = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.M)
+# Python writes its own complaints to the same file, without a time.
+_UNLOGGED = r"\S+:\d+: \w*Warning: |Exception ignored |Fatal Python error: "
+_RECORD = re.compile(rf"^(?=\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d|{_UNLOGGED})", re.M)
 _FAILING = re.compile(r" (ERROR|CRITICAL) | failed")
 _REFUSED = re.compile(
-    r"setpoint\.controller\.\w+: .*[ .](Forbidden|NotFound|Conflict|AlreadyExists|Invalid|BadRequest|MethodNotAllowed|"
-    r"TooManyRequests|Timeout|ServerTimeout|ServiceUnavailable|Gone|Expired): "
+    r"setpoint\.controller\.(outcome: |watch: what a change of ).*[ .](Forbidden|NotFound|Conflict|AlreadyExists|"
+    r"Invalid|BadRequest|MethodNotAllowed|TooManyRequests|Timeout|ServerTimeout|ServiceUnavailable|Gone|Expired): "
 )
 
 
@@ -79,10 +81,14 @@ class World(NamedTuple):
         """The records of the server's log that tell of a failure, each with the last line of its traceback.
 
         A controller that the API refuses something is none: the administrator among the users deletes roles as well.
+        A warning of Python is one, whatever was logged before it.
         """
         found = []
         for record in _RECORD.split(self.log.read_text(errors="replace")):
             first, *rest = record.splitlines() or [""]
+            if re.match(_UNLOGGED, first):
+                found.append(first)
+                continue
             if not _FAILING.search(first) and "Traceback" not in record:
                 continue
             told = f"{first} … {rest[-1]}" if rest else first
