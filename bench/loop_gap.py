@@ -188,6 +188,11 @@ class Served:
         self._process.stdin.flush()
         return msgspec.json.decode(self._process.stdout.readline(), type=Gap)
 
+    def cpu_seconds(self) -> float:
+        """The CPU that the process has used so far, in all of its threads."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def ask(self, asks: Iterable[Ask]) -> list[int]:
         """The statuses of the answers to these requests, over one connection."""
         found = []
