@@ -133,38 +133,42 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
 
     def to_json(self) -> Object:
         """The JSON of the schema, with keywords that say nothing left out."""
-        found: Object = {}
+        return {keyword: value if keyword in _ANY_JSON else _json_of(value) for keyword, value in self._said()}
+
+    def keywords(self) -> set[str]:
+        """The keywords that the schema has. Cheaper than to ask `to_json`, which goes below them."""
+        return {keyword for keyword, _ in self._said()}
+
+    def says_only(self, keyword: str) -> bool:
+        """Tells whether the schema has this keyword and no other."""
+        said = self._said()
+        first = next(said, None)
+        return first is not None and first[0] == keyword and next(said, None) is None
+
+    def _said(self) -> Iterator[tuple[str, Any]]:
         for name, keyword, unsaid in _KEYWORDS:
             value = getattr(self, name)
             if value is unsaid or value is UNSET or (value == unsaid and type(value) is type(unsaid)):
                 continue
             if not value and (unsaid == () or unsaid is NOTHING):
                 continue
-            found[keyword] = value if keyword in _ANY_JSON else _json_of(value)
-        return found
-
-    def says_only(self, keyword: str) -> bool:
-        """Tells whether the schema has this keyword and no other. Cheaper than to ask `to_json`."""
-        said = False
-        for name, known, unsaid in _KEYWORDS:
-            value = getattr(self, name)
-            if value is unsaid or value is UNSET or (value == unsaid and type(value) is type(unsaid)):
-                continue
-            if not value and (unsaid == () or unsaid is NOTHING):
-                continue
-            if known != keyword:
-                return False
-            said = True
-        return said
+            yield keyword, value
 
     def inner(self) -> "list[Schema]":
         """The schemas directly inside this one."""
-        found = [*self.properties.values(), *self.all_of, *self.any_of, *self.one_of]
-        for below in (self.additional_properties, self.items, self.not_):
-            if isinstance(below, Schema):
-                found.append(below)
-            elif isinstance(below, list):
-                found.extend(below)
+        found = list(self.properties.values()) if self.properties else []
+        if self.all_of or self.any_of or self.one_of:
+            found += (*self.all_of, *self.any_of, *self.one_of)
+        extra, items = self.additional_properties, self.items
+        if isinstance(extra, Schema):
+            found.append(extra)
+        if items is not None:
+            if isinstance(items, Schema):
+                found.append(items)
+            else:
+                found += items
+        if self.not_ is not None:
+            found.append(self.not_)
         return found
 
     def children(self) -> "Iterator[tuple[str, Schema]]":

@@ -321,9 +321,13 @@ def _may_keep_bad_ca_bundle(old: CustomResourceDefinition | None) -> bool:
 
 
 def _same(versions: Sequence[Version], part: Callable[[Version], Any]) -> bool:
-    """Whether all versions have this part in common. As text, because Python takes 1, 1.0 and True for the same."""
+    """Tells whether all versions have this part in common."""
+    first, *others = map(part, versions) if versions else (None,)
     try:
-        return len({compact_json(msgspec.to_builtins(part(version))) for version in versions}) <= 1
+        # Equal ones are compared as text too, because Python takes 1 and True for the same.
+        if any(other != first for other in others):
+            return False
+        return not others or len({compact_json(msgspec.to_builtins(each)) for each in (first, *others)}) == 1
     except RecursionError:
         # Only a schema can be that deep, and it is refused as unreadable.
         return False

@@ -108,7 +108,7 @@ def _validate_root_with_status(schema: Schema, path: str) -> list[FieldError]:
     if schema.type and schema.type != "object" and not first:
         detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         return [invalid(child(path, "type"), schema.type, detail)]
-    if schema.to_json().keys() <= {keyword for _, keyword in _AT_ROOT_WITH_STATUS}:
+    if schema.keywords() <= {keyword for _, keyword in _AT_ROOT_WITH_STATUS}:
         return []
     names = " ".join(name for name, _ in _AT_ROOT_WITH_STATUS)
     detail = f"only [{names}] fields are allowed at the root of the schema if the status subresource is enabled"

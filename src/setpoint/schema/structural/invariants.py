@@ -71,6 +71,8 @@ def _extensions(schema: Schema, path: str, errors: list[FieldError]) -> None:
 
 
 def _type(schema: Schema, level: str, path: str, errors: list[FieldError]) -> None:
+    if schema.type and level != "root" and not schema.embedded_resource:
+        return
     where = child(path, "type")
     if schema.embedded_resource and schema.type != "object":
         detail = "must be object if x-kubernetes-embedded-resource is true"

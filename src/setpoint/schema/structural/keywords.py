@@ -54,22 +54,25 @@ def _node(schema: Schema, path: str, place: _Place, root: bool, errors: list[Fie
         _node(inner, key(child(path, "properties"), name), inside, False, errors)
     if schema.not_ is not None:
         _node(schema.not_, child(path, "not"), place, False, errors)
-    for keyword, branches in (
-        ("allOf", schema.all_of),
-        ("oneOf", schema.one_of),
-        ("anyOf", schema.any_of),
-        ("items", schema.items if isinstance(schema.items, list) else []),
-    ):
-        for position, branch in enumerate(branches):
-            _node(branch, index(child(path, keyword), position), place, False, errors)
-    if isinstance(schema.items, Schema):
-        _node(schema.items, child(path, "items"), place, False, errors)
+    items = schema.items
+    if schema.all_of or schema.one_of or schema.any_of or isinstance(items, list):
+        for keyword, branches in (
+            ("allOf", schema.all_of),
+            ("oneOf", schema.one_of),
+            ("anyOf", schema.any_of),
+            ("items", items if isinstance(items, list) else []),
+        ):
+            for position, branch in enumerate(branches):
+                _node(branch, index(child(path, keyword), position), place, False, errors)
+    if isinstance(items, Schema):
+        _node(items, child(path, "items"), place, False, errors)
     if schema.preserve_unknown_fields is False:
         where = child(path, "x-kubernetes-preserve-unknown-fields")
         errors.append(invalid(where, False, "must be true or undefined"))
     _map_type(schema, path, errors)
-    _list_type(schema, path, errors)
-    _list_items(schema, path, errors)
+    if schema.list_type is not None or schema.list_map_keys:
+        _list_type(schema, path, errors)
+        _list_items(schema, path, errors)
 
 
 def _refused(schema: Schema, path: str, place: _Place, errors: list[FieldError]) -> None:
@@ -77,16 +80,17 @@ def _refused(schema: Schema, path: str, place: _Place, errors: list[FieldError])
         errors.append(not_supported(child(path, "type"), schema.type, _TYPES))
     if schema.default is not UNSET and schema.default is not None and not place.defaults:
         errors.append(forbidden(child(path, "default"), f"must not be set {place.why_not}"))
-    for keyword, said in (
-        ("id", schema.id),
-        ("additionalItems", schema.additional_items is not None),
-        ("patternProperties", schema.pattern_properties),
-        ("definitions", schema.definitions),
-        ("dependencies", schema.dependencies),
-        ("$ref", schema.ref is not None),
-    ):
-        if said:
-            errors.append(forbidden(child(path, keyword), f"{keyword} is not supported"))
+    if _has_refused_keyword(schema):
+        for keyword, said in (
+            ("id", schema.id),
+            ("additionalItems", schema.additional_items is not None),
+            ("patternProperties", schema.pattern_properties),
+            ("definitions", schema.definitions),
+            ("dependencies", schema.dependencies),
+            ("$ref", schema.ref is not None),
+        ):
+            if said:
+                errors.append(forbidden(child(path, keyword), f"{keyword} is not supported"))
     if schema.type == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
         errors.append(forbidden(child(path, "type"), detail))
@@ -98,6 +102,18 @@ def _refused(schema: Schema, path: str, place: _Place, errors: list[FieldError])
     if schema.unique_items:
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         errors.append(forbidden(child(path, "uniqueItems"), detail))
+
+
+def _has_refused_keyword(schema: Schema) -> bool:
+    """Tells whether a node has a keyword that no schema of a definition may have. Hardly any has."""
+    return bool(
+        schema.id
+        or schema.ref is not None
+        or schema.pattern_properties
+        or schema.dependencies
+        or schema.additional_items is not None
+        or schema.definitions
+    )
 
 
 def _map_type(schema: Schema, path: str, errors: list[FieldError]) -> None:
