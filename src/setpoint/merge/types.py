@@ -253,10 +253,12 @@ def _settle(made: list[MapType | ListType]) -> None:
     """Tells each container what holds for everything inside it; containers may contain themselves."""
     for kind in made:
         kind.collapses = kind.atomic
+    # A container is made before its parts: in the opposite order, one pass is enough unless some contain themselves.
+    inside_first = made[::-1]
     changed = True
     while changed:
         changed = False
-        for kind in made:
+        for kind in inside_first:
             parts = _parts(kind)
             before = kind.exact, kind.exact_when_valid, kind.collapses
             kind.exact = kind.exact and all(part.exact for part in parts)
