@@ -369,7 +369,9 @@ def nodes_with_rules(schema: Schema) -> Set[int]:
                 found.add(id(climbing))
                 climbing = above.get(id(climbing))
         for below in (*node.properties.values(), node.items, node.additional_properties):
-            if isinstance(below, Schema):
+            if isinstance(below, Schema) and (
+                below.validations or below.properties or below.items or below.additional_properties
+            ):
                 above[id(below)] = node
                 order.append(below)
     return found

@@ -55,6 +55,8 @@ class _Validator:
         if isinstance(schema.items, Schema):
             self.node(schema.items, root, child(path, "items"), lambda value: surround([value]), in_metadata)
         for name, inner in schema.properties.items():
+            if not inner.properties and inner.items is None and not has_default(inner):
+                continue
             inside = in_metadata or (schema.embedded_resource and name in META_FIELDS)
             self.node(inner, root, key(child(path, "properties"), name), _holding(surround, name), inside)
 

@@ -39,23 +39,30 @@ def _node(schema: Schema, level: str, path: str, errors: list[FieldError]) -> No
         _node(items, "item", child(path, "items"), errors)
     elif schema.type == "array":
         errors.append(required(child(path, "items"), "must be specified"))
-    for name, inner in schema.properties.items():
-        _node(inner, "field", _property(path, name), errors)
+    if schema.properties:
+        below = child(path, "properties")
+        for name, inner in schema.properties.items():
+            _node(inner, "field", key(below, name), errors)
     if extra is not None:
         if level == "root":
             errors.append(forbidden(child(path, "additionalProperties"), "must not be used at the root"))
         if isinstance(extra, Schema):
             _node(extra, "field", child(path, "additionalProperties"), errors)
-    _extensions(schema, path, errors)
-    _restrictions(
-        schema,
-        path,
-        errors,
-        skip_any_of=_is_int_or_string(schema.any_of),
-        skip_first_all_of=bool(schema.all_of) and _is_int_or_string(schema.all_of[0].any_of),
-    )
-    _type(schema, level, path, errors)
-    _resource(schema, level, path, errors)
+    # Most nodes are plain values with a type: each rule is asked only about nodes that may break it.
+    if schema.int_or_string:
+        _extensions(schema, path, errors)
+    if schema.any_of or schema.all_of or schema.one_of or schema.not_ is not None or schema.pattern:
+        _restrictions(
+            schema,
+            path,
+            errors,
+            skip_any_of=_is_int_or_string(schema.any_of),
+            skip_first_all_of=bool(schema.all_of) and _is_int_or_string(schema.all_of[0].any_of),
+        )
+    if not schema.type or schema.embedded_resource or level == "root":
+        _type(schema, level, path, errors)
+    if schema.properties or schema.embedded_resource:
+        _resource(schema, level, path, errors)
 
 
 def _property(path: str, name: str) -> str:
@@ -63,16 +70,15 @@ def _property(path: str, name: str) -> str:
 
 
 def _extensions(schema: Schema, path: str, errors: list[FieldError]) -> None:
+    """The extensions that exclude int-or-string."""
     detail = "must be false if x-kubernetes-int-or-string is true"
-    if schema.int_or_string and schema.preserve_unknown_fields:
+    if schema.preserve_unknown_fields:
         errors.append(invalid(child(path, "x-kubernetes-preserve-unknown-fields"), True, detail))
-    if schema.int_or_string and schema.embedded_resource:
+    if schema.embedded_resource:
         errors.append(invalid(child(path, "x-kubernetes-embedded-resource"), True, detail))
 
 
 def _type(schema: Schema, level: str, path: str, errors: list[FieldError]) -> None:
-    if schema.type and level != "root" and not schema.embedded_resource:
-        return
     where = child(path, "type")
     if schema.embedded_resource and schema.type != "object":
         detail = "must be object if x-kubernetes-embedded-resource is true"

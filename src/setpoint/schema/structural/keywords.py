@@ -47,11 +47,13 @@ def _node(schema: Schema, path: str, place: _Place, root: bool, errors: list[Fie
         if place.in_metadata:
             inside = _Place(False, "inside additionalProperties applying to object metadata", True)
         _node(extra, child(path, "additionalProperties"), inside, False, errors)
-    for name, inner in schema.properties.items():
-        inside = place
-        if (root or schema.embedded_resource) and name in META_FIELDS:
-            inside = _Place(False, f"in top-level {name}", True) if root else place._replace(in_metadata=True)
-        _node(inner, key(child(path, "properties"), name), inside, False, errors)
+    if schema.properties:
+        below, resource = child(path, "properties"), root or schema.embedded_resource
+        for name, inner in schema.properties.items():
+            inside = place
+            if resource and name in META_FIELDS:
+                inside = _Place(False, f"in top-level {name}", True) if root else place._replace(in_metadata=True)
+            _node(inner, key(below, name), inside, False, errors)
     if schema.not_ is not None:
         _node(schema.not_, child(path, "not"), place, False, errors)
     items = schema.items
@@ -69,7 +71,8 @@ def _node(schema: Schema, path: str, place: _Place, root: bool, errors: list[Fie
     if schema.preserve_unknown_fields is False:
         where = child(path, "x-kubernetes-preserve-unknown-fields")
         errors.append(invalid(where, False, "must be true or undefined"))
-    _map_type(schema, path, errors)
+    if schema.map_type is not None:
+        _map_type(schema, path, errors)
     if schema.list_type is not None or schema.list_map_keys:
         _list_type(schema, path, errors)
         _list_items(schema, path, errors)
@@ -117,8 +120,6 @@ def _has_refused_keyword(schema: Schema) -> bool:
 
 
 def _map_type(schema: Schema, path: str, errors: list[FieldError]) -> None:
-    if schema.map_type is None:
-        return
     _needs_type(schema, "object", "x-kubernetes-map-type", path, errors)
     if schema.map_type not in ("atomic", "granular"):
         errors.append(not_supported(child(path, "x-kubernetes-map-type"), schema.map_type, ("atomic", "granular")))
