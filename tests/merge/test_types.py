@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from setpoint.merge import types
 from setpoint.merge.fieldset import from_paths
 from setpoint.merge.typed import validate
 from setpoint.merge.typed.any import AnyType
@@ -159,6 +160,18 @@ def test_recursive_definitions_make_recursive_types_and_an_override_is_for_its_f
     assert kind.field_set(value, True) == from_paths(("f:value",), ("f:children",), ("f:whole",))
     wrong = {"children": [{"children": [{"value": 1}]}]}
     assert [problem.path for problem in validate.problems(kind, wrong)] == [".children[0].children[0].value"]
+
+
+def test_the_levels_of_a_schema_are_settled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+    parts = types._parts
+    monkeypatch.setattr(types, "_parts", lambda kind: (looked.append(kind), parts(kind))[1])
+    schema: Object = {"type": "object", "x-kubernetes-map-type": "atomic"}
+    for _ in range(60):
+        schema = {"type": "object", "properties": {"in": schema}}
+    Types(definition).custom_resource(schema)
+    # One pass, and one more that changes nothing.
+    assert len(looked) == 2 * len({id(kind) for kind in looked})
 
 
 def test_the_types_of_every_built_in_definition_can_be_made() -> None:

@@ -9,7 +9,7 @@ from tests.schema.crd.tables import named, recorded_creations, steps, table
 
 from setpoint.objects.errors import BadRequest, Invalid
 from setpoint.objects.field import FieldError, invalid
-from setpoint.objects.tree import Object, copy
+from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema.crd.defaults import (
     default,
     prepare_for_create,
@@ -119,6 +119,24 @@ def test_errors_of_a_schema_stand_where_the_server_puts_them() -> None:
         "spec.versions[0].schema.openAPIV3Schema",
         "spec.versions[1].schema.openAPIV3Schema",
     ]
+
+
+def test_versions_with_equal_numbers_have_a_schema_in_common_and_a_boolean_is_no_number() -> None:
+    def refuse(schema: Schema, path: str, *, old: Schema | None, status_subresource: bool) -> list[FieldError]:
+        return [invalid(path, "", "no")]
+
+    def paths(first: Json, second: Json) -> list[str]:
+        versions = [
+            {"name": name, "schema": {"openAPIV3Schema": {"type": "object", "default": said}}, "storage": name == "v1"}
+            for name, said in (("v1", first), ("v2", second))
+        ]
+        tree = prepare_for_create(build(PLAIN, {}))
+        tree["spec"]["versions"] = [tree["spec"]["versions"][0] | each for each in versions]
+        return [error.field for error in validate_create(tree, refuse)]
+
+    apart = ["spec.versions[0].schema.openAPIV3Schema", "spec.versions[1].schema.openAPIV3Schema"]
+    assert paths(1, 1) == paths(1, 1.0) == ["spec.validation.openAPIV3Schema"]
+    assert paths(1, True) == paths(1, 2) == apart
 
 
 def test_a_validator_is_told_the_schema_before_and_whether_there_is_a_status() -> None:
