@@ -163,9 +163,14 @@ def test_recursive_definitions_make_recursive_types_and_an_override_is_for_its_f
 
 
 def test_the_levels_of_a_schema_are_settled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[object] = []
+    looked: list[Type] = []
     parts = types._parts
-    monkeypatch.setattr(types, "_parts", lambda kind: (looked.append(kind), parts(kind))[1])
+
+    def counted(kind: MapType | ListType) -> list[Type]:
+        looked.append(kind)
+        return parts(kind)
+
+    monkeypatch.setattr(types, "_parts", counted)
     schema: Object = {"type": "object", "x-kubernetes-map-type": "atomic"}
     for _ in range(60):
         schema = {"type": "object", "properties": {"in": schema}}
