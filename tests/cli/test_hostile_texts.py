@@ -4,6 +4,7 @@ import re
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
@@ -115,6 +116,48 @@ COMMANDS = [
 def test_no_command_hands_a_terminal_what_an_object_says(command: str, served: Served, hostile: str) -> None:
     words = [word.replace("NAME", hostile) for word in command.split()]
     text = shown([sys.executable, "-m", "setpoint", *words], 200, {**served.environ, "TERM": "xterm"})
+    assert text
+    check(text)
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "things.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "description": HOSTILE, "title": HOSTILE}},
+            }
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "content"),
+    [
+        (("models", "FILE"), yaml.safe_dump(DEFINITION)),
+        (("models", "FILE"), f"kind: CustomResourceDefinition\n{UNSEEN}: [\n"),
+        (("serve", "--config", "FILE"), yaml.safe_dump({HOSTILE: HOSTILE})),
+        (("serve", "--print-config", "--config", "FILE"), yaml.safe_dump({"token": HOSTILE, "kubeconfig": HOSTILE})),
+        (("crd", f"{HOSTILE}:A"), ""),
+    ],
+    ids=["models", "models that fails", "serve that fails", "print-config", "crd that fails"],
+)
+def test_no_command_hands_a_terminal_what_a_file_says(
+    words: tuple[str, ...], content: str, tmp_path: Path, served: Served
+) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(content)
+    command = [sys.executable, "-m", "setpoint", *(str(file) if word == "FILE" else word for word in words)]
+    text = shown(command, 200, {**served.environ, "TERM": "xterm"})
     assert text
     check(text)
 

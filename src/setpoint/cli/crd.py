@@ -2,7 +2,9 @@
 
 import click
 
+from setpoint.cli.failing import Failure
 from setpoint.cli.importing import import_here
+from setpoint.cli.printing.terminal import echo
 from setpoint.objects import yamltext
 from setpoint.objects.tree import Object
 from setpoint.schema.types import ModelError, Resource, crd_of
@@ -26,14 +28,14 @@ def crd(targets: tuple[str, ...], storage: str | None) -> None:
             if cls not in versions:
                 versions.append(cls)
     documents = [_definition(classes, storage) for classes in found.values()]
-    click.echo("---\n".join(map(yamltext.dump, documents)), nl=False)
+    echo("---\n".join(map(yamltext.dump, documents)), nl=False)
 
 
 def _definition(classes: list[type[Resource]], storage: str | None) -> Object:
     try:
         return crd_of(*classes, storage=storage)
     except ModelError as error:
-        raise click.ClickException(str(error)) from None
+        raise Failure(str(error)) from None
 
 
 def _classes(target: str) -> list[type[Resource]]:
@@ -46,15 +48,15 @@ def _classes(target: str) -> list[type[Resource]]:
     if not colon:
         classes = [found for found in module.values() if _is_kind(found) and found.__module__ == module_name]
         if not classes:
-            raise click.ClickException(f"{module_name} has no class that derives from Resource and has a group")
+            raise Failure(f"{module_name} has no class that derives from Resource and has a group")
         return classes
     if class_name not in module:
         known = sorted(name for name, found in module.items() if _is_kind(found))
         hint = f"; it has {', '.join(known)}" if known else ""
-        raise click.ClickException(f"{module_name} has no class {class_name}{hint}")
+        raise Failure(f"{module_name} has no class {class_name}{hint}")
     found = module[class_name]
     if not _is_kind(found):
-        raise click.ClickException(
+        raise Failure(
             f"{target} is no kind: derive the class from Resource, with a group and a version, "
             'as in `class Widget(Resource, group="example.com", version="v1")`'
         )

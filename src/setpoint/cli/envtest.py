@@ -4,6 +4,9 @@ from pathlib import Path
 
 import click
 
+from setpoint.cli.failing import Failure
+from setpoint.cli.printing.terminal import echo
+
 
 @click.command("envtest-assets")
 @click.argument("directory", metavar="DIR")
@@ -22,5 +25,5 @@ def envtest_assets(directory: str) -> None:
     try:
         write(path)
     except (AssetsError, OSError) as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(str(path))
+        raise Failure(str(error)) from error
+    echo(str(path))

@@ -74,7 +74,9 @@ def in_one_line() -> Iterator[None]:
         yield
     except (KeyboardInterrupt, click.Abort):
         if sys.stderr.isatty():
-            click.echo(err=True)  # behind the ^C
+            from setpoint.cli.printing.terminal import echo
+
+            echo(err=True)  # behind the ^C
         raise SystemExit(INTERRUPTED) from None
     except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
         raise  # click tells of the one, and knows what the others mean

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import click
 
+from setpoint.cli.failing import Failure
 from setpoint.cli.importing import import_here
+from setpoint.cli.printing.terminal import echo
 from setpoint.flow.fsm.fsm import FSM
 from setpoint.flow.fsm.graph import GraphError
 from setpoint.flow.fsm.picture import svg as picture
@@ -26,14 +28,14 @@ def fsm(target: str, file: Path | None) -> None:
         if (cleaning := found.finalizer_graph()) is not None:
             graphs.append((f"{found.kind}, when it is deleted", cleaning))
     except GraphError as error:
-        raise click.ClickException(f"{target}: {error}") from None
+        raise Failure(f"{target}: {error}") from None
     if file is None:
-        click.echo("\n\n".join(f"{title}\n{graph.text()}" for title, graph in graphs))
+        echo("\n\n".join(f"{title}\n{graph.text()}" for title, graph in graphs))
         return
     try:
         file.write_text(picture(graphs), encoding="utf-8")
     except OSError as error:
-        raise click.ClickException(f"{file} cannot be written: {error.strerror}") from None
+        raise Failure(f"{file} cannot be written: {error.strerror}") from None
 
 
 def _find(target: str) -> FSM:
@@ -46,4 +48,4 @@ def _find(target: str) -> FSM:
         return found
     known = sorted(each for each, value in members.items() if isinstance(value, FSM))
     hint = f"; {module} has {', '.join(known)}" if known else f"; {module} has none"
-    raise click.ClickException(f"{target} is no FSM{hint}")
+    raise Failure(f"{target} is no FSM{hint}")

@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import click
-
+from setpoint.cli.failing import Failure
 from setpoint.schema.types import ModelError
 
 
@@ -19,9 +18,9 @@ def import_here(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise click.ClickException(f"there is no module {name}, neither here nor installed") from None
-        raise click.ClickException(f"{name} imports {error.name}, which is not installed") from None
+            raise Failure(f"there is no module {name}, neither here nor installed") from None
+        raise Failure(f"{name} imports {error.name}, which is not installed") from None
     except ModelError as error:
-        raise click.ClickException(str(error)) from None
+        raise Failure(str(error)) from None
     except Exception as error:
-        raise click.ClickException(f"{name} cannot be imported: {type(error).__name__}: {error}") from None
+        raise Failure(f"{name} cannot be imported: {type(error).__name__}: {error}") from None

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from setpoint.cli.failing import Failure
+from setpoint.cli.printing.terminal import echo
 from setpoint.objects import yamltext
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Object
@@ -28,20 +30,20 @@ def models(files: tuple[str, ...], output: str | None) -> None:
     """
     definitions = [definition for file in files for definition in _definitions(file)]
     if not definitions:
-        raise click.ClickException(f"there is no {_KIND} in {', '.join(files)}")
+        raise Failure(f"there is no {_KIND} in {', '.join(files)}")
     try:
         module = source_of(definitions)
     except ModelError as error:
-        raise click.ClickException(str(error)) from None
+        raise Failure(str(error)) from None
     for text in module.left_out:
-        click.echo(f"left out: {text}", err=True)
+        echo(f"left out: {text}", err=True)
     if output is None:
-        click.echo(module.source, nl=False)
+        echo(module.source, nl=False)
         return
     try:
         Path(output).write_text(module.source, encoding="utf-8")
     except OSError as error:
-        raise click.ClickException(f"{output} cannot be written: {error.strerror}") from None
+        raise Failure(f"{output} cannot be written: {error.strerror}") from None
 
 
 def _definitions(file: str) -> list[Object]:
@@ -49,11 +51,11 @@ def _definitions(file: str) -> list[Object]:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        raise click.ClickException(f"{file} cannot be read: {error.strerror}") from None
+        raise Failure(f"{file} cannot be read: {error.strerror}") from None
     try:
         documents = [document.tree for document in yamltext.load_all(data, _MOST_BYTES)]
     except APIError as error:
-        raise click.ClickException(f"{file}: {error.message}") from None
+        raise Failure(f"{file}: {error.message}") from None
     items = [item for document in documents for item in _items(document)]
     return [item for item in items if isinstance(item, dict) and item.get("kind") == _KIND]
 

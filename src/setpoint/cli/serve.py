@@ -14,6 +14,8 @@ from typing import Any
 import click
 
 from setpoint import process
+from setpoint.cli.failing import Failure
+from setpoint.cli.printing.terminal import echo
 from setpoint.config.fields import Field, all_fields
 from setpoint.config.settings import Config
 
@@ -72,11 +74,11 @@ def serve(file: str | None, only_print: bool, **flags: Any) -> None:
     try:
         config = read_config(Path(file) if file else None, given)
     except Mistakes as mistakes:
-        raise click.ClickException(str(mistakes)) from None
+        raise Failure(str(mistakes)) from None
     if only_print:
         from setpoint.objects import yamltext
 
-        click.echo(yamltext.dump(shown(config)), nl=False)
+        echo(yamltext.dump(shown(config)), nl=False)
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # Hardly anything of what a start makes is garbage; looking for some is a tenth of it.
@@ -101,13 +103,13 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             try:
                 url = await plane.listen(host, port, tls=applied.tls(config), names=config.tls.names)
             except OSError as error:
-                raise click.ClickException(f"cannot listen at {host}:{port}: {_reason(error)}") from error
+                raise Failure(f"cannot listen at {host}:{port}: {_reason(error)}") from error
             if config.unix:
                 await plane.listen_unix(config.unix)
             plane.write_kubeconfig(kubeconfig)
             _reload_when_told(plane)
-            click.echo(f"kubeconfig: {kubeconfig}", err=True)
-            click.echo(f"ready {url}")
+            echo(f"kubeconfig: {kubeconfig}", err=True)
+            echo(f"ready {url}")
             plane.start_system(config.controllers)
             await plane.preload()
             # What is there now stays: the collector need not look at it again and again.
@@ -118,9 +120,9 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             gc.set_threshold(2000, 10, 200)
             await process.until(stop, plane.ended())
     except (PlaneError, StoreError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
+        raise Failure(str(error)) from error
     except OSError as error:
-        raise click.ClickException(_reason(error)) from error
+        raise Failure(_reason(error)) from error
 
 
 def _reload_when_told(plane: Any) -> None:

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import click
 
+from setpoint.cli.failing import Failure
+from setpoint.cli.printing.terminal import echo
+
 # Everything heavy is imported when it is needed: --help should not have to wait for it.
 
 _NANOSECONDS = 1_000_000_000
@@ -37,19 +40,19 @@ def user(name: str, groups: tuple[str, ...], duration: str, data: str, server: s
     try:
         lifetime = timedelta(seconds=parse(duration) / _NANOSECONDS)
     except ValueError as error:
-        raise click.ClickException(f"--for {duration}: {error}") from None
+        raise Failure(f"--for {duration}: {error}") from None
     if lifetime <= timedelta():
-        raise click.ClickException(f"--for {duration}: it should be more than nothing, such as 12h")
+        raise Failure(f"--for {duration}: it should be more than nothing, such as 12h")
     directory, now = Path(data), SystemClock().now()
     try:
         authority = kept_authority(directory, now)
         pair = authority.issue_client(name, groups, now, lifetime)
     except FileNotFoundError:
-        raise click.ClickException(
+        raise Failure(
             f"{directory} holds no authority: name the directory of a server that was started with --data"
         ) from None
     except (CertificateError, OSError) as error:
-        raise click.ClickException(str(error)) from None
+        raise Failure(str(error)) from None
     text = kubeconfig(
         server or _server_of(directory),
         authority=authority.pair.certificate,
@@ -59,16 +62,16 @@ def user(name: str, groups: tuple[str, ...], duration: str, data: str, server: s
         mark=KEPT,
     )
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     path = Path(output)
     try:
         if path.exists() and not is_ours(path.read_text(errors="replace")):
-            raise click.ClickException(f"{path} holds what is not ours; it is left as it is. Choose another file")
+            raise Failure(f"{path} holds what is not ours; it is left as it is. Choose another file")
         files.write(path, text.encode())
     except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror or error}") from None
-    click.echo(f"kubeconfig: {output}", err=True)
+        raise Failure(f"{path}: {error.strerror or error}") from None
+    echo(f"kubeconfig: {output}", err=True)
 
 
 def _server_of(directory: Path) -> str:
@@ -83,5 +86,5 @@ def _server_of(directory: Path) -> str:
     except (OSError, APIError, KeyError, IndexError, TypeError):
         server = None
     if not isinstance(server, str):
-        raise click.ClickException(f"{path} does not say where the server is: say so with --server https://HOST:PORT")
+        raise Failure(f"{path} does not say where the server is: say so with --server https://HOST:PORT")
     return server

@@ -8,6 +8,7 @@ import click
 
 from setpoint.cli.connecting import Server, connect, run
 from setpoint.cli.failing import CONFLICT, TIMED_OUT, USAGE, Failure
+from setpoint.cli.printing.terminal import echo
 
 if TYPE_CHECKING:
     from setpoint.session.registry import Session
@@ -136,4 +137,4 @@ def _seen(path: Path) -> str:
 
 
 def _say(what: str, more: str) -> None:
-    click.echo(f"{what:<36}  {more}")
+    echo(f"{what:<36}  {more}")

@@ -4,8 +4,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import click
-
+from setpoint.cli.failing import Failure
 from setpoint.objects.clock import Clock
 
 if TYPE_CHECKING:
@@ -31,26 +30,26 @@ def brought(certificate: str, key: str, authority: str, preferred: str, clock: C
 
     if not (certificate or key):
         if authority:
-            raise click.ClickException("--tls-ca-file needs --tls-cert-file and --tls-key-file beside it")
+            raise Failure("--tls-ca-file needs --tls-cert-file and --tls-key-file beside it")
         return None
     if not (certificate and key):
-        raise click.ClickException("--tls-cert-file and --tls-key-file belong together: give both")
+        raise Failure("--tls-cert-file and --tls-key-file belong together: give both")
     try:
         text = Path(certificate).read_bytes()
         found = x509.load_pem_x509_certificates(text)[0]
         trusted = Path(authority).read_bytes() if authority else text
     except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+        raise Failure(f"{error.filename}: {error.strerror}") from None
     except ValueError as error:
-        raise click.ClickException(f"{certificate} holds no certificate: {error}") from None
+        raise Failure(f"{certificate} holds no certificate: {error}") from None
     if not found.not_valid_before_utc <= clock.now() <= found.not_valid_after_utc:
-        raise click.ClickException(
+        raise Failure(
             f"{certificate} is valid from {found.not_valid_before_utc} to {found.not_valid_after_utc}: bring another"
         )
     names = _names(found)
     host = next((each for each in (preferred, *_LOOPBACK) if each in names), None)
     if host is None:
-        raise click.ClickException(
+        raise Failure(
             f"{certificate} is for {', '.join(sorted(names)) or 'nobody'}: it should be for {' or '.join(_LOOPBACK)}"
         )
     return Brought(Certificates(Path(certificate), Path(key)), trusted, host)

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from setpoint.cli.dcp import variables
+from setpoint.cli.failing import Failure
+from setpoint.cli.printing.terminal import echo
 
 
 @click.command()
@@ -17,7 +19,7 @@ def cleanup(workload_id: str) -> None:
     """Remove the persistent processes, containers and networks of a workload."""
     workload = variables.workload_id(workload_id, {})
     if not workload:
-        raise click.ClickException("the id of the workload is empty")
+        raise Failure("the id of the workload is empty")
     with tempfile.TemporaryDirectory(prefix="setpoint-dcp-") as directory:
         sys.exit(asyncio.run(_clean_up(workload, Path(directory))))
 
@@ -32,6 +34,6 @@ async def _clean_up(workload: str, directory: Path) -> int:
     try:
         report = await clean_up(workload, os.environ, SystemClock(), SystemIds(), directory)
     except CleanUpError as error:
-        raise click.ClickException(str(error)) from None
-    click.echo(msgspec.json.encode(report.told()).decode())
+        raise Failure(str(error)) from None
+    echo(msgspec.json.encode(report.told()).decode())
     return 1 if report.failures else 0

@@ -13,6 +13,7 @@ import click
 
 from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.watching import monitor_options, process_of
+from setpoint.cli.failing import Failure
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.workload.process.gone import wait_gone
 
@@ -37,7 +38,7 @@ def monitor_container(container: str, look: str, stop_only: bool, container_runt
     try:
         seconds = parse(look) / SECOND if look else _LOOK_SECONDS
     except ValueError as error:
-        raise click.ClickException(f"--containerPollInterval: {error}") from None
+        raise Failure(f"--containerPollInterval: {error}") from None
     watched = process_of(flags["monitor"], flags["monitor_identity_time"], "--monitor-identity-time")
     asyncio.run(_monitor(watched, flags["monitor_interval"], container, seconds, stop_only, container_runtime or ""))
 
@@ -51,7 +52,7 @@ async def _monitor(
     clock = SystemClock()
     engine = await connect(clock, os.environ, preference)
     if isinstance(engine, Unavailable):
-        raise click.ClickException(f"{engine.message}: {engine.remedy}")
+        raise Failure(f"{engine.message}: {engine.remedy}")
     try:
         if watched is None:  # gone already, so the container has to go at once
             await end_container(engine, container, stop_only=stop_only)
@@ -59,7 +60,7 @@ async def _monitor(
             gone = wait_gone(watched, clock, interval)
             await tie(engine, container, gone, clock, look_seconds=look, stop_only=stop_only)
     except EngineError as error:
-        raise click.ClickException(f"container {container} may be left running: {error}") from None
+        raise Failure(f"container {container} may be left running: {error}") from None
     finally:
         await engine.close()
 

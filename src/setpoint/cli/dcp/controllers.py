@@ -16,6 +16,7 @@ from setpoint import process
 from setpoint.cli.dcp import variables
 from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.watching import monitor_options, monitored
+from setpoint.cli.failing import Failure
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process.gone import wait_gone
 
@@ -35,7 +36,7 @@ def run_controllers(**flags: Any) -> None:
     diagnostics.set_up(flags["verbosity"], os.environ)
     path = variables.kubeconfig_path(flags["kubeconfig"], os.environ)
     if not path.exists():
-        raise click.ClickException(f"there is no kubeconfig {path}: start the server first, or name it: --kubeconfig")
+        raise Failure(f"there is no kubeconfig {path}: start the server first, or name it: --kubeconfig")
     sys.exit(process.run(lambda stop: _run(path, flags, stop)))
 
 
@@ -50,7 +51,7 @@ async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
         try:
             client = _client(path)
         except ConfigError as error:
-            raise click.ClickException(str(error)) from error
+            raise Failure(str(error)) from error
         settings = variables.workload_settings(session.folder, Path.cwd(), flags)
         async with client:
             workloads = Workloads(client, settings)
@@ -60,7 +61,7 @@ async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
                 gone = wait_gone(watched, SystemClock(), flags["monitor_interval"]) if watched else _never()
                 await process.until(stop, gone)
             except (APIError, TransportError) as error:
-                raise click.ClickException(f"the server of {path} cannot be used: {error}") from error
+                raise Failure(f"the server of {path} cannot be used: {error}") from error
             finally:
                 await workloads.stop()
 

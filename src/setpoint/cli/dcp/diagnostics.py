@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from setpoint.cli.failing import Failure
 from setpoint.store.files import make_directory
 
 # Where the group of commands leaves what was said before the command.
@@ -66,7 +67,7 @@ def _level(text: str, where: str) -> int:
         return _LEVELS[text.lower()]
     if text.isdigit():
         return logging.INFO if text == "0" else logging.DEBUG
-    raise click.ClickException(f"{where}: {text!r} is no level: use debug, info, error or a number")
+    raise Failure(f"{where}: {text!r} is no level: use debug, info, error or a number")
 
 
 def _file_handler(environ: Mapping[str, str], level: int) -> logging.Handler:

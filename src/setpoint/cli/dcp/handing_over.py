@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import click
-
+from setpoint.cli.failing import Failure
 from setpoint.server.http import files
 from setpoint.server.kubeconfig import kubeconfig
 from setpoint.store.files import make_directory
@@ -22,15 +21,15 @@ _MARK = "# Written by Setpoint for its client. It goes when the control plane do
 def check_free(path: Path) -> None:
     """Raises what the command line shows if a kubeconfig is there already."""
     if path.is_dir():
-        raise click.ClickException(f"{path} is a directory: name the file to be written with --kubeconfig")
+        raise Failure(f"{path} is a directory: name the file to be written with --kubeconfig")
     try:
         size = path.stat().st_size
     except FileNotFoundError:
         return
     except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}: choose another with --kubeconfig") from None
+        raise Failure(f"{path}: {error.strerror}: choose another with --kubeconfig") from None
     if size > 0:
-        raise click.ClickException(
+        raise Failure(
             f"{path} exists already: an instance may live by it. Remove it, or choose another with --kubeconfig"
         )
 

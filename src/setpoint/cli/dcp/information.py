@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from setpoint import __version__
+from setpoint.cli.failing import Failure
+from setpoint.cli.printing.terminal import echo
 
 # The DCP whose behaviour this is: its clients refuse to work with one that is too old.
 DCP_VERSION = "0.25.13"
@@ -47,7 +49,7 @@ def info(container_runtime: str | None, diagnostics: bool, timeout: str) -> None
     try:
         seconds = parse(timeout) / SECOND if timeout else 0.0
     except ValueError as error:
-        raise click.ClickException(f"--timeout: {error}") from None
+        raise Failure(f"--timeout: {error}") from None
     seconds = seconds or (_DIAGNOSTIC_SECONDS if diagnostics else _SECONDS)
     found: dict[str, Any] = {
         **_version(),
@@ -86,4 +88,4 @@ async def _containers(preference: str, seconds: float, diagnostics: bool) -> dic
 def _print(found: dict[str, Any]) -> None:
     import msgspec
 
-    click.echo(msgspec.json.encode(found).decode())
+    echo(msgspec.json.encode(found).decode())

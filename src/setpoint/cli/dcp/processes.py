@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from setpoint.cli.dcp.watching import monitor_options, process_of
+from setpoint.cli.failing import Failure
+from setpoint.cli.printing.terminal import echo
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process.gone import wait_gone
 
@@ -32,7 +34,7 @@ def stop_process_tree(pid: int, process_start_time: str, skip_descendants: bool)
     """Ask a process and its descendants to end, and kill what does not."""
     found = process_of(pid, process_start_time, "--process-start-time")
     if found is None:
-        raise click.ClickException(f"there is no process {pid} that started then")
+        raise Failure(f"there is no process {pid} that started then")
     asyncio.run(_stop(found, alone=skip_descendants))
 
 
@@ -67,8 +69,8 @@ def fork_process(command: Sequence[str], **flags: Any) -> None:
         nowhere = subprocess.DEVNULL
         started = subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
     except OSError as error:
-        raise click.ClickException(f"{command[0]}: {error.strerror}") from None
-    click.echo(started.pid)
+        raise Failure(f"{command[0]}: {error.strerror}") from None
+    echo(started.pid)
     if watched is None:
         started.returncode = 0  # nobody waits for it
         return
@@ -89,7 +91,7 @@ async def _stop(identity: "Identity", *, alone: bool = False) -> None:
         finally:
             await processes.close()
         if stopped.left:
-            raise click.ClickException(f"these could not be stopped: {', '.join(stopped.left)}")
+            raise Failure(f"these could not be stopped: {', '.join(stopped.left)}")
         return
     for number, seconds in ((signal.SIGTERM, STOP_GRACE), (signal.SIGKILL, STOP_GRACE)):
         with contextlib.suppress(ProcessLookupError):
@@ -99,7 +101,7 @@ async def _stop(identity: "Identity", *, alone: bool = False) -> None:
                 await wait_gone(identity, clock, _POLL_SECONDS)
         if not is_alive(identity):
             return
-    raise click.ClickException(f"process {identity.pid} could not be stopped")
+    raise Failure(f"process {identity.pid} could not be stopped")
 
 
 async def _monitor(watched: "Identity | None", child: "Identity", interval: float) -> None:

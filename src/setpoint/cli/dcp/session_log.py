@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from setpoint.cli.dcp.diagnostics import folder
+from setpoint.cli.failing import Failure
 
 
 class _Line(msgspec.Struct):
@@ -31,9 +32,9 @@ def session_log(session_id: str, output: str, source: str) -> None:
             path for path in directory.iterdir() if path.is_file() and path.name.startswith(f"{session_id}-")
         )
     except OSError as error:
-        raise click.ClickException(f"{directory}: {error.strerror}") from None
+        raise Failure(f"{directory}: {error.strerror}") from None
     if not paths:
-        raise click.ClickException(f"{directory} has no logs of session {session_id}: name another with --source")
+        raise Failure(f"{directory} has no logs of session {session_id}: name another with --source")
     with ExitStack() as stack:
         logs = [_lines(stack.enter_context(path.open("rb"))) for path in paths]
         to = sys.stdout.buffer

@@ -24,6 +24,7 @@ from setpoint.cli.dcp import diagnostics, variables
 from setpoint.cli.dcp.handing_over import PLACEHOLDER, check_free, handed_over
 from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.watching import monitor_options, monitored
+from setpoint.cli.failing import Failure
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process.gone import wait_gone
 
@@ -54,7 +55,7 @@ _log = logging.getLogger(__name__)
 def start_apiserver(**flags: Any) -> None:
     """Serve DCP's API, and run what its objects say."""
     if flags["tls_cert_thumbprint"]:
-        raise click.ClickException("there is no store of certificates here: use --tls-cert-file and --tls-key-file")
+        raise Failure("there is no store of certificates here: use --tls-cert-file and --tls-key-file")
     kubeconfig = variables.kubeconfig_path(flags["kubeconfig"], os.environ).absolute()
     check_free(kubeconfig)
     variables.workload_id(flags["workload_id"], os.environ)
@@ -115,9 +116,9 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                 await process.until_ended(plane, reasons)
                 await sending
         except PlaneError as error:
-            raise click.ClickException(str(error)) from error
+            raise Failure(str(error)) from error
         except OSError as error:
-            raise click.ClickException(f"{error.filename or kubeconfig}: {error.strerror or error}") from error
+            raise Failure(f"{error.filename or kubeconfig}: {error.strerror or error}") from error
 
 
 def _logs(session: variables.Session) -> "Sequence[Extension]":
@@ -132,7 +133,7 @@ async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:
         url = await plane.listen(host, port, tls=tls)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise click.ClickException(f"cannot listen at {host}:{port}: {why}") from error
+        raise Failure(f"cannot listen at {host}:{port}: {why}") from error
     # As its certificate calls it.
     return url if ":" in host else f"https://{host}:{url.rpartition(':')[2]}"
 
@@ -167,6 +168,6 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
                 continue
             said.seek(0)
             text = said.read().decode(errors="replace").strip().removeprefix("Error: ")
-            raise click.ClickException(text or f"it ended with exit code {started.returncode}")
+            raise Failure(text or f"it ended with exit code {started.returncode}")
     # It is on its own from now on: nothing is to be waited for, and nothing to be complained of.
     started.returncode = 0

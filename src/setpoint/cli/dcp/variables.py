@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
+from setpoint.cli.failing import Failure
 from setpoint.store.files import make_directory
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def workload_id(flag: str | None, environ: Mapping[str, str]) -> str:
     found = (environ.get(WORKLOAD_ID, "") if flag is None else flag).strip()
     if len(found.encode()) > MOST_WORKLOAD_ID_BYTES:
         where = WORKLOAD_ID if flag is None else "--workload-id"
-        raise click.ClickException(f"{where} is longer than {MOST_WORKLOAD_ID_BYTES} bytes: choose a shorter one")
+        raise Failure(f"{where} is longer than {MOST_WORKLOAD_ID_BYTES} bytes: choose a shorter one")
     return found
 
 

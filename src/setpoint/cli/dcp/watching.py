@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from setpoint.cli.failing import Failure
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
 from setpoint.workload.process.monitored import started_at
 
@@ -53,7 +54,7 @@ def monitored(flags: Mapping[str, Any]) -> Identity | None:
         return None
     found = process_of(pid, flags["monitor_identity_time"], "--monitor-identity-time")
     if found is None:
-        raise click.ClickException(f"the process {pid} that --monitor names is gone already")
+        raise Failure(f"the process {pid} that --monitor names is gone already")
     return found
 
 
@@ -62,7 +63,7 @@ def _time(text: str, flag: str) -> datetime:
         found = datetime.fromisoformat(text)
         return found.replace(tzinfo=None) - (found.utcoffset() or timedelta(0))
     except (ValueError, OverflowError):
-        raise click.ClickException(f"{flag}: {text!r} is not a time such as 2026-01-02T15:04:05.000Z") from None
+        raise Failure(f"{flag}: {text!r} is not a time such as 2026-01-02T15:04:05.000Z") from None
 
 
 def identity_time(identity: Identity) -> str:

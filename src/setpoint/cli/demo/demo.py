@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from setpoint.cli.failing import CONFLICT, Failure
+from setpoint.cli.printing.terminal import echo
 
 _APP = "shop"
 # What is left by those who tried it out where it came from.
@@ -43,7 +44,7 @@ def demo(ctx: click.Context, directory: Path | None, tour: bool) -> None:
             sys.exit(take(place))
         from setpoint.cli.running.up import up
 
-        click.echo(f"The shop is in {place}\nIts README.md tells what to try, in another terminal there.\n")
+        echo(f"The shop is in {place}\nIts README.md tells what to try, in another terminal there.\n")
         os.chdir(place)
         ctx.invoke(up, file="", profiles=(), detached=False, logs=True, seconds=0.0)
 
@@ -79,7 +80,7 @@ def _tidy(parent: Path, place: Path) -> None:
     from setpoint.session.starting import running
 
     if running(_APP, place, os.environ) is not None:
-        click.echo(f"Its directory stays while it runs: cd {place}")
+        echo(f"Its directory stays while it runs: cd {place}")
         return
     os.chdir(parent.parent)
     for left in (parent, Places.of(os.environ, session_id(_APP, str(place))).data):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import click
+from setpoint.cli.printing.terminal import echo
 
 _SETPOINT = "setpoint "
 # How long what is broken may take to show it, and what is mended to be well again.
@@ -62,14 +62,14 @@ def _run(step: Step, place: Path) -> int:
         subprocess.run(_words(step.first), cwd=place, stdout=subprocess.DEVNULL)
     _tell(step)
     code = _do(step.command, place)
-    click.echo()
+    echo()
     return code
 
 
 def _tell(step: Step) -> None:
     if step.says:
-        click.echo(f"# {step.says}")
-    click.echo(f"$ {step.command}")
+        echo(f"# {step.says}")
+    echo(f"$ {step.command}")
     sys.stdout.flush()
 
 

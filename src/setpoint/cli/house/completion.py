@@ -2,6 +2,8 @@
 
 import click
 
+from setpoint.cli.printing.terminal import echo
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -19,4 +21,4 @@ def completion(ctx: click.Context, shell: str) -> None:
     root = ctx.find_root()
     found = get_completion_class(shell)
     assert found is not None
-    click.echo(found(root.command, {}, "setpoint", "_SETPOINT_COMPLETE").source())
+    echo(found(root.command, {}, "setpoint", "_SETPOINT_COMPLETE").source())

@@ -4,6 +4,7 @@ import click
 
 from setpoint.cli.connecting import Server, find, server_options
 from setpoint.cli.failing import NO_SERVER, Failure
+from setpoint.cli.printing.terminal import echo
 
 
 @click.command()
@@ -19,6 +20,6 @@ def kubeconfig(contents: bool, server: Server) -> None:
     found = find(server)
     for path in found.paths:
         try:
-            click.echo(path.read_text("utf-8") if contents else str(path.absolute()), nl=not contents)
+            echo(path.read_text("utf-8") if contents else str(path.absolute()), nl=not contents)
         except OSError as error:
             raise Failure(f"{path} cannot be read: {error.strerror} (found by {found.by})", NO_SERVER) from None

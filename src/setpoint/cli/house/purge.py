@@ -11,6 +11,7 @@ from setpoint.cli.connecting import Server, connect, find, run, server_options
 from setpoint.cli.failing import NO_SERVER, NOT_FOUND, USAGE, Failure, explained
 from setpoint.cli.here import here
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 from setpoint.cli.printing.words import counted
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def purge(what: tuple[str, ...], reason: str, through: str, yes: bool, form: For
         write_tree({"kind": "Purge", "items": results}, form)
         return
     for each in results:
-        click.echo(f"{each['store']}: removed {counted(each['removed'], 'value')} of {each['object']}")
+        echo(f"{each['store']}: removed {counted(each['removed'], 'value')} of {each['object']}")
 
 
 async def _purge(what: tuple[str, ...], reason: str, through: str, yes: bool, server: Server) -> "list[dict[str, Any]]":
@@ -93,7 +94,7 @@ async def _at_server(client: "Client", place: "Place", reason: str, through: str
     except BadRequest as error:
         if _CLUSTER_WIDE not in error.message:
             raise
-    click.echo(
+    echo(
         "The server keeps its objects in etcd, which cannot remove the past of one object. A purge compacts the whole "
         "cluster: the history of every object, and of every other user of the cluster, is removed up to the last "
         "revision of these values, and watches from before it end. Then every member is defragmented, and does not "

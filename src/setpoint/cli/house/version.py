@@ -8,6 +8,7 @@ from setpoint import __version__
 from setpoint.cli.connecting import Server, connect, find, run, server_options
 from setpoint.cli.failing import Failure
 from setpoint.cli.printing.output import Form, output_option, write_tree
+from setpoint.cli.printing.terminal import echo
 
 
 @click.command()
@@ -27,9 +28,9 @@ def version(only_client: bool, form: Form, server: Server) -> None:
     if form.name:
         write_tree(known, form)
         return
-    click.echo(f"setpoint {__version__}")
+    echo(f"setpoint {__version__}")
     if "server" in known:
-        click.echo(f"server   {known['server'].get('gitVersion', 'unknown')}")
+        echo(f"server   {known['server'].get('gitVersion', 'unknown')}")
     elif problem and any(server):
         raise Failure(problem)
 
