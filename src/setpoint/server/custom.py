@@ -92,7 +92,10 @@ class CustomShape:
     ) -> Verdict:
         if subresource != "status" or old is None:
             verdict = validate_object(self.compiled, tree, old, before=before, quick=quick)
-            self._cold = False
+            if self._cold:
+                # Here, for the weight of a large schema takes long too, and the next request asks for it in the loop.
+                _ = self.compiled.weight
+                self._cold = False
             return verdict
         # What cannot be written through this endpoint is not judged again.
         found = before
