@@ -137,6 +137,20 @@ FORGERIES: dict[str, Callable[[Victim], str]] = {
     "a part too many": lambda v: v.token + "." + v.signature,
     "five parts": lambda v: f"{v.header_text}..{v.claims_text}.{v.signature}.{v.signature}",
     "an extension that must be known": lambda v: v.by_other_key(crit=["exp"], exp=1),
+    "extensions that are no list": lambda v: v.by_other_key(crit=7),
+    "extensions that are no texts": lambda v: v.by_other_key(crit=[["exp"]]),
+    "claims that are not encoded": lambda v: v.by_other_key(b64=False, crit=["b64"]),
+    "claims that are left out": lambda v: f"{encoded({**v.header, 'b64': False, 'crit': ['b64']})}..{v.signature}",
+    "an algorithm for another curve": lambda v: v.by_other_key(alg="ES384"),
+    "an algorithm of a curve that is not accepted": lambda v: v.by_other_key(alg="ES256K"),
+    "a header that is a text": lambda v: f"{encoded('alg')}.{v.claims_text}.{v.signature}",
+    "a header that is a text of two names": lambda v: f"{encoded('alg b64')}.{v.claims_text}.{v.signature}",
+    "a header that is a list": lambda v: f"{encoded(['alg'])}.{v.claims_text}.{v.signature}",
+    "a header that is a number": lambda v: f"{encoded(7)}.{v.claims_text}.{v.signature}",
+    "a header that is null": lambda v: f"{encoded(None)}.{v.claims_text}.{v.signature}",
+    "a token inside a token": lambda v: f"{v.header_text}.{encoded(v.token.encode())}.{v.signature}",
+    "a token inside a token by another key": lambda v: v.by_other_key({"jwt": v.token}, cty="JWT"),
+    "an encrypted token": lambda v: f"{encoded({'alg': 'dir', 'enc': 'A128GCM'})}..AAAA.AAAA.AAAA",
     "a token in JSON": lambda v: json.dumps({"payload": v.claims_text, "signature": v.signature}),
     "a line break inside": lambda v: v.token[:20] + "\n" + v.token[20:],
     "the other alphabet of base64": lambda v: f"{v.header_text}.{v.claims_text}.{v.signature[:-2]}+/",
@@ -226,6 +240,42 @@ def test_even_under_our_own_key_claims_of_the_wrong_form_are_refused(claims: dic
         assert (await ask.review(odd))["error"]
 
     run(scenario)
+
+
+def published(public: object, **members: object) -> dict[str, Any]:
+    return {**jwt.to_jwk(jwt.key_of(public)), **members}
+
+
+def test_a_published_key_is_bound_to_its_own_kind() -> None:
+    public = other_key().public_key()
+    assert jwt.from_jwk(published(public)) == jwt.key_of(public)
+    assert jwt.from_jwk(published(public, d=encoded(bytes(32)))) == jwt.key_of(public)
+    for members in (
+        {"use": "enc"},
+        {"alg": "HS256"},
+        {"alg": "RS256"},
+        {"alg": "ES384"},
+        {"alg": "none"},
+        {"kty": "oct", "k": "AAAA"},
+        {"kty": "RSA"},
+        {"kty": ["EC"]},
+        {"crv": "P-384"},
+        {"crv": "secp256k1"},
+        {"crv": 256},
+        {"x": 7},
+        {"x": "!"},
+        {"y": encoded(bytes(32))},
+    ):
+        assert jwt.from_jwk(published(public, **members)) is None, members
+
+
+def test_a_published_key_that_is_too_short_or_too_long_is_not_used() -> None:
+    for modulus in (1 << 1023 | 1, 1 << 2046 | 1, 1 << 16384 | 1):
+        size = (modulus.bit_length() + 7) // 8
+        jwk = {"kty": "RSA", "n": encoded(modulus.to_bytes(size)), "e": "AQAB"}
+        assert jwt.from_jwk(jwk) is None
+    long = {"kty": "RSA", "n": encoded((1 << 2047 | 1).to_bytes(256)), "e": "AQAB"}
+    assert jwt.from_jwk(long) is not None
 
 
 def test_a_signature_is_verified_once_and_what_is_kept_of_it_is_bounded() -> None:

@@ -1,8 +1,8 @@
-"""JSON Web Tokens in their compact form (RFC 7515, 7517 and 7519): read, signed, verified.
+"""JSON Web Tokens in their compact form (RFC 7515, 7517 and 7519), read, signed and verified by joserfc.
 
-A token is believed only after `verify`, with a key whose own kind says which algorithms it may be used by: what a token
-says about its algorithm chooses among those, and nothing else. Without a signature, or by a shared secret, no token is
-ever good. What is read is bounded, and read in one pass.
+A token is believed only after `verify`, with a key whose own kind says which algorithms it may be used by: the
+algorithm that a token names chooses among those, and nothing else. Without a signature, or by a shared secret, no token
+is ever good. The size of a token is bounded before any of it is decoded.
 """
 
 import hashlib
@@ -12,51 +12,48 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509 import load_pem_x509_certificate
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, RSAKey
 
 from setpoint.objects.tree import Json, Object
 from setpoint.server.authentication.accepted import TokenError
 
 PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
-PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
-# More than this is no token, whatever it is.
+# No token is larger.
 MAX_BYTES = 64 << 10
 
 _RSA_BITS = (2048, 16384)  # shorter ones are broken, longer ones take long
-_HASHES: Mapping[str, hashes.HashAlgorithm] = {
-    "256": hashes.SHA256(),
-    "384": hashes.SHA384(),
-    "512": hashes.SHA512(),
-}
-_CURVES: Mapping[str, tuple[str, str]] = {
-    "secp256r1": ("P-256", "ES256"),
-    "secp384r1": ("P-384", "ES384"),
-    "secp521r1": ("P-521", "ES512"),
-}
-_CURVE_TYPES: Mapping[str, ec.EllipticCurve] = {
-    "P-256": ec.SECP256R1(),
-    "P-384": ec.SECP384R1(),
-    "P-521": ec.SECP521R1(),
-}
+_CURVES: Mapping[str, str] = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-ALGORITHMS = frozenset((*_RSA, "ES256", "ES384", "ES512"))
+ALGORITHMS = frozenset((*_RSA, *_CURVES.values()))
 
 _PEM = re.compile(rb"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
-_SEGMENT = re.compile(r"[A-Za-z0-9_-]*")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict).decode
+
+
+class _Registry(jws.JWSRegistry):
+    """Bounds a token as a whole: headers of other issuers can hold certificates, and RSA keys can be long."""
+
+    max_header_length = MAX_BYTES
+    max_payload_length = MAX_BYTES
+    max_signature_length = MAX_BYTES
+
+
+# Issuers may put parameters of their own in a header. Those that `crit` names are refused in `verify`.
+_REGISTRY = _Registry(algorithms=ALGORITHMS, strict_check_header=False)
 
 
 class Key(NamedTuple):
     """A public key, what it is called, and the algorithms it may verify by, the one it signs by first."""
 
     kid: str
-    public: PublicKey
+    public: RSAKey | ECKey
     algorithms: tuple[str, ...]
 
 
@@ -65,8 +62,7 @@ class Token(NamedTuple):
 
     header: Object
     claims: Object
-    signed: bytes
-    signature: bytes
+    compact: jws.CompactSignature
 
 
 def key_of(public: object, kid: str = "") -> Key:
@@ -75,9 +71,9 @@ def key_of(public: object, kid: str = "") -> Key:
         least, most = _RSA_BITS
         if not least <= public.key_size <= most:
             raise TokenError(f"an RSA key has {least} to {most} bits, and this one {public.key_size}")
-        return Key(kid or kid_of(public), public, _RSA)
+        return Key(kid or kid_of(public), RSAKey.import_key(public), _RSA)
     if isinstance(public, ec.EllipticCurvePublicKey) and public.curve.name in _CURVES:
-        return Key(kid or kid_of(public), public, (_CURVES[public.curve.name][1],))
+        return Key(kid or kid_of(public), ECKey.import_key(public), (_CURVES[public.curve.name],))
     raise TokenError("only RSA keys, and ECDSA keys on P-256, P-384 and P-521, verify tokens")
 
 
@@ -103,7 +99,7 @@ def _public(pem: bytes) -> object:
 def kid_of(public: PublicKey) -> str:
     """The name of a key as Kubernetes makes it: the SHA-256 of the key in DER."""
     der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return _base64(hashlib.sha256(der).digest())
+    return urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode("ascii")
 
 
 class Signer:
@@ -116,32 +112,33 @@ class Signer:
         except (ValueError, TypeError) as error:
             raise TokenError(f"not a private key in PEM: {error}") from None
         self.key = key_of(private.public_key())
-        assert isinstance(private, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey)
-        self._private = private
+        self._private: RSAKey | ECKey
+        if isinstance(private, rsa.RSAPrivateKey):
+            self._private = RSAKey.import_key(private)
+        else:
+            assert isinstance(private, ec.EllipticCurvePrivateKey)
+            self._private = ECKey.import_key(private)
 
     def sign(self, claims: Object) -> str:
         """The token with these claims."""
-        algorithm = self.key.algorithms[0]
-        header = _encode({"alg": algorithm, "kid": self.key.kid})
-        signed = f"{_base64(header)}.{_base64(_encode(claims))}".encode()
-        return f"{signed.decode()}.{_base64(self._signature(algorithm, signed))}"
-
-    def _signature(self, algorithm: str, signed: bytes) -> bytes:
-        algorithm_hash = _HASHES[algorithm[2:]]
-        if isinstance(self._private, rsa.RSAPrivateKey):
-            return self._private.sign(signed, padding.PKCS1v15(), algorithm_hash)
-        r, s = decode_dss_signature(self._private.sign(signed, ec.ECDSA(algorithm_hash)))
-        size = _size(self._private.curve)
-        return r.to_bytes(size, "big") + s.to_bytes(size, "big")
+        header = {"alg": self.key.algorithms[0], "kid": self.key.kid}
+        return jws.serialize_compact(header, _encode(claims), self._private, registry=_REGISTRY)
 
 
 def read(text: str) -> Token:
     """A token as it reads. Raises TokenError for what is none."""
-    parts = text.split(".", 3)
-    if len(text) > MAX_BYTES or len(parts) != 3:
-        raise TokenError("not a token of three parts")
-    header, claims, signature = parts
-    return Token(_object(header), _object(claims), f"{header}.{claims}".encode(), _bytes(signature))
+    if len(text) > MAX_BYTES:
+        raise TokenError("not a token: it is too long")
+    try:
+        # The library lets what is in a header that is no object through, and says so in errors of many kinds.
+        compact = jws.extract_compact(text.encode("ascii"), registry=_REGISTRY)
+        header = compact.headers()
+        if not isinstance(header, dict):
+            raise TokenError("the header of the token is not a JSON object")
+        claims: Object = _decode(compact.payload)
+    except (JoseError, msgspec.MsgspecError, ValueError, TypeError, AttributeError, RecursionError):
+        raise TokenError("not a token of three parts, each base64url, the first two of JSON objects") from None
+    return Token(header, claims, compact)
 
 
 def verify(token: Token, key: Key, algorithms: Collection[str] = ALGORITHMS) -> None:
@@ -151,18 +148,12 @@ def verify(token: Token, key: Key, algorithms: Collection[str] = ALGORITHMS) -> 
         raise TokenError(f"the token is signed by {algorithm}, which is not accepted for this key")
     if "crit" in token.header:
         raise TokenError("the token asks for extensions that are not known")
-    algorithm_hash, public = _HASHES[algorithm[2:]], key.public
     try:
-        if isinstance(public, rsa.RSAPublicKey):
-            public.verify(token.signature, token.signed, _padding(algorithm, algorithm_hash), algorithm_hash)
-            return
-        size = _size(public.curve)
-        if len(token.signature) != 2 * size:
-            raise InvalidSignature
-        r, s = int.from_bytes(token.signature[:size], "big"), int.from_bytes(token.signature[size:], "big")
-        public.verify(encode_dss_signature(r, s), token.signed, ec.ECDSA(algorithm_hash))
-    except InvalidSignature:
-        raise TokenError("invalid signature") from None
+        is_good = jws.validate_compact(token.compact, key.public, registry=_REGISTRY)
+    except JoseError as error:
+        raise TokenError(f"invalid signature: {error}") from None
+    if not is_good:
+        raise TokenError("invalid signature")
 
 
 def verify_by_one(token: Token, keys: Sequence[Key], algorithms: Collection[str] = ALGORITHMS) -> None:
@@ -204,30 +195,26 @@ def audiences(claims: Object) -> list[str]:
 
 def to_jwk(key: Key) -> Object:
     """A key as JSON, for publishing."""
-    public = key.public
-    found: Object = {"use": "sig", "kty": "RSA", "kid": key.kid, "alg": key.algorithms[0]}
-    if isinstance(public, rsa.RSAPublicKey):
-        numbers = public.public_numbers()
-        return {**found, "n": _integer(numbers.n), "e": _integer(numbers.e)}
-    point, size = public.public_numbers(), _size(public.curve)
-    found |= {"kty": "EC", "crv": _CURVES[public.curve.name][0]}
-    return {**found, "x": _integer(point.x, size), "y": _integer(point.y, size)}
+    return dict(key.public.as_dict(use="sig", kid=key.kid, alg=key.algorithms[0]))
 
 
 def from_jwk(jwk: Json) -> Key | None:
-    """A key as somebody publishes it; None for one that does not verify tokens by what we know."""
+    """A key as an issuer publishes it; None for one that does not verify tokens by a known algorithm."""
     if not isinstance(jwk, dict) or jwk.get("use", "sig") != "sig":
         return None
     try:
+        # Only what is public of it: the name and algorithm are read below, and other members do not matter.
         if jwk.get("kty") == "RSA":
-            public: PublicKey = rsa.RSAPublicNumbers(_number(jwk["e"]), _number(jwk["n"])).public_key()
+            if _bits(jwk["n"]) < _RSA_BITS[0]:
+                return None
+            public: PublicKey = RSAKey.import_key({"kty": "RSA", "n": jwk["n"], "e": jwk["e"]}).public_key
         elif jwk.get("kty") == "EC":
-            curve = _CURVE_TYPES[jwk["crv"]]
-            public = ec.EllipticCurvePublicNumbers(_number(jwk["x"]), _number(jwk["y"]), curve).public_key()
+            members = {"kty": "EC", "crv": jwk["crv"], "x": jwk["x"], "y": jwk["y"]}
+            public = ECKey.import_key(members).public_key
         else:
             return None
         key = key_of(public, jwk["kid"] if isinstance(jwk.get("kid"), str) else "")
-    except (KeyError, TypeError, ValueError):
+    except (JoseError, KeyError, TypeError, ValueError):
         return None
     wanted = jwk.get("alg")
     if wanted is None:
@@ -235,40 +222,5 @@ def from_jwk(jwk: Json) -> Key | None:
     return key._replace(algorithms=(wanted,)) if wanted in key.algorithms else None
 
 
-def _padding(algorithm: str, algorithm_hash: hashes.HashAlgorithm) -> padding.AsymmetricPadding:
-    if algorithm.startswith("RS"):
-        return padding.PKCS1v15()
-    return padding.PSS(padding.MGF1(algorithm_hash), algorithm_hash.digest_size)
-
-
-def _size(curve: ec.EllipticCurve) -> int:
-    return (curve.key_size + 7) // 8
-
-
-def _object(segment: str) -> Object:
-    try:
-        found: Object = _decode(_bytes(segment))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise TokenError("a part of the token is not a JSON object") from None
-    return found
-
-
-def _bytes(segment: str) -> bytes:
-    # Python's own decoder passes over what does not belong there, and over bits that do not count.
-    if _SEGMENT.fullmatch(segment) and len(segment) % 4 != 1:
-        found = urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
-        if _base64(found) == segment:
-            return found
-    raise TokenError("a part of the token is not base64url")
-
-
-def _base64(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
-def _integer(value: int, size: int = 0) -> str:
-    return _base64(value.to_bytes(size or (value.bit_length() + 7) // 8, "big"))
-
-
-def _number(text: str) -> int:
-    return int.from_bytes(_bytes(text), "big")
+def _bits(modulus: str) -> int:
+    return int.from_bytes(urlsafe_b64decode(modulus + "=" * (-len(modulus) % 4)), "big").bit_length()
