@@ -144,7 +144,7 @@ async def test_a_message_without_end_is_cut_off() -> None:
         await asyncio.sleep(5)
 
     async with pod_server(talk) as url, client_of(url) as client:
-        with pytest.raises(TransportError, match="larger than"):
+        with pytest.raises(TransportError, match="exceeds limit of 33554432 bytes"):
             await client.exec("web", "default", command=["ls"])
 
 

@@ -2,19 +2,17 @@
 
 import asyncio
 import json
-import os
+import socket
 import threading
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from websockets.frames import CloseCode, Opcode
 
 from setpoint.plane import ControlPlane
 from setpoint.server.exchange import Request
-from setpoint.server.http import websocket
 
 client = pytest.importorskip("websocket", reason="websocket-client comes with the official client: the group `clients`")
 
@@ -69,7 +67,7 @@ def test_every_event_is_a_message_and_the_client_may_end_it() -> None:
         assert json.loads(watch.recv())["object"]["metadata"]["name"] == "c"
         assert {"a", "b"} <= set(names)
         watch.ping("are you there")
-        assert watch.recv_data(control_frame=True) == (websocket.PONG, b"are you there")
+        assert watch.recv_data(control_frame=True) == (Opcode.PONG, b"are you there")
         watch.close()
 
 
@@ -78,9 +76,9 @@ def test_the_server_ends_a_watch_with_a_close_frame() -> None:
         headers = ["Authorization: Bearer secret"]
         watch = client.create_connection(f"{url}{CONFIG_MAPS}?watch=1&timeoutSeconds=1", header=headers, timeout=10)
         kind, payload = watch.recv_data(control_frame=True)
-        while kind == websocket.TEXT:
+        while kind == Opcode.TEXT:
             kind, payload = watch.recv_data(control_frame=True)
-        assert (kind, int.from_bytes(payload, "big")) == (websocket.CLOSE, websocket.NORMAL)
+        assert (kind, int.from_bytes(payload, "big")) == (Opcode.CLOSE, CloseCode.NORMAL_CLOSURE)
         watch.shutdown()
 
 
@@ -102,34 +100,34 @@ def test_what_is_no_stream_is_answered_as_it_stands() -> None:
         client.create_connection(f"{url}{CONFIG_MAPS}", header=["Authorization: Bearer secret"], timeout=10)
 
 
-@given(st.lists(st.tuples(st.sampled_from((websocket.TEXT, websocket.BINARY)), st.binary(max_size=300)), max_size=5))
-def test_frames_are_heard_however_their_bytes_come(messages: list[tuple[int, bytes]]) -> None:
-    sent = b"".join(_masked(kind, payload) for kind, payload in messages)
-    ear = websocket.Ear()
-    heard = [found for place in range(len(sent)) for found in ear.hear(sent[place : place + 1])]
-    assert heard == messages
+def test_the_end_of_a_client_is_answered_and_so_is_a_breach_of_the_protocol() -> None:
+    headers = ["Authorization: Bearer secret"]
+    with served() as (url, _):
+        for frame, code in (
+            (bytes.fromhex("8882 00000000 03e8"), CloseCode.NORMAL_CLOSURE),
+            (bytes.fromhex("8102 6869"), CloseCode.PROTOCOL_ERROR),
+            (bytes.fromhex("8884 00000000 03e8 c328"), CloseCode.INVALID_DATA),
+            (bytes.fromhex("81ff 0000010000000000"), CloseCode.MESSAGE_TOO_BIG),
+        ):
+            watch = client.create_connection(f"{url}{CONFIG_MAPS}?watch=1", header=headers, timeout=10)
+            watch.sock.sendall(frame)
+            kind, payload = watch.recv_data(control_frame=True)
+            while kind == Opcode.TEXT:
+                kind, payload = watch.recv_data(control_frame=True)
+            assert (kind, int.from_bytes(payload[:2], "big")) == (Opcode.CLOSE, code)
+            watch.shutdown()
 
 
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        (websocket.frame(websocket.TEXT, b"not masked"), websocket.PROTOCOL_ERROR),
-        (b"\xf1\x80abcd", websocket.PROTOCOL_ERROR),
-        (b"\x09\x80abcd", websocket.PROTOCOL_ERROR),
-        (b"\x89\xfe\x01\x00abcd", websocket.PROTOCOL_ERROR),
-        (b"\x81\xff" + (1 << 40).to_bytes(8, "big"), websocket.TOO_BIG),
-    ],
-    ids=["not masked", "reserved bits", "half a ping", "a long ping", "far too long"],
-)
-def test_what_the_protocol_forbids_ends_the_connection(data: bytes, code: int) -> None:
-    with pytest.raises(websocket.Refused) as refused:
-        websocket.Ear().hear(data)
-    assert refused.value.code == code
-
-
-def _masked(kind: int, payload: bytes) -> bytes:
-    """A frame as a client sends it."""
-    mask = os.urandom(4)
-    head = websocket.frame(kind, payload)[: -len(payload)] if payload else websocket.frame(kind, b"")
-    head = bytes((head[0], head[1] | 0x80)) + head[2:]
-    return head + mask + bytes(byte ^ mask[place % 4] for place, byte in enumerate(payload))
+def test_a_ping_before_the_offer_is_taken_does_not_get_before_the_answer() -> None:
+    with served() as (url, _):
+        host, port = url.removeprefix("ws://").split(":")
+        with socket.create_connection((host, int(port)), 10) as early:
+            early.sendall(
+                f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                "Authorization: Bearer secret\r\n\r\n".encode()
+                + bytes.fromhex("8980 00000000")
+            )
+            answer = early.recv(1 << 16)
+            assert answer.startswith(b"HTTP/1.1 101 ")
+            assert b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n" in answer

@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from setpoint.server.http.websocket import PING, PONG, TEXT, Ear, accepted, frame, offered
+from websockets.frames import Frame, Opcode
+from websockets.protocol import SERVER, Protocol
+
+from setpoint.server.http.websocket import accepted, offered
 
 TOKEN = "let-me-in"
 
@@ -36,7 +39,7 @@ class Editor:
         """Notifies everybody who listens."""
         line = json.dumps({"notification_type": kind, "session_id": session, **more}).encode()
         for socket in self._sockets:
-            socket.write(frame(TEXT, line + b"\r\n"))
+            socket.write(Frame(Opcode.TEXT, line + b"\r\n").serialize(mask=False))
 
     def hang_up(self) -> None:
         """Breaks the connections on which it notifies."""
@@ -105,12 +108,13 @@ class Editor:
         writer.write(accepted(offer))
         self._sockets.add(writer)
         self.connected.set()
-        ear = Ear()
+        protocol = Protocol(SERVER)
         while data := await reader.read(1 << 16):
-            for heard in ear.hear(data):
-                if heard.kind == PING:
-                    writer.write(frame(PONG, heard.payload))
+            protocol.receive_data(data)
+            for event in protocol.events_received():
+                if isinstance(event, Frame) and event.opcode is Opcode.PING:
                     self.pinged.set()
+            writer.writelines(protocol.data_to_send())
 
 
 @asynccontextmanager

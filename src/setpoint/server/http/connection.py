@@ -33,6 +33,7 @@ from setpoint.server.http.message import (
 from setpoint.server.repeats import MOMENT
 
 if TYPE_CHECKING:
+    from setpoint.client.http.frames import Frames
     from setpoint.server.http.listener import Listener
 
 _NEVER = float("inf")
@@ -66,10 +67,10 @@ class Connection(asyncio.Protocol):
         "_counted",
         "_counter",
         "_deaf",
-        "_ear",
         "_ending",
         "_envelope",
         "_expecting",
+        "_frames",
         "_gone",
         "_head",
         "_headers",
@@ -154,9 +155,9 @@ class Connection(asyncio.Protocol):
         self._counter: Counter | None = None
         self._user = ""
         self._counted = 0
-        # A WebSocket that the client offers, and, once it is one, what hears the client's frames.
+        # A WebSocket that the client offers, and, once it is one, its frames.
         self._offer: websocket.Offer | None = None
-        self._ear: websocket.Ear | None = None
+        self._frames: Frames | None = None
         self._hears: Callable[[bytes], None] | None = None
 
     # What the transport calls.
@@ -182,8 +183,8 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
-            if self._ear is not None:
-                self._hear(self._ear, data)
+            if self._frames is not None:
+                self._hear(self._frames, data)
             return
         first, head = not self._reading, self._head
         if first and (found := head.repeated(data)) is not None:
@@ -201,7 +202,7 @@ class Connection(asyncio.Protocol):
             # Nobody has to accept the offer of another protocol: unless it is for a stream, the request is answered as
             # it stands. What follows it on the connection is not for this parser.
             self._deaf = self._ending = True
-            self._ear = websocket.Ear() if self._offer is not None else None
+            self._frames = websocket.frames() if self._offer is not None else None
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
             self._refuse(cause if isinstance(cause, APIError) else BadRequest("malformed HTTP request"))
@@ -463,8 +464,8 @@ class Connection(asyncio.Protocol):
         return self._unwritten + self._transport.get_write_buffer_size()
 
     async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:
-        offer = self._offer if self._ear is not None else None
-        if offer is not None:
+        offer, frames = self._offer, self._frames
+        if offer is not None and frames is not None:
             chosen = dict(response.headers).get(websocket.PROTOCOL, offer.protocols[0] if offer.protocols else "")
             self._transport.write(websocket.accepted(offer, chosen))
         else:
@@ -472,7 +473,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(head(response, self._listener.date_line(), framing, connection))
         if method == "HEAD":
             return
-        self._streaming, self._chunked = True, modern and offer is None
+        self._streaming, self._chunked = True, modern and frames is None
         if self._writable.is_set():
             self.deadline = _NEVER
         try:
@@ -485,7 +486,11 @@ class Connection(asyncio.Protocol):
             self._count(0)
             self._counter = None
         if modern and not self._transport.is_closing():
-            self._transport.write(LAST_CHUNK if offer is None else websocket.closing(websocket.NORMAL))
+            if frames is None:
+                self._transport.write(LAST_CHUNK)
+            else:
+                frames.close()
+                self._transport.write(frames.output())
 
     def _rest(self) -> None:
         """Waits for the next request, or the rest of it."""
@@ -521,14 +526,16 @@ class Connection(asyncio.Protocol):
             return False
         if self._chunked:
             transport.write(frame.chunk)
-        elif self._ear is None:
+        elif self._frames is None:
             transport.write(frame.payload)
-        elif self._hears is not None:
-            transport.write(websocket.frame(websocket.BINARY, frame.payload))
         else:
-            # Every line is an event, and every event a message.
-            lines = frame.payload.splitlines(keepends=True)
-            transport.write(b"".join([websocket.frame(websocket.TEXT, line) for line in lines]))
+            if self._hears is not None:
+                self._frames.binary(frame.payload)
+            else:
+                # Every line is an event, and every event a message.
+                for line in frame.payload.splitlines(keepends=True):
+                    self._frames.text(line)
+            transport.write(self._frames.output())
         size = transport.get_write_buffer_size()
         if size > self._limits.stream_bytes or not self._count(size):
             transport.abort()
@@ -560,7 +567,7 @@ class Connection(asyncio.Protocol):
         await self._gone.wait()
 
     def listen(self, hear: Callable[[bytes], None]) -> bool:
-        if self._ear is None:
+        if self._frames is None:
             return False
         self._hears = hear
         return True
@@ -571,19 +578,19 @@ class Connection(asyncio.Protocol):
         elif not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def _hear(self, ear: websocket.Ear, data: bytes) -> None:
-        """What the client of a WebSocket says: it may end it, ask whether we are there, or talk with who listens."""
-        try:
-            for kind, payload in ear.hear(data):
-                if kind == websocket.PING and self._streaming:
-                    self._transport.write(websocket.frame(websocket.PONG, payload))
-                elif kind == websocket.CLOSE:
-                    self._gone.set()
-                elif self._hears is not None and kind in (websocket.TEXT, websocket.BINARY):
-                    self._hears(payload)
-        except websocket.Refused as refused:
-            self._transport.write(websocket.closing(refused.code))
+    def _hear(self, frames: "Frames", data: bytes) -> None:
+        """Passes the messages of a WebSocket's client on to who listens; the protocol's own frames are answered."""
+        messages = frames.receive(data)
+        answer = frames.output()
+        if answer and self._streaming:  # before, the offer is not taken yet
+            self._transport.write(answer)
+        if self._hears is not None:
+            for message in messages:
+                self._hears(message)
+        if frames.fault:
             self._transport.close()
+        elif frames.has_ended:
+            self._gone.set()
 
     # Ending.
 
