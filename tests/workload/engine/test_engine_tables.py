@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from setpoint.workload.engine import dockerignore, errors, reference
+from setpoint.workload.engine import errors, reference
 from setpoint.workload.engine.body import Place, create_body
 from setpoint.workload.engine.run_args import BadArgument, apply_run_args
+from setpoint.workload.ignored import by_docker
 
 
 def cases(name: str) -> list[dict[str, Any]]:
@@ -31,9 +32,15 @@ def test_the_words_of_an_error_are_taken_from_either_engines_json() -> None:
 
 @pytest.mark.parametrize("case", cases("dockerignore"), ids=lambda case: case["name"])
 def test_a_dockerignore_leaves_out_what_docker_would(case: dict[str, Any]) -> None:
-    ignored = dockerignore.parse("\n".join(case["patterns"]))
-    assert [path for path in case["out"] if not ignored.matches(path)] == []
-    assert [path for path in case["kept"] if ignored.matches(path)] == []
+    ignored = by_docker("\n".join(case["patterns"]))
+    assert [path for path in case["out"] if not ignored(path)] == []
+    assert [path for path in case["kept"] if ignored(path)] == []
+
+
+@pytest.mark.parametrize("pattern", ["a[b", "[", "[]a]", "[-]", "[x-]", "[-x]", "[a-b-c]", "[^", "a\\", "!", "! "])
+def test_a_dockerignore_that_docker_refuses_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"is no pattern|takes nothing back"):
+        by_docker(f"fine\n{pattern}\n")
 
 
 @pytest.mark.parametrize("case", cases("run_args"), ids=lambda case: case["name"])

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, Ignored, root_of
+from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
+from setpoint.workload.ignored import by_git
 
 
 @pytest.mark.parametrize(
@@ -40,28 +41,58 @@ def test_what_a_path_means(text: str, base: str, matching: tuple[str, ...], othe
     [".git/HEAD", "a/node_modules/b/c.js", "x/__pycache__/m.pyc", "main.py~", "a/.main.py.swp", "a/4913", ".#main.py"],
 )
 def test_what_nobody_means_is_ignored_unless_it_is_asked_for(path: str) -> None:
-    assert Ignored(DEFAULT_IGNORED)(path)
-    assert not Ignored(DEFAULT_IGNORED)("src/main.py")
-    assert not Ignored([*DEFAULT_IGNORED, "!*.swp"])("a/main.swp")
+    assert by_git(DEFAULT_IGNORED)(path)
+    assert not by_git(DEFAULT_IGNORED)("src/main.py")
+    assert not by_git([*DEFAULT_IGNORED, "!*.swp"])("a/main.swp")
 
 
-def test_a_pattern_that_is_none_is_refused() -> None:
+@pytest.mark.parametrize("pattern", ["[z-a]", "a[b", "a[", "[", "[]", "[!]", "[[:letter:]]", "a\\"])
+def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="no pattern"):
-        Ignored(["[z-a]"])
+        by_git([pattern])
 
 
-_NAMES = st.sampled_from(["a", "b", "ab", "c.py"])
+def test_spaces_at_the_end_count_only_behind_a_backslash() -> None:
+    assert [by_git(["a\\ "])(path) for path in ("a ", "a")] == [True, False]
+    assert [by_git(["a  "])(path) for path in ("a ", "a")] == [False, True]
+    assert [by_git([" a"])(path) for path in (" a", "a")] == [True, False]
+
+
+def test_comments_and_what_looks_like_one() -> None:
+    assert not by_git(["# a", "", "/", "!"])("# a")
+    assert by_git([r"\#a", r"\!b"])("#a")
+    assert by_git([r"\#a", r"\!b"])("!b")
+
+
+_NAMES = st.sampled_from(["a", "b", "ab", "c.py", "*", "]", "-", "a b", "B", "7"])
+_PARTS = (
+    *("a", "b", "ab", "*", "a*", "?", "**", "***", "*.py", "a**", "**b", "a**b", r"\*", r"\a", "a b"),
+    *(
+        "[ab]",
+        "[!a]",
+        "[^a]",
+        "[a-c]",
+        "[!a-b]",
+        "[]a]",
+        "[a-]",
+        r"[\]a]",
+        "[^/]",
+        "a[!z]b",
+        "[[:alpha:]]",
+        "[[:upper:]7]",
+    ),
+)
 _PATTERNS = st.builds(
     lambda negated, rooted, parts, directory: f"{negated}{rooted}{'/'.join(parts)}{directory}",
     st.sampled_from(["", "", "!"]),
     st.sampled_from(["", "/"]),
-    st.lists(st.sampled_from(["a", "b", "*", "a*", "?", "**", "*.py"]), min_size=1, max_size=3),
+    st.lists(st.sampled_from(_PARTS), min_size=1, max_size=3),
     st.sampled_from(["", "/"]),
 )
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git judges what its patterns mean")
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     patterns=st.lists(_PATTERNS, min_size=1, max_size=4),
     paths=st.lists(st.lists(_NAMES, min_size=1, max_size=3), min_size=1, max_size=8),
@@ -79,5 +110,5 @@ def test_git_judges_the_same(tmp_path: Path, patterns: list[str], paths: list[li
         text=True,
         check=False,
     ).stdout.splitlines()
-    ignored = Ignored(patterns)
+    ignored = by_git(patterns)
     assert [path for path in asked if ignored(path)] == found

@@ -11,8 +11,9 @@ import pytest
 
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.filewatch.inotify import Inotify
-from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, Ignored, root_of
+from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
+from setpoint.workload.ignored import by_git
 
 
 class Heard:
@@ -36,7 +37,7 @@ async def watching(
     top: Path, *paths: str, ignore: tuple[str, ...] = (), debounce: float = 0.03, instead: OSError | None = None
 ) -> AsyncIterator[Heard]:
     queue: asyncio.Queue[list[str]] = asyncio.Queue()
-    ignored = Ignored([*DEFAULT_IGNORED, *ignore])
+    ignored = by_git([*DEFAULT_IGNORED, *ignore])
     roots = [root_of(path, str(top)) for path in paths]
     watcher = Watcher(roots, ignored, debounce, queue.put_nowait, SystemClock())
     inotify = Inotify() if instead is None else None
@@ -180,7 +181,7 @@ async def test_two_who_watch_the_same_are_both_told_and_one_may_leave(tmp_path: 
     queues: list[asyncio.Queue[list[str]]] = [asyncio.Queue(), asyncio.Queue()]
     inotify = Inotify()
     watchers = [
-        Watcher([root_of(".", str(tmp_path))], Ignored([]), 0.01, queue.put_nowait, SystemClock()) for queue in queues
+        Watcher([root_of(".", str(tmp_path))], by_git([]), 0.01, queue.put_nowait, SystemClock()) for queue in queues
     ]
     for watcher in watchers:
         await watcher.start(inotify)

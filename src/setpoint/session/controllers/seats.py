@@ -12,8 +12,9 @@ from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.messages import Begin
 from setpoint.session.controllers.seat import Seat, Teller
 from setpoint.workload.filewatch.inotify import Inotify
-from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, Ignored, root_of
+from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
+from setpoint.workload.ignored import by_git
 
 # Editors write in several steps.
 DEBOUNCE_SECONDS = 0.1
@@ -121,7 +122,7 @@ class Seats:
             except OSError as error:
                 self._inotify = error
         roots = [root_of("**/*.py", each) for each in directories]
-        ignored = Ignored([*DEFAULT_IGNORED, *_NO_CODE])
+        ignored = by_git([*DEFAULT_IGNORED, *_NO_CODE])
         self._watched = directories
         self._watcher = Watcher(roots, ignored, DEBOUNCE_SECONDS, self._changed, self._clock)
         await self._watcher.start(self._inotify)

@@ -14,8 +14,9 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.predicate import generation
 from setpoint.controller.request import Request
 from setpoint.workload.filewatch.inotify import Inotify
-from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, Ignored, root_of
+from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
+from setpoint.workload.ignored import by_git
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.parts import FileWatch
@@ -98,7 +99,7 @@ class FileWatching:
             return
         self._forget(kind, request.name)
         try:
-            ignored = Ignored([*DEFAULT_IGNORED, *spec.ignore])
+            ignored = by_git([*DEFAULT_IGNORED, *spec.ignore])
             roots = [root_of(each, directory) for each in spec.paths]
         except ValueError as error:
             problem = f"spec.watch: {error}; correct the pattern"

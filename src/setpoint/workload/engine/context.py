@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from setpoint.workload.engine import dockerignore
+from setpoint.workload.ignored import Ignored, by_docker
 
 _PIECE_BYTES = 1 << 20
 # Where a Dockerfile is put that lies outside of the context.
@@ -28,7 +28,7 @@ class Context(NamedTuple):
 
     directory: Path
     dockerfile: str
-    ignored: dockerignore.Ignored
+    ignored: Ignored
     outside: Path | None = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -54,7 +54,7 @@ class Context(NamedTuple):
             for entry in entries:
                 name = f"{below}{entry.name}"
                 is_directory = entry.is_dir(follow_symlinks=False)
-                ignored = name not in kept and self.ignored.matches(name)
+                ignored = name not in kept and self.ignored(name)
                 if is_directory and (not ignored or self.ignored.takes_back or _holds(name, kept)):
                     pending.append(f"{name}/")
                 if not ignored:
@@ -75,16 +75,16 @@ def open_context(directory: str, dockerfile: str = "") -> Context:
     if not root.is_dir():
         raise ContextError(f"build.context: there is no directory {directory}")
     inside, outside = _dockerfile(root, dockerfile)
-    patterns = ""
+    ignored = Ignored()
     for candidate in (Path(f"{outside or root / inside}.dockerignore"), root / ".dockerignore"):
         try:
-            patterns = candidate.read_text()
+            ignored = by_docker(candidate.read_text())
             break
         except FileNotFoundError:
             continue
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise ContextError(f"build.context: {candidate} can't be read: {error}") from None
-    return Context(root, inside, dockerignore.parse(patterns), outside)
+    return Context(root, inside, ignored, outside)
 
 
 def file_blocks(name: str, contents: bytes) -> bytes:

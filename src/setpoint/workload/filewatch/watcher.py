@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from setpoint.objects.clock import Clock
 from setpoint.workload.filewatch import inotify
 from setpoint.workload.filewatch.inotify import Inotify
-from setpoint.workload.filewatch.patterns import Ignored, Root
+from setpoint.workload.filewatch.patterns import Root
+from setpoint.workload.ignored import Ignored
 
 POLL_SECONDS = 1.0
 _REMEDIES = {
