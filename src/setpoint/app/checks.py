@@ -14,9 +14,10 @@ from setpoint.app.model import AppFile, Service, Task, Workload
 from setpoint.app.parts import Mount
 from setpoint.app.ports import all_ports, asks_for, object_name
 from setpoint.objects import quantity
+from setpoint.objects.cron import ScheduleError
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.typedyaml import Path, choices
-from setpoint.workload.schedule import ScheduleError, parse_schedule, parse_zone
+from setpoint.workload.schedule import parse_schedule, parse_zone
 
 _CONTAINERS_ONLY = (
     "entrypoint", "volumes", "networks", "resources", "user", "pull", "privileged", "cap_add", "cap_drop", "tmpfs",

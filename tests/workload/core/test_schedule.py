@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setpoint.workload.schedule import ScheduleError, parse_schedule, parse_zone
+from setpoint.objects.cron import ScheduleError
+from setpoint.workload.schedule import parse_schedule, parse_zone
 
 BERLIN = "Europe/Berlin"
 
@@ -56,15 +57,18 @@ def test_a_day_that_never_comes_is_no_time() -> None:
     ("schedule", "message"),
     [
         ("* * * *", "a schedule has five fields (minute, hour, day of month, month, day of week), and '* * * *' has 4"),
-        ("60 * * * *", "minute: '60' is none; it goes from 0 to 59"),
-        ("* * * FOO *", "month: 'FOO' is none; it goes from 1 to 12, or JAN to DEC"),
-        ("5-1 * * * *", "minute: '5-1' ends before it begins"),
-        ("*/0 * * * *", "minute: the step of '*/0' must be 1 or more"),
+        ("60 * * * *", "minute: end of range (60) above maximum (59): 60"),
+        ("* * * * 8", "day of week: end of range (8) above maximum (7): 8"),
+        ("* * * FOO *", "month: failed to parse int from FOO"),
+        ("5-1 * * * *", "minute: beginning of range (5) beyond end of range (1): 5-1"),
+        ("*/0 * * * *", "minute: step of range should be a positive number: */0"),
         ("*-5 * * * *", "minute: '*-5' is a star and a range; write one of the two"),
-        ("1,,2 * * * *", "minute: '' is not understood; write numbers, 1-5, */15 or a star"),
+        ("1,,2 * * * *", "minute: '1,,2' has a comma too many"),
+        ("* * , * *", "day of month: ',' has a comma too many"),
         ("@often", "@often is no schedule; there are @yearly"),
-        ("@every x", "@every x: time: invalid duration"),
+        ("@every x", "failed to parse duration @every x: time: invalid duration"),
         ("@every 10ms", "@every 10ms: the span must be a second or more"),
+        ("@every 1h x", "failed to parse duration @every 1h x"),
         ("CRON_TZ=UTC * * * * *", "a schedule cannot name its time zone; set timeZone"),
     ],
 )

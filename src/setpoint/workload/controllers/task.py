@@ -19,6 +19,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request, Result
 from setpoint.objects import meta
+from setpoint.objects.cron import ScheduleError
 from setpoint.objects.errors import AlreadyExists, Invalid, NotFound
 from setpoint.objects.tree import Object
 from setpoint.schema.types import MicroTime, ObjectMeta
@@ -38,7 +39,7 @@ from setpoint.workload.kinds.names import (
     TASK,
 )
 from setpoint.workload.kinds.task import Task, TaskState, TaskStatus
-from setpoint.workload.schedule import ScheduleError, parse_schedule, parse_zone
+from setpoint.workload.schedule import parse_schedule, parse_zone
 from setpoint.workload.templates import escaped
 from setpoint.workload.world import World
 

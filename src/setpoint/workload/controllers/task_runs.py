@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from setpoint.objects import meta
+from setpoint.objects.cron import Schedule
 from setpoint.objects.tree import Object
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.backoff import next_wait
@@ -20,7 +21,6 @@ from setpoint.workload.kinds.names import RUN_ARGUMENTS, RUN_REQUEST, STOPPED_BE
 from setpoint.workload.kinds.parts import RestartBackoff
 from setpoint.workload.kinds.task import TaskRun, TaskSpec, TaskState
 from setpoint.workload.progress import progress
-from setpoint.workload.schedule import Schedule
 
 # What the object of an attempt says of it: the run it belongs to, when that began, and its own number.
 SCHEDULED_AT, BEGAN_AT, ATTEMPT = (f"setpoint.dev/{name}" for name in ("scheduled-at", "run-began-at", "task-attempt"))
