@@ -14,7 +14,7 @@ from typing import Self
 
 import msgspec
 
-from setpoint.session import apart
+from setpoint.workload.process import detached
 
 # What a host imports in any case, by the time it serves.
 _NEEDED = (
@@ -44,7 +44,9 @@ class Standby:
     def __init__(self, environ: Mapping[str, str], file: Path) -> None:
         self._has_orders = False
         # The file is for those who look at what runs on their machine, and wonder.
-        self._process = apart.start(__name__, [str(file)], environ, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self._process = detached.start_module(
+            __name__, [str(file)], environ, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
 
     @property
     def pid(self) -> int:
@@ -65,7 +67,7 @@ class Standby:
             self._process.kill()
             self._process.wait()
             return
-        apart.let_go(self._process)
+        detached.let_go(self._process)
 
     def host(self, arguments: Sequence[str], log: Path) -> bytes:
         """Has it host an app; what it says to that. Raises OSError where it is gone."""

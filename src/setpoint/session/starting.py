@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from setpoint.objects.clock import SystemClock
-from setpoint.session import apart
 from setpoint.session.host import READY, TAKEN
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, session_id
 from setpoint.session.standby import Standby
 from setpoint.store.files import make_directory
+from setpoint.workload.process import detached
 
 # How long another one that starts the same session may take.
 _OTHER_SECONDS = 30.0
@@ -87,7 +87,7 @@ async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, st
     """Starts the host of a session, which goes on by itself; what it says. Raises OSError."""
     descriptor = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        started = apart.start(module, arguments, environ, stdin=subprocess.DEVNULL, stderr=descriptor)
+        started = detached.start_module(module, arguments, environ, stdin=subprocess.DEVNULL, stderr=descriptor)
     finally:
         os.close(descriptor)
     assert started.stdout is not None
@@ -95,7 +95,7 @@ async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, st
         with started.stdout as output:
             said = await asyncio.to_thread(output.read)
     finally:
-        apart.let_go(started)
+        detached.let_go(started)
     return said.decode(errors="replace").strip()
 
 

@@ -18,6 +18,7 @@ from setpoint.cli.dcp.watching import monitor_options, process_of
 from setpoint.cli.failing import Failure
 from setpoint.cli.printing.terminal import echo
 from setpoint.objects.clock import SystemClock
+from setpoint.workload.process import detached
 from setpoint.workload.process.gone import wait_gone
 
 if TYPE_CHECKING:
@@ -66,13 +67,12 @@ def fork_process(command: Sequence[str], **flags: Any) -> None:
             return  # whoever wanted it is gone
     try:
         # Whoever reads our output is not to wait for the end of that process.
-        nowhere = subprocess.DEVNULL
-        started = subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
+        started = detached.start(command)
     except OSError as error:
         raise Failure(f"{command[0]}: {error.strerror}") from None
     echo(started.pid)
     if watched is None:
-        started.returncode = 0  # nobody waits for it
+        detached.let_go(started)
         return
     sys.exit(asyncio.run(_outlive(started, watched, flags["monitor_interval"])))
 

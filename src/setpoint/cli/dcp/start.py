@@ -26,6 +26,7 @@ from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.watching import monitor_options, monitored
 from setpoint.cli.failing import Failure
 from setpoint.objects.clock import SystemClock
+from setpoint.workload.process import detached
 from setpoint.workload.process.gone import wait_gone
 
 if TYPE_CHECKING:
@@ -158,9 +159,7 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
         command[3:3] = ["--verbosity", verbosity]
     # Nobody reads what it says later, and so it goes where it is no trouble to anybody.
     with tempfile.TemporaryFile() as said:
-        started = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
-        )
+        started = detached.start(command, stderr=said)
         while not kubeconfig.exists():
             try:
                 started.wait(_LOOK_SECONDS)
@@ -169,5 +168,4 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
             said.seek(0)
             text = said.read().decode(errors="replace").strip().removeprefix("Error: ")
             raise Failure(text or f"it ended with exit code {started.returncode}")
-    # It is on its own from now on: nothing is to be waited for, and nothing to be complained of.
-    started.returncode = 0
+    detached.let_go(started)

@@ -8,13 +8,13 @@ import asyncio
 import marshal
 import os
 import socket
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from setpoint.workload.process import detached
 from setpoint.workload.process.guardian import MESSAGE_BYTES, Message
 from setpoint.workload.process.limits import inherited_files
 
@@ -44,18 +44,10 @@ class Link:
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-I", "-S", "-c", _PROGRAM, _ROOT),
-                    *(str(theirs.fileno()), session, "kept" if kept else "session", str(inherited_files())),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=dict(environment),
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                cwd="/",
+            program = (sys.executable, "-I", "-S", "-c", _PROGRAM, _ROOT)
+            arguments = (str(theirs.fileno()), session, "kept" if kept else "session", str(inherited_files()))
+            self._process = detached.start(
+                (*program, *arguments), environment, directory="/", descriptors=(theirs.fileno(),)
             )
         self._socket.setblocking(False)
         self._loop.add_reader(self._socket, self._read)
