@@ -39,6 +39,7 @@ NAVIGATION = {
             "generating-handlers",
             "handler-chains",
             "apply-sets",
+            "relations",
             "client",
             "caches",
             "testing",

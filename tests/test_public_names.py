@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import setpoint as sp
+from setpoint import flow
 
 
 @pytest.mark.parametrize("name", sp.__all__)
@@ -22,3 +23,19 @@ def test_importing_setpoint_imports_nothing_else_of_it() -> None:
     code = "import sys, setpoint; print([name for name in sys.modules if name.startswith('setpoint.')])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", flow.__all__)
+def test_a_public_name_of_relations_is_there(name: str) -> None:
+    assert getattr(flow, name) is not None
+
+
+def test_a_name_that_relations_do_not_have_is_an_ordinary_mistake() -> None:
+    with pytest.raises(AttributeError, match=r"module 'setpoint\.flow' has no attribute 'Nothing'"):
+        _ = flow.Nothing
+
+
+def test_importing_flow_imports_nothing_else_of_it() -> None:
+    code = "import sys, setpoint.flow; print([name for name in sys.modules if name.startswith('setpoint.')])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "['setpoint.flow']"

@@ -1,1 +1,43 @@
-"""The higher ways of writing a controller, on one core: what belongs together is applied, and pruned, together."""
+"""The higher ways of writing a controller, on one core: what belongs together is applied, and pruned, together.
+
+The names here are those of relations: `from setpoint.flow import graph, read_graph`. Importing this package imports
+nothing else; each name is looked up when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from setpoint.flow.relations.graph import Edge, Graph, Node, graph
+    from setpoint.flow.relations.links import Link, Ref, links_of, ref_of
+    from setpoint.flow.relations.reading import read_graph, read_graph_around
+    from setpoint.flow.relations.rules import RuleError, relation_rules
+
+__all__ = [
+    "Edge",
+    "Graph",
+    "Link",
+    "Node",
+    "Ref",
+    "RuleError",
+    "graph",
+    "links_of",
+    "read_graph",
+    "read_graph_around",
+    "ref_of",
+    "relation_rules",
+]
+
+_HOMES = {
+    **dict.fromkeys(("Edge", "Graph", "Node", "graph"), "setpoint.flow.relations.graph"),
+    **dict.fromkeys(("Link", "Ref", "links_of", "ref_of"), "setpoint.flow.relations.links"),
+    **dict.fromkeys(("read_graph", "read_graph_around"), "setpoint.flow.relations.reading"),
+    **dict.fromkeys(("RuleError", "relation_rules"), "setpoint.flow.relations.rules"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from setpoint.flow.relations.graph import graph
 from setpoint.flow.relations.links import Link, links_of, ref_of
-from setpoint.flow.relations.rules import RuleError, builtin
+from setpoint.flow.relations.rules import RuleError, relation_rules
 from setpoint.objects.tree import Object
 
 CASES: dict[str, list[Object]] = yaml.safe_load((Path(__file__).parent.parent / "cases/links.yaml").read_text())
@@ -67,7 +67,7 @@ def test_an_object_names_others(kind: str, case: Object) -> None:
 
 
 def test_a_kind_of_ones_own_names_others_as_its_rules_say() -> None:
-    rules = builtin().extended(
+    rules = relation_rules().extended(
         """
         shapes:
           PodSpec: {Worker.example.com: spec.pod}
@@ -100,7 +100,7 @@ def test_a_kind_of_ones_own_names_others_as_its_rules_say() -> None:
 )
 def test_a_mistake_is_named_with_its_place(table: str, says: str) -> None:
     with pytest.raises(RuleError, match=says):
-        builtin().extended(table)
+        relation_rules().extended(table)
 
 
 @given(kind=st.sampled_from([*CASES, "x"]), trees=st.lists(json_trees, max_size=3))

@@ -8,7 +8,7 @@ from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.flow.relations.graph import Graph, graph
 from setpoint.flow.relations.links import Ref, ref_of
-from setpoint.flow.relations.reading import read_graph, relations
+from setpoint.flow.relations.reading import read_graph, read_graph_around
 from setpoint.objects.owners import controller_reference
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
@@ -152,7 +152,7 @@ async def fill(client: Client) -> Object:
 def test_the_relations_of_an_object_are_read_from_a_server() -> None:
     async def test(client: Client) -> None:
         pod = await fill(client)
-        found = await relations(client, pod)
+        found = await read_graph_around(client, pod)
         assert found.owned(ref_of(pod)) == [ref("v1/ConfigMap", "notes")]
         assert ref("v1/Service", "web") in [edge.source for edge in found.incoming(ref_of(pod))]
         assert found.nodes[ref("v1/ConfigMap", "settings")].missing
@@ -165,7 +165,7 @@ def test_a_cache_is_asked_for_what_it_holds() -> None:
     async def test(client: Client) -> None:
         pod = await fill(client)
         async with Cache(client) as cache, cache.use("v1/Pod"), cache.use("v1/Service"):
-            found = await relations(cache, pod)
+            found = await read_graph_around(cache, pod)
             assert cache.counts.live == 0
         assert ref("v1/Service", "web") in found.nodes
         assert not found.nodes[ref("v1/ConfigMap", "settings")].missing

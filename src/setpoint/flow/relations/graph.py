@@ -15,7 +15,7 @@ from typing import NamedTuple
 from setpoint.client.kinds import AnyObject
 from setpoint.flow.paths import path
 from setpoint.flow.relations.links import OWNED_BY, Link, Ref, links_of, ref_of
-from setpoint.flow.relations.rules import Rules, builtin
+from setpoint.flow.relations.rules import Rules, relation_rules
 from setpoint.flow.summary.rules import Rules as SummaryRules
 from setpoint.flow.summary.summary import Summary, summarize
 from setpoint.objects.tree import Object
@@ -159,7 +159,7 @@ def graph(
 ) -> Graph:
     """The relations among objects. `expected` says of an object that is named, and not among them, whether it would be
     if there were one: else it is simply not known. Never raises, whatever the objects."""
-    rules = rules or builtin()
+    rules = rules or relation_rules()
     world = _World()
     for obj in objects:
         tree = obj.to_json() if isinstance(obj, Resource) else obj

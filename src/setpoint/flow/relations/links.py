@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from setpoint.flow.paths import path
-from setpoint.flow.relations.rules import LinkRule, Rules, builtin
+from setpoint.flow.relations.rules import LinkRule, Rules, relation_rules
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.labels import Selector, from_labels, from_object
@@ -52,7 +52,7 @@ def ref_of(tree: Json) -> Ref:
 
 def links_of(tree: Json, rules: Rules | None = None) -> list[Link]:
     """Whom an object names, each once for each way it does. Never raises, whatever the object."""
-    rules = rules or builtin()
+    rules = rules or relation_rules()
     me = ref_of(tree)
     found = list(_owners(tree, me, rules))
     for rule in rules.links.get(GroupKind(me.group, me.kind), ()):

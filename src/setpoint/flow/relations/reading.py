@@ -50,7 +50,7 @@ async def read_graph(
     return graph(found, rules=rules, summary_rules=summary_rules, now=now, expected=expected, unread=unread)
 
 
-async def relations(
+async def read_graph_around(
     reader: Client | Cache,
     obj: AnyObject,
     *,

@@ -1,6 +1,6 @@
 """The table of rules that says how objects name each other. It is data; whoever has kinds of their own extends it.
 
-    rules = builtin().extended('''
+    rules = relation_rules().extended('''
     links:
       - {of: Website.example.com, at: spec.tls.secretName, to: v1/Secret, as: uses}
       - {of: Website.example.com, at: spec.backendRef, name: name, kind: kind, apiVersion: apiVersion, as: routes}
@@ -146,6 +146,6 @@ def _group_kind(where: str, text: str) -> GroupKind:
 
 
 @lru_cache(maxsize=1)
-def builtin() -> Rules:
+def relation_rules() -> Rules:
     """How the kinds of Kubernetes name each other."""
     return Rules().extended(importlib.resources.files(__package__).joinpath("rules.yaml").read_text(encoding="utf-8"))
