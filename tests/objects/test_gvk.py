@@ -1,11 +1,9 @@
-"""Coordinates of objects, and the scheme that gives kinds their types."""
+"""Coordinates of objects."""
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import (
     GroupKind,
     GroupResource,
@@ -14,7 +12,6 @@ from setpoint.objects.gvk import (
     GroupVersionResource,
     version_priority,
 )
-from setpoint.objects.scheme import Scheme
 
 from .tables import refusal
 
@@ -87,83 +84,3 @@ def test_versions_are_sorted_by_stability_then_age() -> None:
 def test_every_version_has_a_place(version: str) -> None:
     assert version_priority(version) == version_priority(version)
     assert version_priority("v1") <= version_priority(version) or version.startswith("v")
-
-
-class Spec(msgspec.Struct):
-    size: int = 0
-
-
-class Widget(msgspec.Struct, omit_defaults=True):
-    metadata: dict[str, str] = {}
-    spec: Spec = msgspec.field(default_factory=Spec)
-
-
-class OldWidget(Widget):
-    pass
-
-
-V1 = GroupVersionKind("ex.com", "v1", "Widget")
-V1BETA1 = GroupVersionKind("ex.com", "v1beta1", "Widget")
-
-
-@pytest.fixture
-def scheme() -> Scheme:
-    scheme = Scheme()
-    scheme.register(V1BETA1, OldWidget)
-    scheme.register(V1, Widget)
-    return scheme
-
-
-def test_a_registered_kind_becomes_its_type_and_back(scheme: Scheme) -> None:
-    tree = {"apiVersion": "ex.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 3}}
-    widget = scheme.decode(tree)
-    assert isinstance(widget, Widget)
-    assert widget.spec.size == 3
-    assert scheme.encode(widget) == tree
-
-
-def test_an_unregistered_kind_stays_a_tree(scheme: Scheme) -> None:
-    tree = {"apiVersion": "v1", "kind": "ConfigMap"}
-    assert scheme.decode(tree) is tree
-    assert scheme.encode(tree) is tree
-    assert scheme.type_of(GroupVersionKind.of(tree)) is None
-    assert scheme.kind_of(tree) == GroupVersionKind("", "v1", "ConfigMap")
-
-
-@pytest.mark.feature("E45")
-def test_kinds_are_found_by_type_and_by_object(scheme: Scheme) -> None:
-    assert scheme.kind_of(Widget) == scheme.kind_of(Widget()) == V1
-    assert list(scheme.kinds()) == [V1, V1BETA1]
-    assert scheme.preferred_version(V1.group_kind) == "v1"
-    assert scheme.preferred_version(GroupKind("", "Pod")) is None
-
-
-def test_a_type_and_a_kind_belong_to_each_other(scheme: Scheme) -> None:
-    scheme.register(V1, Widget)
-    with pytest.raises(ValueError, match="registered already, as Widget"):
-        scheme.register(V1, OldWidget)
-    with pytest.raises(ValueError, match=r"registered already, for ex\.com/v1, Kind=Widget"):
-        scheme.register(GroupVersionKind("", "v1", "Other"), Widget)
-    with pytest.raises(ValueError, match="no kind is registered for the type Spec"):
-        scheme.kind_of(Spec())
-
-
-@pytest.mark.parametrize(
-    ("tree", "message"),
-    [
-        ({"apiVersion": "a/b/c", "kind": "X"}, "unexpected GroupVersion string: a/b/c"),
-        ({"kind": "X"}, "does not say its apiVersion and kind"),
-        (
-            {"apiVersion": "ex.com/v1", "kind": "Widget", "spec": {"size": "big"}},
-            r"does not decode as Widget: Expected `int`, got `str` - at `\$.spec.size`",
-        ),
-    ],
-)
-def test_an_object_that_does_not_decode_is_a_bad_request(scheme: Scheme, tree: dict[str, object], message: str) -> None:
-    with pytest.raises(BadRequest, match=message):
-        scheme.decode(tree)
-
-
-@pytest.mark.feature("E45")
-def test_schemes_know_nothing_of_each_other(scheme: Scheme) -> None:
-    assert list(Scheme().kinds()) == []
