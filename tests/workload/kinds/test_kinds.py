@@ -15,7 +15,7 @@ from setpoint.server.exchange import Request
 from setpoint.workload.kinds import definitions as shipped
 from setpoint.workload.kinds.all import SERVED
 from setpoint.workload.kinds.container import Container, ContainerSpec
-from setpoint.workload.kinds.executable import FINAL, Executable, ExecutableSpec, ExecutableState, can_become
+from setpoint.workload.kinds.executable import Executable, ExecutableSpec
 from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet
 from setpoint.workload.kinds.parts import creates_if_missing, ends_with_object, reuses_existing
 from setpoint.workload.kinds.service import Service
@@ -201,42 +201,6 @@ def test_modes_mean_what_dcp_says() -> None:
         "existing": (True, False, False),
         "cleanup": (True, False, True),
     }
-
-
-STATES: tuple[ExecutableState, ...] = (
-    "",
-    "NotFound",
-    "Starting",
-    "Running",
-    "Stopping",
-    "Terminated",
-    "FailedToStart",
-    "Finished",
-    "Unknown",
-)
-
-
-def test_states_follow_each_other_as_in_dcp() -> None:
-    allowed = {old: {new for new in STATES if can_become(old, new)} - {"Unknown"} for old in STATES}
-    assert allowed == {
-        "": {"Starting", "Running", "NotFound", "Terminated", "FailedToStart"},
-        "NotFound": {"Starting", "Running", "Terminated", "FailedToStart"},
-        "Starting": {"Running", "FailedToStart", "Finished"},
-        "Running": {"Stopping", "Terminated", "Finished"},
-        "Stopping": {"Terminated", "Finished"},
-        "Terminated": set(),
-        "FailedToStart": set(),
-        "Finished": set(),
-        "Unknown": set(),
-    }
-    assert all(can_become(old, "Unknown") for old in STATES)
-
-
-def test_only_a_restart_leads_out_of_a_final_state() -> None:
-    for old in FINAL:
-        assert not can_become(old, "Starting")
-        assert can_become(old, "Starting", restarting=True)
-        assert not can_become(old, "Running", restarting=True)
 
 
 def test_every_kind_is_shipped_once() -> None:

@@ -1,6 +1,5 @@
 """Executable: one process, or one run in an IDE."""
 
-from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -29,24 +28,6 @@ ExecutableState: TypeAlias = Literal[
 ]
 
 FINAL: frozenset[ExecutableState] = frozenset({"Terminated", "FailedToStart", "Finished", "Unknown"})
-_TRANSITIONS: Mapping[ExecutableState, frozenset[ExecutableState]] = {
-    "": frozenset({"Starting", "Running", "NotFound", "Terminated", "FailedToStart"}),
-    "NotFound": frozenset({"Starting", "Running", "Terminated", "FailedToStart"}),
-    "Starting": frozenset({"Running", "FailedToStart", "Finished"}),
-    "Running": frozenset({"Stopping", "Terminated", "Finished"}),
-    "Stopping": frozenset({"Terminated", "Finished"}),
-}
-
-
-def can_become(old: ExecutableState, new: ExecutableState, *, restarting: bool = False) -> bool:
-    """Whether an Executable in one state may go to another.
-
-    A restart begins a new life: it leads from any state in which a life may end (or from Running, where the end and the
-    next start are reported together) to Starting. DCP has no restarts, so that its clients take final states for final.
-    """
-    if restarting and new == "Starting":
-        return old in FINAL or old in ("Running", "Stopping")
-    return new == "Unknown" or new in _TRANSITIONS.get(old, ())
 
 
 class ExecutableSpec(ProcessSpec):
