@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.session.apps import WAITS, app
 from tests.session.killed import Disturbed, Hosted, eventually, hosted, undisturbed
+from tests.workload.engine.scripted.engine import ScriptedEngine
 
 from setpoint.cli.main import main
 from setpoint.objects.clock import SystemClock
@@ -24,7 +25,6 @@ from setpoint.session.leftovers import Leftovers, last_words
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable
-from setpoint.workload.engine.scripted.engine import ScriptedEngine
 from setpoint.workload.engines import NAMESPACE, pid_namespace
 from setpoint.workload.process.identity import boot_id, identity_of
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.workload.app import App, app
+from tests.workload.engine.scripted.engine import ScriptedEngine
+from tests.workload.engine.scripted.state import ScriptedContainer
 
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.tree import Object
-from setpoint.workload.engine.scripted.engine import ScriptedEngine
-from setpoint.workload.engine.scripted.state import ScriptedContainer
 
 IMAGE = "shop:1"
 RESTART = "setpoint.dev/restart-requested-at"

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from tests.workload.app import GROUP, condition_of
 from tests.workload.controllers.ship import asked, made, only, running, scripted, ship, until
+from tests.workload.engine.scripted.engine import Ran
+from tests.workload.engine.scripted.state import ScriptedContainer
 from tests.workload.proxy.servers import udp_client, udp_server
-
-from setpoint.workload.engine.scripted.engine import Ran
-from setpoint.workload.engine.scripted.state import ScriptedContainer
 
 LS = {"containerName": "web", "command": "ls"}
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from tests.workload.app import GROUP, condition_of
 from tests.workload.controllers.ship import IMAGE, asked, made, only, running, scripted, ship
+from tests.workload.engine.scripted.engine import ScriptedEngine
 
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.tree import Object
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.body import create_body
-from setpoint.workload.engine.scripted.engine import ScriptedEngine
 from setpoint.workload.engines import NAMESPACE
 
 KEPT = {"containerName": "kept", "persistent": True}

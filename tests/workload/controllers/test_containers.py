@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tests.workload.app import GROUP, condition_of
 from tests.workload.controllers.ship import IMAGE, RESTART, asked, logged, made, only, running, scripted, ship, until
+from tests.workload.engine.scripted.engine import Ran
 
 from setpoint.objects.tree import Object
 from setpoint.workload.engine.errors import EngineLost
-from setpoint.workload.engine.scripted.engine import Ran
 
 MEANWHILE = {"schedule": {"interval": "100ms"}}
 

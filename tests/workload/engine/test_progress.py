@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.workload.engine.scripted.engine import ScriptedEngine
 
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.engine.building import build_options
@@ -11,7 +12,6 @@ from setpoint.workload.engine.context import ContextError
 from setpoint.workload.engine.errors import BadRequest, BuildFailed, Denied, PullFailed
 from setpoint.workload.engine.images import BuildOptions, whole
 from setpoint.workload.engine.progress import BuildProgress, PullProgress
-from setpoint.workload.engine.scripted.engine import ScriptedEngine
 
 
 def downloading(layer: str, current: int, total: int) -> dict[str, Any]:

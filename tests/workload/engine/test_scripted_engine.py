@@ -5,6 +5,7 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
+from tests.workload.engine.scripted.engine import Ran, ScriptedEngine
 
 from setpoint.objects.clock import ManualClock
 from setpoint.workload.engine.body import Place, create_body
@@ -24,7 +25,6 @@ from setpoint.workload.engine.errors import (
 from setpoint.workload.engine.events import Event, Resync
 from setpoint.workload.engine.images import BuildOptions, whole
 from setpoint.workload.engine.progress import Progress
-from setpoint.workload.engine.scripted.engine import Ran, ScriptedEngine
 from setpoint.workload.engine.streams import Output
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

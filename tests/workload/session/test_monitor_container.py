@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.workload.controllers.ship import IMAGE, scripted
+from tests.workload.engine.scripted.engine import ScriptedEngine
 
 from setpoint.cli.dcp.containers import tie
 from setpoint.cli.dcp.group import dcp
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.engine.errors import EngineError
-from setpoint.workload.engine.scripted.engine import ScriptedEngine
 
 SECONDS = 0.01
 

@@ -23,7 +23,7 @@ class TooOld(Exception):  # noqa: N818 - it says what is the matter
 
 
 class Engine:
-    """An engine that answered. Made by `connect`, or by a scripted one."""
+    """An engine that answered. Made by `connect`; tests make scripted ones."""
 
     def __init__(self, wire: Wire, clock: Clock, environ: Mapping[str, str]) -> None:
         self.version = Version("", "", "")

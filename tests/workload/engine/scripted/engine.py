@@ -19,20 +19,21 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
-from setpoint.client.transport import TransportError
-from setpoint.objects.clock import Clock
-from setpoint.workload.engine.choice import Unavailable
-from setpoint.workload.engine.engine import Engine
-from setpoint.workload.engine.errors import EngineLost, error_from
-from setpoint.workload.engine.results import Version
-from setpoint.workload.engine.scripted.routes import ScriptedWire
-from setpoint.workload.engine.scripted.state import (
+from tests.workload.engine.scripted.routes import ScriptedWire
+from tests.workload.engine.scripted.state import (
     ScriptedContainer,
     ScriptedExec,
     ScriptedImage,
     ScriptedNetwork,
     ScriptedVolume,
 )
+
+from setpoint.client.transport import TransportError
+from setpoint.objects.clock import Clock
+from setpoint.workload.engine.choice import Unavailable
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineLost, error_from
+from setpoint.workload.engine.results import Version
 
 
 class Ran(NamedTuple):

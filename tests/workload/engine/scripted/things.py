@@ -4,12 +4,13 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tests.workload.engine.scripted.state import ScriptedContainer, ScriptedNetwork, ScriptedVolume, has_labels
+
 from setpoint.client.transport import TransportError
 from setpoint.workload.engine.errors import error_from
-from setpoint.workload.engine.scripted.state import ScriptedContainer, ScriptedNetwork, ScriptedVolume, has_labels
 
 if TYPE_CHECKING:
-    from setpoint.workload.engine.scripted.engine import ScriptedEngine
+    from tests.workload.engine.scripted.engine import ScriptedEngine
 
 
 class ThingAnswers:

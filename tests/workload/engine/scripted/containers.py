@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tests.workload.engine.scripted.state import ScriptedContainer, ScriptedExec, has_labels
+from tests.workload.engine.scripted.streams import frame
+
 from setpoint.workload.engine.errors import error_from
-from setpoint.workload.engine.scripted.state import ScriptedContainer, ScriptedExec, has_labels
-from setpoint.workload.engine.scripted.streams import frame
 
 if TYPE_CHECKING:
-    from setpoint.workload.engine.scripted.engine import ScriptedEngine
+    from tests.workload.engine.scripted.engine import ScriptedEngine
 
 
 class ContainerAnswers:

@@ -5,11 +5,12 @@ import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from tests.workload.engine.scripted.state import ScriptedContainer, ScriptedExec
+
 from setpoint.client.transport import Answer
-from setpoint.workload.engine.scripted.state import ScriptedContainer, ScriptedExec
 
 if TYPE_CHECKING:
-    from setpoint.workload.engine.scripted.engine import ScriptedEngine
+    from tests.workload.engine.scripted.engine import ScriptedEngine
 
 _SOURCES = {"stdin": 0, "stdout": 1, "stderr": 2}
 

@@ -7,16 +7,17 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from tests.workload.engine.scripted.containers import ContainerAnswers
+from tests.workload.engine.scripted.streams import AttachedStream, ExecStream, Pieces, encoded
+from tests.workload.engine.scripted.things import ThingAnswers
+
 from setpoint.client.http.endpoint import Endpoint
 from setpoint.client.transport import Answer, Stream, TransportError
 from setpoint.workload.engine.errors import EngineLost, error_from
-from setpoint.workload.engine.scripted.containers import ContainerAnswers
-from setpoint.workload.engine.scripted.streams import AttachedStream, ExecStream, Pieces, encoded
-from setpoint.workload.engine.scripted.things import ThingAnswers
 from setpoint.workload.engine.wire import USUAL_SECONDS, ByteStream, Query, Wire
 
 if TYPE_CHECKING:
-    from setpoint.workload.engine.scripted.engine import ScriptedEngine
+    from tests.workload.engine.scripted.engine import ScriptedEngine
 
 _ROUTES = (
     ("POST", r"/containers/create", "containers.create"),
