@@ -31,7 +31,6 @@ def test_a_command_runs_without_a_shell_unless_it_needs_one(case: dict[str, Any]
         "".join(part if isinstance(part, str) else f"<{'.'.join(part.path)}>" for part in word) for word in found.words
     ]
     assert words == case["words"]
-    assert found.has_shell == (isinstance(case["run"], str) and words[:2] == ["sh", "-c"])
 
 
 def test_variables_have_the_texts_that_are_written() -> None:

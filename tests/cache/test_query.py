@@ -179,9 +179,6 @@ def test_indexes_of_ones_own_can_be_added_at_any_time_and_follow_every_change() 
     assert names(Query(store).by("images", "i3").in_namespace("shop")) == ["d"]
     store.remove("shop/e")
     assert store.by_index("images", "i1") == []
-    assert store.index_values("images") == ["i3"]
-    store.add_meta_index("length", lambda meta: [len(meta.name)])
-    assert len(store.by_index("length", 1)) == 4
 
 
 _values = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from(["", "a", "b"]), st.just(1.5))

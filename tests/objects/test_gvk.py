@@ -51,7 +51,7 @@ def test_coordinates_print_as_go_prints_them() -> None:
 
 def test_coordinates_convert_into_one_another() -> None:
     gvk = GroupVersion("apps", "v1").with_kind("Deployment")
-    gvr = GroupVersion("apps", "v1").with_resource("deployments")
+    gvr = GroupVersionResource("apps", "v1", "deployments")
     assert (gvk.api_version, gvk.group_kind) == ("apps/v1", GroupKind.parse("Deployment.apps"))
     assert (gvr.group_resource, gvr.group_version) == (GroupResource.parse("deployments.apps"), gvk.group_version)
     assert len({GroupKind("a", "b"), GroupResource("a", "b")}) == 2

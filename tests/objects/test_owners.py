@@ -65,12 +65,6 @@ def test_references_are_the_same_owner_whatever_the_version() -> None:
     assert not owners.same_owner(REFERENCE, REFERENCE | {"apiVersion": "a/b/c"})
 
 
-def test_references_are_removed_by_uid() -> None:
-    pod = dependent(ownerReferences=[REFERENCE, REFERENCE | {"uid": "u-2"}])
-    assert [owners.remove_owner(pod, uid) for uid in ("u-3", "u-1", "u-2")] == [False, True, True]
-    assert pod == dependent()
-
-
 def test_references_that_stand_twice_are_removed_with_a_warning() -> None:
     second = REFERENCE | {"uid": "u-2"}
     meta = {"ownerReferences": [REFERENCE, second, dict(REFERENCE), CONTROLLER, dict(second)]}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.objects import duration, intorstring
+from setpoint.objects import duration
 from setpoint.objects.times import format_micro_time, format_time, parse_micro_time, parse_time
 
 from .tables import cases, refusal
@@ -72,32 +72,3 @@ def test_a_year_that_python_cannot_hold_is_a_value_error() -> None:
         parse_time("0000-01-01T00:00:00Z")
     with pytest.raises(ValueError, match="year out of range"):
         parse_time("0001-01-01T00:00:00+01:00")
-
-
-@pytest.mark.parametrize(
-    ("value", "up", "down"), [(5, 5, 5), ("25%", 3, 2), ("0%", 0, 0), ("100%", 10, 10), ("-10%", -1, -1)]
-)
-def test_percentages_scale_and_numbers_stay(value: int | str, up: int, down: int) -> None:
-    assert intorstring.scaled_value(value, 10, round_up=True) == up
-    assert intorstring.scaled_value(value, 10, round_up=False) == down
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("5", "invalid value for IntOrString: invalid type: string is not a percentage"),
-        (
-            "x%",
-            'invalid value for IntOrString: invalid value "x%": strconv.Atoi: parsing "x": invalid syntax',
-        ),
-    ],
-)
-def test_other_texts_do_not_scale(value: str, message: str) -> None:
-    with pytest.raises(ValueError, match="IntOrString") as caught:
-        intorstring.scaled_value(value, 10, round_up=True)
-    assert str(caught.value) == message
-
-
-def test_a_text_is_a_number_where_it_is_one_of_32_bits() -> None:
-    found = [intorstring.parse(text) for text in ("80", "-1", "http", "2147483648", "1.5", "")]
-    assert found == [80, -1, "http", "2147483648", "1.5", ""]

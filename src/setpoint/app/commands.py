@@ -33,7 +33,6 @@ class Command(NamedTuple):
     """A program and its arguments, whose words may have references in them."""
 
     words: Sequence[Word]
-    has_shell: bool = False
 
 
 def command(run: str | Sequence[str]) -> Command:
@@ -103,7 +102,7 @@ def _shell(marked: str, parts: Sequence[str | Reference]) -> Command:
         at = mark.end()
     script += marked[at:]
     # What stands behind the script is $0, and then $1.
-    return Command([["sh"], ["-c"], [script], *([["sh"], *values] if values else [])], has_shell=True)
+    return Command([["sh"], ["-c"], [script], *([["sh"], *values] if values else [])])
 
 
 def _marked(parts: Sequence[str | Reference]) -> str:

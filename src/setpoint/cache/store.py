@@ -7,7 +7,7 @@ import logging
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from setpoint.cache.held import Held, Meta
+from setpoint.cache.held import Held
 from setpoint.cache.index import Index, IndexFunction
 
 T = TypeVar("T")
@@ -87,10 +87,6 @@ class ObjectStore(Generic[T]):
         """
         self.keep_index(name, values_of, lambda held: values_of(held.object))
 
-    def add_meta_index(self, name: str, values_of: IndexFunction[Meta]) -> None:
-        """The same over their metadata alone, for which no object has to be made."""
-        self.keep_index(name, values_of, lambda held: values_of(held.meta))
-
     def keep_index(self, name: str, given: object, values_of: IndexFunction[Held[T]]) -> None:
         """The same over what is held; `given` is what it was asked for by, which tells it from others."""
         known = self._indexes.get(name)
@@ -124,7 +120,3 @@ class ObjectStore(Generic[T]):
     def by_index(self, name: str, value: Hashable) -> list[Held[T]]:
         """The objects with a value in an index. Raises KeyError where there is no such index."""
         return [self._held[key] for key in self.index(name).keys(value)]
-
-    def index_values(self, name: str) -> list[Hashable]:
-        """The values that an index has. Raises KeyError where there is no such index."""
-        return list(self.index(name).values())

@@ -36,9 +36,6 @@ class GroupVersion(msgspec.Struct, frozen=True, order=True):
     def with_kind(self, kind: str) -> "GroupVersionKind":
         return GroupVersionKind(self.group, self.version, kind)
 
-    def with_resource(self, resource: str) -> "GroupVersionResource":
-        return GroupVersionResource(self.group, self.version, resource)
-
     def __str__(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 

@@ -96,15 +96,6 @@ def add_finalizer(tree: Object, finalizer: str) -> bool:
     return True
 
 
-def remove_finalizer(tree: Object, finalizer: str) -> bool:
-    """Takes the finalizer away; whether it was there."""
-    if finalizer not in finalizers(tree):
-        return False
-    kept = [item for item in finalizers(tree) if item != finalizer]
-    put(of(tree), "finalizers", kept)
-    return True
-
-
 def put(meta: Object, field: str, value: object) -> None:
     """Sets a field of the metadata, or takes it away where the value is empty, as the API writes it."""
     if value:

@@ -83,20 +83,6 @@ def set_controller(owner: Object, dependent: Object) -> bool:
     return True
 
 
-def remove_owner(tree: Object, uid: str) -> bool:
-    """Takes away the references to the owner with that uid; whether there were any."""
-    meta = tree.get("metadata", {})
-    references = meta.get("ownerReferences", [])
-    kept = [reference for reference in references if reference.get("uid") != uid]
-    if len(kept) == len(references):
-        return False
-    if kept:
-        meta["ownerReferences"] = kept
-    else:
-        del meta["ownerReferences"]
-    return True
-
-
 def remove_duplicates(meta: Object, *, after_admission: bool = False) -> str | None:
     """Takes references that stand twice out of the metadata; the warning about them where there were any."""
     references: list[Object] = meta.get("ownerReferences", [])

@@ -6,7 +6,6 @@ import pytest
 from tests.schema.crd.building import PLAIN, build
 
 from setpoint.objects.clock import ManualClock
-from setpoint.objects.field import invalid
 from setpoint.objects.tree import Object
 from setpoint.schema.crd import conditions
 from setpoint.schema.crd.conditions import (
@@ -14,7 +13,6 @@ from setpoint.schema.crd.conditions import (
     finish_deletion,
     is_served,
     judge_approval,
-    judge_schemas,
     mark_for_deletion,
     set_condition,
     settle_names,
@@ -137,14 +135,3 @@ def test_the_approval_of_a_protected_group_is_judged(
 def test_other_groups_need_no_approval(clock: ManualClock) -> None:
     tree = prepare_for_create(PLAIN)
     assert judge_approval(tree, clock) is tree
-
-
-def test_schemas_from_an_older_store_are_told_apart(clock: ManualClock) -> None:
-    tree = prepare_for_create(PLAIN)
-    assert judge_schemas(tree, [], clock) is tree
-    path = conditions.schema_path(0)
-    bad = judge_schemas(tree, [invalid(path, "x", "one"), invalid(path, "y", "two")], clock)
-    assert told(bad) == {"NonStructuralSchema": ("True", "Violations")}
-    message = bad["status"]["conditions"][0]["message"]
-    assert message.startswith('[spec.versions[0].schema.openAPIV3Schema: Invalid value: "x": one, ')
-    assert told(judge_schemas(bad, [], clock)) == {}

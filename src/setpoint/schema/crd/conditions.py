@@ -11,8 +11,6 @@ import msgspec
 
 from setpoint.objects import conditions
 from setpoint.objects.clock import Clock
-from setpoint.objects.errors import join_errors
-from setpoint.objects.field import FieldError, child, index, invalid
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.approval import approval, is_protected
@@ -23,7 +21,6 @@ from setpoint.schema.crd.names import HeldNames, accept_names
 NAMES_ACCEPTED = "NamesAccepted"
 ESTABLISHED = "Established"
 TERMINATING = "Terminating"
-NON_STRUCTURAL_SCHEMA = "NonStructuralSchema"
 API_APPROVAL = "KubernetesAPIApprovalPolicyConformant"
 
 
@@ -101,29 +98,6 @@ def judge_approval(tree: Object, clock: Clock) -> Object:
         return tree
     state, message = approval(crd.annotations)
     return set_condition(tree, Verdict(API_APPROVAL, state.status, state.reason, message), clock)
-
-
-def judge_schemas(tree: Object, violations: Iterable[FieldError], clock: Clock) -> Object:
-    """The definition with NonStructuralSchema, which only one from an older store can have.
-
-    `violations` are what the structural rules say of its schemas, at `spec.versions[i].schema.openAPIV3Schema`.
-    """
-    crd = CustomResourceDefinition.parse(tree)
-    errors = list(violations)
-    if crd.spec.preserve_unknown_fields:
-        errors.insert(0, invalid("spec.preserveUnknownFields", True, "must be false"))
-    if errors:
-        message = join_errors(map(str, errors))
-        return set_condition(tree, Verdict(NON_STRUCTURAL_SCHEMA, "True", "Violations", message), clock)
-    if crd.condition(NON_STRUCTURAL_SCHEMA) is None:
-        return tree
-    crd.status.conditions = [found for found in crd.status.conditions or () if found.type != NON_STRUCTURAL_SCHEMA]
-    return crd.to_json()
-
-
-def schema_path(position: int) -> str:
-    """Where the schema of a version stands in the definition."""
-    return child(index("spec.versions", position), "schema.openAPIV3Schema")
 
 
 def mark_for_deletion(tree: Object, clock: Clock) -> Object:

@@ -4,7 +4,6 @@ A rule is a `Plugin`: it says which writes concern it at all, may change the obj
 `validate`. The server's own rules, policies, webhooks and the functions that a program registers are all plugins.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -91,6 +90,3 @@ def shown_name(operation: Operation) -> str:
     """What a refusal calls the object: its name, what its name will begin with, or that nobody knows."""
     metadata = (operation.object or {}).get("metadata") or {}
     return operation.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
-
-
-Plugins = Sequence[Plugin]

@@ -8,7 +8,6 @@ from setpoint.workload.engine.errors import EngineError
 
 Source: TypeAlias = Literal["stdin", "stdout", "stderr"]
 
-MULTIPLEXED = "application/vnd.docker.multiplexed-stream"
 _HEAD_BYTES = 8
 _SOURCES: dict[int, Source] = {0: "stdin", 1: "stdout", 2: "stderr"}
 # The engine reports a failure of its own in a frame of this number.
