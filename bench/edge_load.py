@@ -8,10 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import count, islice
+from itertools import islice
 
 import msgspec
 import uvloop
+
+from bench.numbered import numbered
 
 
 class Order(msgspec.Struct):
@@ -93,20 +95,10 @@ class _Tally:
 
 
 def _requests(order: Order) -> Iterator[bytes]:
-    headers = "Host: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: application/json\r\n"
+    headers = "Accept: application/json\r\n"
     if order.token:
         headers += f"Authorization: Bearer {order.token}\r\n"
-    if order.content_type:
-        headers += f"Content-Type: {order.content_type}\r\n"
-    for number in count(order.first):
-        body = order.body.replace("{n}", str(number)).encode()
-        path = order.path.replace("{n}", str(number))
-        length = f"Content-Length: {len(body)}\r\n" if body else ""
-        request = f"{order.method} {path} HTTP/1.1\r\n{headers}{length}\r\n".encode() + body
-        if "{n}" not in order.path + order.body:
-            while True:
-                yield request
-        yield request
+    return numbered(order.method, order.path, order.body, headers, order.content_type, order.first)
 
 
 async def _run(order: Order) -> Report:

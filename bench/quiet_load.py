@@ -7,10 +7,11 @@ import ssl
 import sys
 import time
 from collections.abc import Iterator
-from itertools import count
 
 import msgspec
 import uvloop
+
+from bench.numbered import numbered
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 END_OF_INITIAL_EVENTS = b"initial-events-end"
@@ -129,13 +130,9 @@ class _Client(asyncio.Protocol):
 
 
 def _requests(ask: Ask) -> Iterator[bytes]:
-    headers = f"Host: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: {ask.accept}\r\nAuthorization: Bearer {ask.token}\r\n"
-    start = os.getpid() * 1_000_000
-    for number in count(start):
-        body = ask.body.replace("{n}", str(number)).encode()
-        path = ask.path.replace("{n}", str(number))
-        sent = f"Content-Type: {ask.content_type}\r\nContent-Length: {len(body)}\r\n" if body else ""
-        yield f"{ask.method} {path} HTTP/1.1\r\n{headers}{sent}\r\n".encode() + body
+    headers = f"Accept: {ask.accept}\r\nAuthorization: Bearer {ask.token}\r\n"
+    content_type = ask.content_type if ask.body else ""
+    return numbered(ask.method, ask.path, ask.body, headers, content_type, os.getpid() * 1_000_000)
 
 
 async def _connect(

@@ -16,7 +16,8 @@ from setpoint.objects.tree import Json
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-_ESCAPES = {
+# The characters that `strconv.Quote` writes as two.
+ESCAPES = {
     "\a": "\\a",
     "\b": "\\b",
     "\f": "\\f",
@@ -45,8 +46,8 @@ def quote(text: str) -> str:
 
 
 def _escape(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
+    if char in ESCAPES:
+        return ESCAPES[char]
     if char.isprintable():
         return char
     code = ord(char)

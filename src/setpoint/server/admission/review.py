@@ -9,6 +9,7 @@ from binascii import Error as Base64Error
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from setpoint.merge import jsonpatch
 from setpoint.objects import codec
@@ -52,10 +53,10 @@ def request_tree(request: AdmissionRequest) -> Object:
     """The request as the field `request` of a review holds it."""
     tree: Object = {
         "uid": request.uid,
-        "kind": _kind(request.kind),
-        "resource": _resource(request.resource),
-        "requestKind": _kind(request.request_kind),
-        "requestResource": _resource(request.request_resource),
+        "kind": asdict(request.kind),
+        "resource": asdict(request.resource),
+        "requestKind": asdict(request.request_kind),
+        "requestResource": asdict(request.request_resource),
         "operation": request.operation,
         "userInfo": _user_info(request.user),
         "object": request.object,
@@ -70,14 +71,6 @@ def request_tree(request: AdmissionRequest) -> Object:
     if request.namespace:
         tree["namespace"] = request.namespace
     return tree
-
-
-def _kind(gvk: GroupVersionKind) -> Object:
-    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
-
-
-def _resource(gvr: GroupVersionResource) -> Object:
-    return {"group": gvr.group, "version": gvr.version, "resource": gvr.resource}
 
 
 def _user_info(user: UserInfo) -> Object:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
 from setpoint.objects import meta
-from setpoint.objects.errors import BadRequest, ServiceUnavailable
+from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
 from setpoint.server.context import Context
 from setpoint.server.exchange import Response
@@ -32,6 +32,7 @@ from setpoint.workload.subresources.channels import (
     chosen_protocol,
 )
 from setpoint.workload.subresources.container_exec import told
+from setpoint.workload.subresources.presence import present
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
 from setpoint.workload.workloads import Workloads
@@ -49,9 +50,7 @@ class AttachEndpoint:
 
     async def connect(self, context: Context, resource: Resource) -> Response:
         """Joins a client with a process. Raises BadRequest, NotFound and ServiceUnavailable."""
-        workloads = self._workloads()
-        if workloads is None:
-            raise ServiceUnavailable("workloads are not run by this control plane: start it with --workloads")
+        workloads = present(self._workloads())
         tree = resource.item(await read(context, resource))
         name = f"{resource.kind} {meta.name(tree)}"
         chosen = chosen_protocol(context, "attaching")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from setpoint.objects import meta
-from setpoint.objects.errors import BadRequest, ServiceUnavailable
+from setpoint.objects.errors import BadRequest
 from setpoint.server.context import Context
 from setpoint.server.exchange import Frame, Response, Sink
 from setpoint.server.http.websocket import PROTOCOL
@@ -28,6 +28,7 @@ from setpoint.workload.subresources.channels import (
     asks_for,
     chosen_protocol,
 )
+from setpoint.workload.subresources.presence import present
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.workloads import Workloads
 
@@ -42,9 +43,7 @@ class ExecEndpoint:
 
     async def connect(self, context: Context, resource: Resource) -> Response:
         """Runs a command for a client. Raises BadRequest, NotFound and ServiceUnavailable."""
-        workloads = self._workloads()
-        if workloads is None:
-            raise ServiceUnavailable("workloads are not run by this control plane: start it with --workloads")
+        workloads = present(self._workloads())
         tree = resource.item(await read(context, resource))
         chosen = chosen_protocol(context, "running a command")
         command = context.query.get("command") or []

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from setpoint.objects import meta
-from setpoint.objects.errors import BadRequest, ServiceUnavailable
+from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
 from setpoint.server.context import Context
 from setpoint.server.exchange import Frame, Response, Sink
@@ -15,6 +15,7 @@ from setpoint.server.resource import Resource
 from setpoint.server.verbs.get import read
 from setpoint.workload.logs.options import LogOptions, parse
 from setpoint.workload.logs.store import LogStore
+from setpoint.workload.subresources.presence import present
 
 _PROCESS = ("stdout", "stderr", "system", "all")
 SOURCES: Mapping[str, tuple[str, ...]] = {
@@ -33,9 +34,7 @@ class LogEndpoint:
 
     async def get(self, context: Context, resource: Resource) -> Response:
         """The log that a request asks for. Raises BadRequest, NotFound and ServiceUnavailable."""
-        store = self._store()
-        if store is None:
-            raise ServiceUnavailable("workloads are not run by this control plane: start it with --workloads")
+        store = present(self._store())
         options = parse({name: values[-1] for name, values in context.query.items()})
         tree = resource.item(await read(context, resource))
         check(resource.kind, tree, options)

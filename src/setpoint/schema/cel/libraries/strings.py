@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from setpoint.objects.gotext import quote
+from setpoint.objects.gotext import ESCAPES, quote
 from setpoint.schema.cel.functions import Library
 from setpoint.schema.cel.libraries.formatting import format_string
 from setpoint.schema.cel.values import MAX_TEXT, CostExceeded, EvaluationError
@@ -14,19 +14,7 @@ _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 # What Go's unicode.IsSpace holds to be space; Python's strip() also takes the separators 1c to 1f.
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-_QUOTED = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
+_QUOTED = str.maketrans(ESCAPES)
 
 
 @_overload("contains_string: (string).contains(string) -> bool")

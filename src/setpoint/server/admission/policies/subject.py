@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any
 
-from setpoint.objects.gvk import GroupResource, GroupVersionKind
+from msgspec.structs import asdict
+
+from setpoint.objects.gvk import GroupResource
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.views import untyped
 from setpoint.server.admission.matching import at_hand, in_version, namespace_of
@@ -103,9 +105,9 @@ def admission_request(context: Context, operation: Operation, target: Resource) 
     extra = {name: list(values) for name, values in user.extra.items()}
     about = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
     request: Object = {
-        "kind": _kind(target.kind_at(subresource)),
+        "kind": asdict(target.kind_at(subresource)),
         "resource": _resource(target),
-        "requestKind": _kind(operation.kind),
+        "requestKind": asdict(operation.kind),
         "requestResource": _resource(resource),
         "operation": operation.verb,
         "userInfo": {name: value for name, value in about.items() if value},
@@ -119,10 +121,6 @@ def admission_request(context: Context, operation: Operation, target: Resource) 
     if operation.namespace:
         request["namespace"] = operation.namespace
     return request
-
-
-def _kind(kind: GroupVersionKind) -> Object:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
 
 def _resource(resource: Resource) -> Object:
