@@ -48,7 +48,6 @@ class Container(NamedTuple):
     oom_killed: bool
     pid: int
     restart_count: int
-    created_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
     labels: Mapping[str, str]
@@ -87,7 +86,6 @@ class Image(NamedTuple):
     user: str
     architecture: str
     size: int
-    has_health_check: bool
     raw: Mapping[str, Any]
 
 
@@ -110,7 +108,6 @@ class Volume(NamedTuple):
 
     name: str
     driver: str
-    mount_point: str
     labels: Mapping[str, str]
     options: Mapping[str, str]
 
@@ -169,7 +166,6 @@ def container(raw: Mapping[str, Any]) -> Container:
         oom_killed=bool(state.get("OOMKilled")),
         pid=int(state.get("Pid") or 0),
         restart_count=int(raw.get("RestartCount") or 0),
-        created_at=moment(raw.get("Created")),
         started_at=moment(state.get("StartedAt")),
         finished_at=moment(state.get("FinishedAt")),
         labels=_texts(config.get("Labels")),
@@ -197,7 +193,6 @@ def summary(raw: Mapping[str, Any]) -> ContainerSummary:
 def image(raw: Mapping[str, Any]) -> Image:
     """An image from what inspecting it says."""
     config = _map(raw, "Config")
-    health = config.get("Healthcheck") or {}
     return Image(
         id=str(raw.get("Id", "")),
         tags=tuple(raw.get("RepoTags") or ()),
@@ -209,7 +204,6 @@ def image(raw: Mapping[str, Any]) -> Image:
         user=str(config.get("User") or ""),
         architecture=str(raw.get("Architecture") or ""),
         size=int(raw.get("Size") or 0),
-        has_health_check=bool(health.get("Test")) and health["Test"] != ["NONE"],
         raw=raw,
     )
 
@@ -235,7 +229,6 @@ def volume(raw: Mapping[str, Any]) -> Volume:
     return Volume(
         str(raw.get("Name", "")),
         str(raw.get("Driver", "")),
-        str(raw.get("Mountpoint", "")),
         _texts(raw.get("Labels")),
         _texts(raw.get("Options")),
     )
