@@ -14,6 +14,7 @@ from setpoint.objects.ids import SeededIds
 from setpoint.objects.provenance import Cause, Reason
 from setpoint.objects.tree import Object
 from setpoint.past.blame import blame
+from setpoint.past.place import place_at
 from setpoint.past.reading import read_history
 from setpoint.past.reconciles import read_trace, read_traces
 from setpoint.past.related import Related
@@ -134,7 +135,7 @@ async def scene(world: Past) -> None:
 async def test_a_forged_cause_makes_no_question_blame_somebody_else() -> None:
     async with past() as world:
         await scene(world)
-        place = await world.place("v1/ConfigMap", "victim", "default")
+        place = await place_at(world.client, "v1/ConfigMap", "victim", "default")
         facts = await gather(world.client, place, me=await world.me())
         story = explain(facts)
         text = render(story, width=None, zone=UTC, now=START)
@@ -157,7 +158,7 @@ async def test_a_claim_is_no_part_of_the_reconcile_whose_id_it_names() -> None:
         genuine = forged(world.client)
         await genuine.patch("v1/ConfigMap", merge({"data": {"k": "mended"}}), "victim", "default")
         related = Related(world.client, await world.client.mapper.resources(anew=False))
-        place = await world.place("v1/ConfigMap", "victim", "default")
+        place = await place_at(world.client, "v1/ConfigMap", "victim", "default")
         tree = await world.client.get("v1/ConfigMap", "victim", "default")
         traces = {each.claimed_by: each for each in await read_traces(world.client, place, tree, related)}
         assert set(traces) == {"", "mallory"}

@@ -9,7 +9,7 @@ from setpoint.client.patches import merge
 from setpoint.objects.provenance import Reason
 from setpoint.past.blame import blame, blame_by_managers
 from setpoint.past.moment import Moment
-from setpoint.past.place import place_of
+from setpoint.past.place import place_at
 from setpoint.past.reading import NoPast, NotThere, read_at, read_history, read_log, revision_at
 from setpoint.past.reconciles import read_traces
 from setpoint.past.related import Related
@@ -247,10 +247,10 @@ async def test_controllers_say_with_each_write_what_they_ran_for() -> None:
         await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
         await client.delete("v1/Namespace", "old")
         await plane.settle()
-        gone = (await read_history(client, place_of(await client.resource("v1/ConfigMap"), "a", "old")))[-1]
+        gone = (await read_history(client, await place_at(client, "v1/ConfigMap", "a", "old")))[-1]
         assert gone.cause is not None
         assert (gone.summary, gone.cause.controller) == ("deleted", "namespace-controller")
         (reason,) = gone.cause.because
-        began = written(reason, await read_history(client, place_of(await client.resource("v1/Namespace"), "old", "")))
+        began = written(reason, await read_history(client, await place_at(client, "v1/Namespace", "old")))
         assert began is not None
         assert began.summary == "deletion began"

@@ -15,7 +15,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.provenance import Cause, Reason
 from setpoint.objects.tree import Object
-from setpoint.past.place import Place, place_of
+from setpoint.past.place import Place, place_at
 from setpoint.past.reading import who_am_i
 from setpoint.workload.kinds.definitions import install
 
@@ -59,7 +59,7 @@ class Past:
         return written
 
     async def place(self, kind: str, name: str, namespace: str = "") -> Place:
-        return place_of(await self.client.resource(kind), name, namespace)
+        return await place_at(self.client, kind, name, namespace)
 
     async def me(self) -> tuple[str, ...]:
         return await who_am_i(self.client)

@@ -1,10 +1,11 @@
 """Where one object is, or was."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from setpoint.client.client import Client
 from setpoint.client.discovery import APIResource
-from setpoint.client.kinds import KindRef
+from setpoint.client.kinds import Kind, KindRef
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.tree import Object
 
@@ -44,8 +45,13 @@ class Place(NamedTuple):
         return {**found, "namespace": self.namespace} if self.namespace else found
 
 
+async def place_at(client: Client, kind: Kind[Any], name: str, namespace: str = "") -> Place:
+    """The place of an object, whether or not it is there. Raises NoMatch where the server has no such kind."""
+    return place_of(await client.resource(kind), name, namespace or client.options.namespace)
+
+
 def place_of(resource: APIResource, name: str, namespace: str) -> Place:
-    """The place of an object, whether or not it is there."""
+    """The same, of a resource that is known."""
     return Place(resource, name, (namespace or "default") if resource.namespaced else "")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.session.controllers.hosting_app import GREETING, greeting, hosted_app, program
 
-from setpoint.past.place import place_of
+from setpoint.past.place import place_at
 from setpoint.past.reconciles import read_traces
 from setpoint.past.related import Related
 
@@ -17,7 +17,7 @@ async def test_a_trace_of_a_reconcile_in_another_process_tells_what_it_read(tmp_
         await app.run(FILE)
         made = await app.client.create(greeting("first", to="world"))
         await app.said("first")
-        place = place_of(await app.client.resource(GREETING), "first", "default")
+        place = await place_at(app.client, GREETING, "first", "default")
         related = Related(app.client, await app.client.mapper.resources())
         first = (await read_traces(app.client, place, made, related))[0]
         assert first.told is not None
