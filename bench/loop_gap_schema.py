@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from setpoint.server.exchange import Request, Response
+from setpoint.server.message import Request, Response
 from setpoint.server.pipeline import Server
 from setpoint.store.memory import MemoryStore
 

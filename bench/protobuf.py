@@ -10,7 +10,7 @@ from itertools import cycle
 
 from bench.figure import Figure, in_turns
 from setpoint.objects import codec
-from setpoint.server import protobuf
+from setpoint.server.codec import protobuf
 
 ROUNDS, CALLS, AIM = 60, 200, 5
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 from setpoint.server.pipeline import Server
 from setpoint.store.memory import MemoryStore
 

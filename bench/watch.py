@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from bench.figure import Figure, in_turns
 from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
-from setpoint.server.exchange import Frame, Request, Stream
+from setpoint.server.message import Frame, Request, Stream
 from setpoint.server.pipeline import Server
 from setpoint.store.contract import ANY
 from setpoint.store.memory import MemoryStore

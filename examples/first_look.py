@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import setpoint as sp
 from setpoint.schema.types import Maximum, Minimum
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 
 BAKERIES = "/apis/example.com/v1/namespaces/default/bakeries"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -1,4 +1,4 @@
-"""Makes the table of the Go fields of the built-in kinds (`setpoint/server/kinds/go_fields.json.z`).
+"""Makes the table of the Go fields of the built-in kinds (`setpoint/server/registry/kinds/gotypes/go_fields.json.z`).
 
 OpenAPI does not say which fields Go keeps when they are empty, nor what Go calls their types when a value does not fit.
 The published Go modules do: this reads the struct types of `k8s.io/api`, `apimachinery`, `kube-aggregator` and
@@ -21,7 +21,7 @@ from pathlib import Path
 from setpoint.schema import builtin
 
 VERSION = "v0.37.2"
-TARGET = Path(__file__).parent.parent / "src/setpoint/server/kinds/go_fields.json.z"
+TARGET = Path(__file__).parent.parent / "src/setpoint/server/registry/kinds/gotypes/go_fields.json.z"
 MODULES = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
 
 _IMPORT = re.compile(r'^\s*(?:import\s+)?(\w+)?\s*"([\w./-]+)"$', re.M)

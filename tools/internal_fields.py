@@ -1,4 +1,4 @@
-"""Makes the table of the server's own Go structs (`setpoint/server/kinds/internal_fields.json.z`).
+"""Makes the table of the server's own Go structs (`setpoint/server/registry/kinds/gotypes/internal_fields.json.z`).
 
 Where an update changes what it must not, the real server shows the difference as a diff of its internal structs, which
 no published module has. This reads them as text from the sources of Kubernetes, `pkg/apis/core/types.go`, and the names
@@ -17,7 +17,7 @@ import re
 import zlib
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src/setpoint/server/kinds/internal_fields.json.z"
+TARGET = Path(__file__).parent.parent / "src/setpoint/server/registry/kinds/gotypes/internal_fields.json.z"
 VERSION = "v0.37.2"
 ROOTS = ("PodSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "EphemeralContainer")
 

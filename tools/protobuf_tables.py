@@ -1,4 +1,4 @@
-"""Makes the tables of the protobuf messages of the built-in kinds (`setpoint/server/protobuf/messages.json.z`).
+"""Makes the tables of the protobuf messages of the built-in kinds (`setpoint/server/codec/protobuf/messages.json.z`).
 
 Two files of each published Go package say together what a message means as JSON. `generated.proto` has the numbers and
 the types of the fields; the struct of the same name in the Go files has their JSON names, and what Go writes when they
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 VERSION = "v0.37.2"
 MODULES = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
-TARGET = Path(__file__).parent.parent / "src/setpoint/server/protobuf/messages.json.z"
+TARGET = Path(__file__).parent.parent / "src/setpoint/server/codec/protobuf/messages.json.z"
 
 SCALARS = {"string", "bytes", "bool", "int32", "int64", "double"}
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"

@@ -17,25 +17,25 @@ from setpoint.config import Config, applied
 from setpoint.controller.reconciles_page import ReconcilesPage
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.server.admission.operation import Plugin
-from setpoint.server.admission.service_resolver import ServiceError, ServiceResolver
-from setpoint.server.advertised import address_of, advertise, withdraw
-from setpoint.server.authentication.assembly import Authentication, assemble
-from setpoint.server.authentication.settings import AuthenticationSettings
-from setpoint.server.authentication.users import ADMIN
-from setpoint.server.authorization.authorizer import MASTERS
-from setpoint.server.authorization.modes import authorizer_of
-from setpoint.server.exchange import Handler, Peer, Request, Response
-from setpoint.server.extension import Extension
-from setpoint.server.http import files
-from setpoint.server.http.limits import Limits
-from setpoint.server.kinds.allocation import SERVICE_CIDR
-from setpoint.server.kubeconfig import KEPT, is_ours, kubeconfig
+from setpoint.server import secret_files
+from setpoint.server.access.authentication.assembly import Authentication, assemble
+from setpoint.server.access.authentication.settings import AuthenticationSettings
+from setpoint.server.access.authentication.users import ADMIN
+from setpoint.server.access.authorization.authorizer import MASTERS
+from setpoint.server.access.authorization.modes import authorizer_of
+from setpoint.server.apiextensions.bundled_crds import provide
+from setpoint.server.bootstrap.kubernetes_service import address_of, advertise, withdraw
+from setpoint.server.edge.kubeconfig import KEPT, is_ours, kubeconfig
+from setpoint.server.edge.limits import Limits
+from setpoint.server.history.purge import follow as follow_purges
+from setpoint.server.message import Handler, Peer, Request, Response
+from setpoint.server.outbound.service_resolver import ServiceError, ServiceResolver
 from setpoint.server.pipeline import Plain, Server
-from setpoint.server.plain.metrics import Metrics
-from setpoint.server.plain.standard import standard
-from setpoint.server.provided import provide
-from setpoint.server.purge import follow as follow_purges
+from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.standard import standard
+from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
+from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.request.extension import Extension
 from setpoint.store.contract import Retention, Store, StoreError
 from setpoint.store.files import make_directory
 from setpoint.system.names import chosen
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.controller.controller import Controller
     from setpoint.objects.reconciled import Reconciles, Wanted
-    from setpoint.server.audit.auditor import Auditor
-    from setpoint.server.context import Services
-    from setpoint.server.conversion.functions import ConversionFunction
-    from setpoint.server.http.identity import Identity
-    from setpoint.server.http.listener import Listener
-    from setpoint.server.http.tls import Certificates, Provided
-    from setpoint.server.secret_retention import SecretRetention
+    from setpoint.server.access.audit.auditor import Auditor
+    from setpoint.server.edge.identity import Identity
+    from setpoint.server.edge.listener import Listener
+    from setpoint.server.edge.tls import Certificates, Provided
+    from setpoint.server.history.secret_retention import SecretRetention
+    from setpoint.server.registry.conversion.functions import ConversionFunction
+    from setpoint.server.request.context import Services
     from setpoint.store.sqlite import Durability
     from setpoint.system.system import System
     from setpoint.workload.hosting import WorkloadHost
@@ -80,11 +80,11 @@ class ControlPlane:
     writes besides its own; `with_admission` and `without_admission` are the names of admission plugins to have that are
     off by default, and to do without. `webhook_services` says where the services are that webhooks refer to:
     `{"namespace/name": "host:port"}`. `conversions` are functions that convert custom resources from one version to
-    another, by the names of their definitions (`server.conversion.functions`). Without `aggregated_discovery` clients
-    are told group by group what there is, as by older servers. `extensions` answer below the objects of custom
+    another, by the names of their definitions (`server.registry.conversion.functions`). Without `aggregated_discovery`
+    clients are told group by group what there is, as by older servers. `extensions` answer below the objects of custom
     resources, and `pages` for paths that are no resources, before the server itself does. `authorization` is the mode:
     `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
-    `auditor` records requests (`server.audit`); it stays open afterwards. `system` are the names of the system
+    `auditor` records requests (`server.access.audit`); it stays open afterwards. `system` are the names of the system
     controllers to run (`system.names`), or whether to run them at all. `workloads` has it run processes and containers:
     settings, or whether to do so at all. With `read_only`, which says why, it only shows what its store has: it refuses
     every write, makes none itself, and calls no webhook.
@@ -325,7 +325,7 @@ class ControlPlane:
             await self._system.settle()
 
     def _open_auditor(self) -> "Auditor":
-        from setpoint.server.audit.opened import AuditError, open_auditor
+        from setpoint.server.access.audit.factory import AuditError, open_auditor
 
         try:
             return open_auditor(self.config.audit, self._clock)
@@ -349,7 +349,7 @@ class ControlPlane:
             except (OSError, ValueError) as error:
                 raise PlaneError(f"the token file cannot be read: {error}") from error
         if self._auditor is not None and self.config.audit.policy_file:
-            from setpoint.server.audit.opened import AuditError, read_policy
+            from setpoint.server.access.audit.factory import AuditError, read_policy
 
             try:
                 self._auditor.policy = read_policy(self.config.audit)
@@ -372,7 +372,7 @@ class ControlPlane:
         """A client in this process, without sockets. Without a user or a token it is the administrator's."""
         from setpoint.client.client import Client
         from setpoint.client.options import Options
-        from setpoint.server.local import LocalTransport
+        from setpoint.server.edge.in_process import LocalTransport
 
         headers = {"authorization": f"Bearer {token}"} if token else {}
         transport = LocalTransport(self._started, {**headers, "user-agent": "setpoint"}, user, groups)
@@ -401,7 +401,7 @@ class ControlPlane:
     def token(self) -> str:
         """The administrator's token."""
         if not self._token:
-            from setpoint.server.http.identity import token
+            from setpoint.server.edge.identity import token
 
             self._token = token(self._data)
         return self._token
@@ -477,11 +477,11 @@ class ControlPlane:
                     f"{path} holds a kubeconfig that is not ours; it is left as it is. Choose another file"
                 )
         make_directory(path.parent)
-        files.write(path, self.kubeconfig().encode())
+        secret_files.write(path, self.kubeconfig().encode())
 
     def _edge(self) -> "Listener":
         if self._listener is None:
-            from setpoint.server.http.listener import Listener
+            from setpoint.server.edge.listener import Listener
 
             self._listener = Listener(self._started, self._clock, self._limits, repeat=self._started.repeat)
             self._started.services.measured.append(self._listener.descriptors)
@@ -495,7 +495,7 @@ class ControlPlane:
         return certificates.context
 
     def _own(self, host: str, names: Sequence[str]) -> "Identity":
-        from setpoint.server.http.identity import Identity
+        from setpoint.server.edge.identity import Identity
 
         called = [address_of(host), *names] if host else names
         # Other machines judge certificates, and their clocks are real even where ours is not.
@@ -504,14 +504,14 @@ class ControlPlane:
 
 
 def _provided(files: "Certificates") -> "Provided":
-    from setpoint.server.http.tls import Provided
+    from setpoint.server.edge.tls import Provided
 
     return Provided(files)
 
 
 def _secret_retention(services: "Services", seconds: float) -> "SecretRetention":
     """Raises PlaneError where the store cannot do it."""
-    from setpoint.server.secret_retention import SecretRetention
+    from setpoint.server.history.secret_retention import SecretRetention
 
     if not services.store.purges_single_keys:
         raise PlaneError(

@@ -28,7 +28,7 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
 from setpoint.schema.types import MicroTime, Resource, freeze, thaw, unknown_fields
 from setpoint.schema.types.builtin import class_of, definitions_in, is_kind, snake_case
-from setpoint.server import builtin as served
+from setpoint.server.registry import builtin_resources as served
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT.parent / "shared" / "protobuf").glob("*.json"))

@@ -21,7 +21,7 @@ from setpoint.cli.house.finding import Finding
 from setpoint.cli.house.machine import check
 from setpoint.cli.main import main
 from setpoint.objects.clock import SystemClock
-from setpoint.server.certificates import Authority
+from setpoint.server.edge.certificates import Authority
 from setpoint.session.registry import Session, Sessions
 
 # Doctor

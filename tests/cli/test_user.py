@@ -13,12 +13,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from cryptography import x509
-from tests.server.http.edge import Client
+from tests.server.edge.edge import Client
 
 from setpoint.cli.main import main
 from setpoint.objects.clock import SystemClock
 from setpoint.plane import ControlPlane
-from setpoint.server.http.identity import Identity
+from setpoint.server.edge.identity import Identity
 
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 

@@ -23,7 +23,7 @@ from setpoint.objects.provenance import Cause
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import Model, ObjectMeta, Resource
-from setpoint.server.authentication.settings import AuthenticationSettings
+from setpoint.server.access.authentication.settings import AuthenticationSettings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

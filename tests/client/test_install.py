@@ -13,7 +13,7 @@ from setpoint.client.install import DEFINITION, InstallError
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import Model, ModelError, ObjectMeta, Resource, WebhookConversion
-from setpoint.server.certificates import Authority
+from setpoint.server.edge.certificates import Authority
 
 
 class GearSpec(Model):

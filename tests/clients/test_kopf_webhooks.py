@@ -12,7 +12,7 @@ from tests.clients.manifests import GROUP, custom, definition
 from tests.clients.operating import eventually, operating
 from tests.clients.serving import Serving
 
-from setpoint.server.certificates import Authority
+from setpoint.server.edge.certificates import Authority
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 
 from setpoint.objects.clock import SystemClock
-from setpoint.server.certificates import Authority
+from setpoint.server.edge.certificates import Authority
 
 SECONDS = 30
 

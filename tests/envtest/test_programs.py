@@ -11,7 +11,7 @@ import pytest
 from tests.envtest.pair import SECONDS, Client, apiserver, certificates, environment, etcd, free_port
 
 from setpoint.envtest import assets
-from setpoint.server.certificates import Authority
+from setpoint.server.edge.certificates import Authority
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 

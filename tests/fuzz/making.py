@@ -10,7 +10,7 @@ from tests.server import chance
 from tests.server.damage import Asked, damaged
 from tests.server.recorded_requests import recorded
 
-from setpoint.server import builtin
+from setpoint.server.registry import builtin_resources
 
 # Consecutive cases that share an object made at random, which takes as long to make as the server takes to refuse it.
 SHARING = 8
@@ -41,7 +41,7 @@ class Maker:
         self._seed = seed
         self._served = served
         self._plain = plain
-        self._resources = [resource for resource in builtin.resources() if "create" in resource.verbs]
+        self._resources = [resource for resource in builtin_resources.resources() if "create" in resource.verbs]
         self._block = 0
         self._objects: dict[int, Asked] = {}
         self._scenarios = [scenario for scenario in recorded() if scenario]

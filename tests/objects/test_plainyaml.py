@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from setpoint.objects import plainyaml, yamltext
 from setpoint.objects.errors import BadRequest
-from setpoint.server.kubeconfig import kubeconfig
+from setpoint.server.edge.kubeconfig import kubeconfig
 
 WORDS = ["a", "https://h:1/x", "LS0tLS1CRUdJTg==", "/etc/ca.crt", "0x1f", "8h3k", "12", "1e5", "yes", "Null", "true"]
 WORDS += ["n", "~", "a:", "a: b", "- a", "#c", "'q'", '"q"', "x #y", "{}", "[]", "{a: b}", "&x a", "*x", "|", "!!str 1"]

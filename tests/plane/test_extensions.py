@@ -9,11 +9,11 @@ import pytest
 import setpoint as sp
 from setpoint.client.transport import Call
 from setpoint.objects.errors import APIError, Forbidden, MethodNotAllowed, NotFound
-from setpoint.server.context import Context
-from setpoint.server.exchange import Frame, Line, Response, Sink
-from setpoint.server.extension import Extension
-from setpoint.server.http.websocket import PROTOCOL
-from setpoint.server.resource import Resource as Served
+from setpoint.server.edge.websocket import PROTOCOL
+from setpoint.server.message import Frame, Line, Response, Sink
+from setpoint.server.registry.resource import Resource as Served
+from setpoint.server.request.context import Context
+from setpoint.server.request.extension import Extension
 
 PROTOCOLS = ("v5.channel.k8s.io",)
 PATH = "/apis/example.com/v1/parrots/polly/"

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import uvloop
 import yaml
-from tests.server.http.edge import Client
+from tests.server.edge.edge import Client
 
 from setpoint.plane import ControlPlane, PlaneError
-from setpoint.server.certificates import CertificateError
-from setpoint.server.exchange import Request
+from setpoint.server.edge.certificates import CertificateError
+from setpoint.server.message import Request
 from setpoint.store.contract import Closed, StoreError
 from setpoint.store.memory import MemoryStore
 

@@ -8,7 +8,7 @@ import pytest
 from setpoint.objects.errors import Unauthorized
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane, PlaneError
-from setpoint.server.authentication.settings import AuthenticationSettings
+from setpoint.server.access.authentication.settings import AuthenticationSettings
 
 
 async def name_of(plane: ControlPlane, token: str) -> str:

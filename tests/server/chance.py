@@ -7,7 +7,7 @@ from tests.server.damage import JUNK, Asked
 
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
 
 TEXTS = (
     *("", "a", "app", "x-y", "Always", "Never", "1", "80", "http", "TCP", "50%", "1Gi", "100m", "-1", "0.5", "1e400"),

@@ -10,7 +10,7 @@ import yaml
 from tests.server.protobuf import bodies
 
 from setpoint.objects.tree import Json, copy
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW", "get")
 SEGMENTS = (

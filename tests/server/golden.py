@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import yaml
 
 from setpoint.objects.clock import SystemClock
-from setpoint.server.authentication.credentials import Credentials
-from setpoint.server.authentication.users import ADMIN
-from setpoint.server.http.listener import Listener
+from setpoint.server.access.authentication.credentials import Credentials
+from setpoint.server.access.authentication.users import ADMIN
+from setpoint.server.edge.listener import Listener
 from setpoint.server.pipeline import Server
-from setpoint.server.plain.standard import standard
+from setpoint.server.publish.nonresource.standard import standard
 from setpoint.store.memory import MemoryStore
 from setpoint.system.home import Home
 from setpoint.system.names import GARBAGE_COLLECTOR, NAMESPACE

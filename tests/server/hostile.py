@@ -10,7 +10,7 @@ import msgspec
 from setpoint.objects import yamltext
 from setpoint.objects.clock import SystemClock
 from setpoint.plane import ControlPlane
-from setpoint.server.exchange import Frame, Request, Response
+from setpoint.server.message import Frame, Request, Response
 
 JSON, YAML = "application/json", "application/yaml"
 # Not implemented, not available, not in time: meant as they are.

@@ -15,8 +15,8 @@ from tests.server.recorded_requests import recorded
 
 from setpoint.objects.ids import SeededIds
 from setpoint.plane import ControlPlane
-from setpoint.server import builtin
-from setpoint.server.exchange import Request, Response
+from setpoint.server.message import Request, Response
+from setpoint.server.registry import builtin_resources
 
 REQUESTS = 1200
 SOUND = 0.3
@@ -44,7 +44,7 @@ def test_an_object_made_by_chance_is_answered_for_and_never_breaks_the_server(
     seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     random = Random(seed)
-    resources = [resource for resource in builtin.resources() if "create" in resource.verbs]
+    resources = [resource for resource in builtin_resources.resources() if "create" in resource.verbs]
 
     async def main() -> None:
         async with ControlPlane(clock=Hurried(), ids=SeededIds(seed)) as plane:

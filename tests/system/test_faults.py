@@ -13,7 +13,7 @@ from setpoint.client.patches import merge
 from setpoint.client.transport import Answer, Call, Stream, TransportError
 from setpoint.objects.errors import NotFound
 from setpoint.plane import ControlPlane
-from setpoint.server.local import LocalTransport
+from setpoint.server.edge.in_process import LocalTransport
 from setpoint.system.home import Home
 from setpoint.system.names import NAMES
 from setpoint.system.system import System

@@ -7,7 +7,7 @@ from tests.system.worlds import CONFIG_MAP, World, in_world, reference
 
 from setpoint.client.patches import merge
 from setpoint.objects.tree import Object
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 from setpoint.server.pipeline import Server
 
 NO_UID = "00000000-0000-0000-0000-00000000dead"

@@ -32,10 +32,10 @@ def user(name: str, groups: tuple[str, ...], duration: str, data: str, server: s
 
     from setpoint.objects.clock import SystemClock
     from setpoint.objects.duration import parse
-    from setpoint.server.certificates import CertificateError
-    from setpoint.server.http import files
-    from setpoint.server.http.identity import kept_authority
-    from setpoint.server.kubeconfig import KEPT, is_ours, kubeconfig
+    from setpoint.server import secret_files
+    from setpoint.server.edge.certificates import CertificateError
+    from setpoint.server.edge.identity import kept_authority
+    from setpoint.server.edge.kubeconfig import KEPT, is_ours, kubeconfig
 
     try:
         lifetime = timedelta(seconds=parse(duration) / _NANOSECONDS)
@@ -68,7 +68,7 @@ def user(name: str, groups: tuple[str, ...], duration: str, data: str, server: s
     try:
         if path.exists() and not is_ours(path.read_text(errors="replace")):
             raise Failure(f"{path} holds what is not ours; it is left as it is. Choose another file")
-        files.write(path, text.encode())
+        secret_files.write(path, text.encode())
     except OSError as error:
         raise Failure(f"{path}: {error.strerror or error}") from None
     echo(f"kubeconfig: {output}", err=True)

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setpoint.config.settings import Authentication, Config, Limits
-from setpoint.server.authentication.settings import AuthenticationSettings, OIDCSettings, ServiceAccountSettings
-from setpoint.server.http.limits import Limits as EdgeLimits
+from setpoint.server.access.authentication.settings import AuthenticationSettings, OIDCSettings, ServiceAccountSettings
+from setpoint.server.edge.limits import Limits as EdgeLimits
 from setpoint.store.contract import Retention
 
 if TYPE_CHECKING:
-    from setpoint.server.http.tls import Certificates
+    from setpoint.server.edge.tls import Certificates
 
 
 def edge_limits(limits: Limits) -> EdgeLimits:
@@ -60,7 +60,7 @@ def tls(config: Config) -> "bool | Certificates":
         return False
     if not config.tls.certificate_file:
         return True
-    from setpoint.server.http.tls import Certificates
+    from setpoint.server.edge.tls import Certificates
 
     given = config.tls
     return Certificates(Path(given.certificate_file), Path(given.private_key_file), _path(given.client_authority_file))

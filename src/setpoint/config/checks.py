@@ -74,7 +74,7 @@ def _admission(config: Config) -> Iterator[Wrong]:
     chosen = {"enabled": config.admission.enabled, "disabled": config.admission.disabled}
     if not any(chosen.values()):
         return
-    from setpoint.server.admission.order import OFF_BY_DEFAULT, plugins  # who names none need not wait for all
+    from setpoint.server.admission.plugin_order import OFF_BY_DEFAULT, plugins  # who names none need not wait for all
 
     names = sorted(plugin.name for plugin in plugins(enabled=OFF_BY_DEFAULT))
     for field, given in chosen.items():

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from setpoint.objects.codec import MAX_BODY
-from setpoint.server.audit.settings import Audit
-from setpoint.server.authentication.settings import DEFAULT_ISSUER
-from setpoint.server.http.limits import Limits as EdgeLimits
-from setpoint.server.overload.settings import Overload
+from setpoint.server.access.audit.settings import Audit
+from setpoint.server.access.authentication.settings import DEFAULT_ISSUER
+from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.edge.limits import Limits as EdgeLimits
 
 _EDGE = EdgeLimits()
 _PATH = {"metavar": "PATH"}

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 from urllib.parse import parse_qs
 
-from setpoint.server.exchange import Request, Response
-from setpoint.server.health import Probe, answer
+from setpoint.server.message import Request, Response
+from setpoint.server.publish.health_checks import Probe, answer
 
 # Raises, or has raised in its coroutine, what is wrong.
 Check: TypeAlias = Callable[[], Awaitable[None] | None]

@@ -46,7 +46,7 @@ from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.measure import Measured
 
 if TYPE_CHECKING:
-    from setpoint.server.http.tls import Certificates
+    from setpoint.server.edge.tls import Certificates
 
 GRACEFUL_SECONDS = 30.0
 

@@ -14,7 +14,7 @@ from setpoint.controller.queue import Queue
 from setpoint.controller.request import Request
 from setpoint.controller.run import CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, SUCCESS, TERMINAL, TIMEOUT, Run
 from setpoint.objects.measure import Family, Histogram, Measured
-from setpoint.server.plain.process import process_families
+from setpoint.server.publish.nonresource.process import process_families
 
 _RECONCILE = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5),

@@ -8,7 +8,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.reconciles import primary_kind, told
 from setpoint.controller.serving import Page, at
 from setpoint.objects.measure import CONTENT_TYPE, Measured, exposition
-from setpoint.server.exchange import Request, Response
+from setpoint.server.message import Request, Response
 
 _JSON = "application/json"
 

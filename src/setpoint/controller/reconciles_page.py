@@ -13,9 +13,9 @@ import msgspec
 
 from setpoint.objects.errors import BadRequest, MethodNotAllowed
 from setpoint.objects.reconciled import MOST, PATH, Reconciles, Wanted
-from setpoint.server.answer import json_answer
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
+from setpoint.server.codec.response import json_answer
+from setpoint.server.message import Response
+from setpoint.server.request.context import Context
 
 # Tells what some controllers remember, and which these are.
 Source: TypeAlias = Callable[[Wanted], Awaitable[Reconciles]]

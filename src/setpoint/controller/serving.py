@@ -17,14 +17,14 @@ from setpoint.client.transport import TransportError
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Object
-from setpoint.server.exchange import Request, Response
-from setpoint.server.http.limits import Limits
+from setpoint.server.edge.limits import Limits
+from setpoint.server.message import Request, Response
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from setpoint.server.http.listener import Listener
-    from setpoint.server.http.tls import Certificates
+    from setpoint.server.edge.listener import Listener
+    from setpoint.server.edge.tls import Certificates
 
 TEXT = "text/plain; charset=utf-8"
 # For how many seconds an answer of the API server counts: who somebody is, that they may, and that they may not.
@@ -94,7 +94,7 @@ class PageServer:
 
     async def start(self) -> None:
         """Returns when it serves. Raises OSError or ValueError."""
-        from setpoint.server.http.listener import Listener
+        from setpoint.server.edge.listener import Listener
 
         kept = self._certificate()
         self._listener = Listener(self._handle, self._clock, self._limits)
@@ -125,7 +125,7 @@ class PageServer:
         return bool(self.url)
 
     def _certificate(self) -> Kept | None:
-        from setpoint.server.http.tls import Certificates, Provided
+        from setpoint.server.edge.tls import Certificates, Provided
 
         if isinstance(self._tls, Certificates):
             return Provided(self._tls)
@@ -133,7 +133,7 @@ class PageServer:
             return self._tls
         if not self._tls:
             return None
-        from setpoint.server.http.identity import Identity
+        from setpoint.server.edge.identity import Identity
 
         # Whoever asks judges the certificate by a clock that is real even where ours is not.
         return Identity([self._address.host], SystemClock())

@@ -13,7 +13,7 @@ from pathlib import Path
 import setpoint
 from setpoint.envtest.flags import help_text
 from setpoint.schema.builtin import RELEASE
-from setpoint.server.http import files
+from setpoint.server import secret_files
 
 MARK = "# Written by `setpoint envtest-assets`, which writes it anew."
 
@@ -80,7 +80,7 @@ def write(directory: Path) -> None:
             raise AssetsError(f"{path} is not ours and is left as it is: choose another directory")
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in scripts.items():
-        files.write(directory / name, text.encode(), 0o755)
+        secret_files.write(directory / name, text.encode(), 0o755)
 
 
 def _scripts() -> Mapping[str, str]:

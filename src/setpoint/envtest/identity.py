@@ -4,14 +4,14 @@ from pathlib import Path
 
 from setpoint.envtest.flags import FlagError, Flags
 from setpoint.objects.clock import SystemClock
-from setpoint.server.authentication.settings import (
+from setpoint.server import secret_files
+from setpoint.server.access.authentication.settings import (
     DEFAULT_ISSUER,
     AuthenticationSettings,
     OIDCSettings,
     ServiceAccountSettings,
 )
-from setpoint.server.http import files
-from setpoint.server.http.tls import Certificates
+from setpoint.server.edge.tls import Certificates
 from setpoint.store.files import make_directory
 
 _CERTIFICATES = "/var/run/kubernetes"
@@ -33,14 +33,14 @@ def certificates(flags: Flags) -> Certificates:
 
 
 def _make(certificate: Path, key: Path, host: str) -> None:
-    from setpoint.server.certificates import KUBERNETES_NAMES, Authority
+    from setpoint.server.edge.certificates import KUBERNETES_NAMES, Authority
 
     now = SystemClock().now()
     authority = Authority.create(now)
     pair = authority.issue_server([*KUBERNETES_NAMES, host], now)
     make_directory(certificate.parent)
-    files.write(key, pair.key)
-    files.write(certificate, pair.certificate + authority.pair.certificate, 0o644)
+    secret_files.write(key, pair.key)
+    secret_files.write(certificate, pair.certificate + authority.pair.certificate, 0o644)
 
 
 def authentication(flags: Flags) -> AuthenticationSettings:

@@ -19,9 +19,9 @@ from setpoint.envtest.flags import FlagError, Flags
 from setpoint.envtest.identity import authentication, certificates
 from setpoint.envtest.store import store_of
 from setpoint.plane import ControlPlane, PlaneError
+from setpoint.server.access.audit.settings import Audit
+from setpoint.server.access.flowcontrol.settings import Overload
 from setpoint.server.admission.plugins.deny_privileged_containers import DenyPrivilegedContainers
-from setpoint.server.audit.settings import Audit
-from setpoint.server.overload.settings import Overload
 from setpoint.store.contract import StoreError
 
 

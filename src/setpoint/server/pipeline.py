@@ -23,47 +23,48 @@ from setpoint.objects.errors import (
     Unauthorized,
 )
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.server import bootstrap, builtin
+from setpoint.server.access.authentication.credentials import Trusting
+from setpoint.server.access.authentication.impersonation import PREFIX, Impersonation
+from setpoint.server.access.authentication.token_issuer import Issuer
+from setpoint.server.access.authorization.assembly import Authorization
+from setpoint.server.access.authorization.attributes import asked
+from setpoint.server.access.authorization.authorizer import MASTERS, Authorizer, refusal
+from setpoint.server.access.flowcontrol import bootstrap_objects as flow_control
+from setpoint.server.access.flowcontrol.gate import Gate
+from setpoint.server.access.flowcontrol.metrics import GateMeasures
+from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.access.past_access import authorize_past
 from setpoint.server.admission.chain import Chain
-from setpoint.server.admission.operation import Plugin
-from setpoint.server.admission.order import plugins
+from setpoint.server.admission.plugin_order import plugins
 from setpoint.server.admission.policies.status import PolicyStatus
-from setpoint.server.admission.service_resolver import ServiceResolver
-from setpoint.server.answer import error_answer, failure_answer
-from setpoint.server.authentication.credentials import Trusting
-from setpoint.server.authentication.impersonation import PREFIX, Impersonation
-from setpoint.server.authentication.tokens import Issuer
-from setpoint.server.authorization.assembly import Authorization
-from setpoint.server.authorization.attributes import asked
-from setpoint.server.authorization.authorizer import MASTERS, Authorizer, refusal
-from setpoint.server.compress import compressed, is_large
-from setpoint.server.context import HISTORY_SECONDS, Authenticator, Context, Services, User
-from setpoint.server.conversion.converters import Converters
-from setpoint.server.definitions import Definitions
-from setpoint.server.exchange import Request, Response
-from setpoint.server.extension import Extension
-from setpoint.server.kinds.allocation import SERVICE_CIDR
-from setpoint.server.kinds.event import EVENT_TTL, keep_events
-from setpoint.server.listoptions import at_revision
-from setpoint.server.negotiate import PLAIN, negotiate, wants_indents
-from setpoint.server.overload import objects as flow_control
-from setpoint.server.overload.gate import Gate
-from setpoint.server.overload.measures import GateMeasures
-from setpoint.server.overload.settings import Overload
-from setpoint.server.past_access import authorize_past
+from setpoint.server.apiextensions.crd_lifecycle import Definitions
+from setpoint.server.bootstrap import system_objects
+from setpoint.server.codec.compression import compressed, is_large
+from setpoint.server.codec.negotiation import PLAIN, negotiate, wants_indents
+from setpoint.server.codec.response import error_answer, failure_answer
+from setpoint.server.codec.warning_headers import warning_headers
+from setpoint.server.message import Request, Response
+from setpoint.server.outbound.service_resolver import ServiceResolver
 from setpoint.server.quota.ledger import Ledger
-from setpoint.server.registry import Registry
-from setpoint.server.repeats import MOMENT, AtHand, Repeat, Standing
+from setpoint.server.registry import builtin_resources
+from setpoint.server.registry.conversion.converters import Converters
+from setpoint.server.registry.kinds.core.event import EVENT_TTL, keep_events
+from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
+from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.resource import CREATE_ONLY, Resource
+from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.request.context import HISTORY_SECONDS, Authenticator, Context, Services, User
+from setpoint.server.request.extension import Extension
+from setpoint.server.request.list_options import at_revision
 from setpoint.server.requestinfo import OWN_GROUP, request_info
-from setpoint.server.resource import CREATE_ONLY, Resource
 from setpoint.server.routes import VERBS, Endpoint, Route, find
 from setpoint.server.timeouts import Timeouts
-from setpoint.server.warnings import warning_headers
+from setpoint.server.verbs.read_fast_path import MOMENT, AtHand, Repeat, Standing
 from setpoint.store.contract import Store, StoreError
 
 if TYPE_CHECKING:
-    from setpoint.server.audit.auditor import Auditor
-    from setpoint.server.conversion.functions import ConversionFunction
+    from setpoint.server.access.audit.auditor import Auditor
+    from setpoint.server.registry.conversion.functions import ConversionFunction
 
 _WRITING = frozenset(VERBS) - {"get", "list", "watch"} | {"purge"}
 _READING_METHODS = frozenset(("GET", "HEAD"))
@@ -142,7 +143,7 @@ class Server:
             store=store,
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
-            registry=Registry(builtin.resources()),
+            registry=Registry(builtin_resources.resources()),
             admission=Chain(chosen),
             definitions=definitions,
             authenticator=authenticator or Trusting(),
@@ -173,7 +174,7 @@ class Server:
     async def start(self) -> None:
         """Makes what every cluster has, and serves the resources of the definitions in the store."""
         if not self._read_only:
-            await bootstrap.fill(self.services)
+            await system_objects.fill(self.services)
             await self._authorization.provide()
             await flow_control.fill(self.services)
         if self._gate is not None:

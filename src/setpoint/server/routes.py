@@ -11,16 +11,16 @@ from typing import NamedTuple, TypeAlias
 
 from setpoint.objects.errors import APIError, MethodNotAllowed, NotFound
 from setpoint.objects.gvk import GroupResource
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
-from setpoint.server.extension import Verb
-from setpoint.server.history import GROUP, VERSION, history
-from setpoint.server.ownership import ownership
-from setpoint.server.purge import purge
-from setpoint.server.registry import Registry
+from setpoint.server.history.object_history import GROUP, VERSION, history
+from setpoint.server.history.ownership import ownership
+from setpoint.server.history.purge import purge
+from setpoint.server.history.revision_log import revisions
+from setpoint.server.message import Response
+from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.resource import CREATE_ONLY, Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.extension import Verb
 from setpoint.server.requestinfo import RequestInfo
-from setpoint.server.resource import CREATE_ONLY, Resource
-from setpoint.server.revisions import revisions
 from setpoint.server.verbs.create import create
 from setpoint.server.verbs.delete import delete, delete_collection
 from setpoint.server.verbs.get import get

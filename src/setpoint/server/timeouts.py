@@ -13,8 +13,8 @@ from urllib.parse import parse_qs
 from setpoint.objects import duration
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError, BadRequest, Timeout
-from setpoint.server.answer import error_answer
-from setpoint.server.exchange import Request, Response
+from setpoint.server.codec.response import error_answer
+from setpoint.server.message import Request, Response
 from setpoint.server.requestinfo import RequestInfo, request_info
 
 # Seconds that a request may take, and that a write of one object may.

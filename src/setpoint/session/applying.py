@@ -17,7 +17,7 @@ from setpoint.objects import meta
 from setpoint.objects.errors import NotFound
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object, copy
-from setpoint.server.http import files
+from setpoint.server import secret_files
 from setpoint.session.controllers.asking import ask
 from setpoint.session.locks import turn
 from setpoint.session.places import Places
@@ -168,4 +168,4 @@ def _key(tree: Object) -> str:
 
 
 def _write(places: Places, applied: Applied) -> None:
-    files.write(places.applied, msgspec.json.encode(applied))
+    secret_files.write(places.applied, msgspec.json.encode(applied))

@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 
 from setpoint.objects.clock import Clock
-from setpoint.server.http import files
+from setpoint.server import secret_files
 from setpoint.workload.process.gone import wait_gone
 from setpoint.workload.process.identity import Identity, parse
 
 
 def attend(path: Path, process: str) -> None:
     """The session ends with this process, from now on. Raises OSError."""
-    files.write(path, process.encode())
+    secret_files.write(path, process.encode())
 
 
 def detach(path: Path) -> None:

@@ -104,22 +104,22 @@ class Sessions:
 
     def add(self, session: Session) -> None:
         """Records a session, in the place of an earlier one of the same app and directory. Raises OSError."""
-        from setpoint.server.http import files
+        from setpoint.server import secret_files
         from setpoint.store.files import make_directory
 
         make_directory(self._directory)
-        files.write(self._path(session), msgspec.json.encode(session))
+        secret_files.write(self._path(session), msgspec.json.encode(session))
 
     def remove(self, session: Session, *, ended: str = "", crashed: bool = False) -> None:
         """Forgets that a session runs, unless another one has taken its place since. Its own directory, if it has one,
         tells from then on what it was: `past` finds it. Raises OSError."""
-        from setpoint.server.http import files
+        from setpoint.server import secret_files
 
         if self._read(self._path(session)) != session:
             return
         if session.data and Path(session.data).is_dir():
             told = msgspec.structs.replace(session, ended=ended, crashed=crashed)
-            files.write(Path(session.data) / TOLD, msgspec.json.encode(told))
+            secret_files.write(Path(session.data) / TOLD, msgspec.json.encode(told))
         self._path(session).unlink(missing_ok=True)
 
     def all(self) -> list[Session]:

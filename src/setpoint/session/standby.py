@@ -20,9 +20,9 @@ from setpoint.workload.process import detached
 _NEEDED = (
     "setpoint.plane",
     "setpoint.schema.cel",
-    "setpoint.server.certificates",
-    "setpoint.server.http.listener",
-    "setpoint.server.http.tls",
+    "setpoint.server.edge.certificates",
+    "setpoint.server.edge.listener",
+    "setpoint.server.edge.tls",
     "setpoint.session.controllers.following",
     "setpoint.session.controllers.page",
     "setpoint.store.sqlite.store",

@@ -62,7 +62,7 @@ async def purge_stored(
     """Removes the past values of an object from a stored run; returns how many there were. `find` says which object is
     meant, given a client that knows the kinds of the run. Raises StoreError, and what `find` raises."""
     from setpoint.plane import ControlPlane
-    from setpoint.server.purge import Requested, remove
+    from setpoint.server.history.purge import Requested, remove
     from setpoint.store.contract import Retention, Selection
     from setpoint.store.sqlite import SqliteStore
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from setpoint.client.client import Client
 from setpoint.objects.clock import Clock
-from setpoint.server.authentication.tokens import Issuer
-from setpoint.server.local import LocalTransport
+from setpoint.server.access.authentication.token_issuer import Issuer
+from setpoint.server.edge.in_process import LocalTransport
 from setpoint.server.pipeline import Server
 
 

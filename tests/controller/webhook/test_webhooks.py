@@ -27,8 +27,8 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import crd_of
-from setpoint.server.certificates import Authority
-from setpoint.server.http.tls import Certificates
+from setpoint.server.edge.certificates import Authority
+from setpoint.server.edge.tls import Certificates
 
 SITE = "example.com/v1/Site"
 Test = Callable[[Client], Awaitable[None]]

@@ -8,17 +8,17 @@ from typing import Any
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
-from setpoint.server.admission.operation import Plugin
-from setpoint.server.audit.auditor import Auditor, EventSink
-from setpoint.server.audit.collected import Collected
-from setpoint.server.audit.policy import Level, Policy, everything
-from setpoint.server.authentication.credentials import Credentials
-from setpoint.server.authentication.users import ADMIN
-from setpoint.server.context import User
-from setpoint.server.exchange import Peer, Request, Response
+from setpoint.server.access.audit.auditor import Auditor, EventSink
+from setpoint.server.access.audit.memory_log import Collected
+from setpoint.server.access.audit.policy import Level, Policy, everything
+from setpoint.server.access.authentication.credentials import Credentials
+from setpoint.server.access.authentication.users import ADMIN
+from setpoint.server.message import Peer, Request, Response
 from setpoint.server.pipeline import Server
-from setpoint.server.plain.metrics import Metrics
-from setpoint.server.plain.standard import standard
+from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.standard import standard
+from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.request.context import User
 from setpoint.store.memory import MemoryStore
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -8,9 +8,9 @@ import pytest
 from tests.server.audit.audited import MAPS, audited
 from tests.server.read.reader import MemorySink
 
-from setpoint.server.admission.operation import Operation, Plugin
-from setpoint.server.audit.policy import Level, load_policy
-from setpoint.server.context import Context
+from setpoint.server.access.audit.policy import Level, load_policy
+from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.request.context import Context
 
 A: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}}
 MERGE = "application/merge-patch+json"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.server.audit.audited import MAPS, SECRETS, audited
 
-from setpoint.server.audit.policy import Level
-from setpoint.server.audit.redact import redacted, redacted_query
+from setpoint.server.access.audit.policy import Level
+from setpoint.server.access.audit.redaction import redacted, redacted_query
 
 WORD = "hunter2-and-more"
 CODED = base64.b64encode(WORD.encode()).decode()

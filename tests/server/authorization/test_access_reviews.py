@@ -7,7 +7,7 @@ import pytest
 import yaml
 from tests.server.authorization.cluster import REVIEWS, Cluster, binding, review, role, rule, run
 
-from setpoint.server.authorization.modes import AlwaysAllow, AlwaysDeny, authorizer_of
+from setpoint.server.access.authorization.modes import AlwaysAllow, AlwaysDeny, authorizer_of
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "wrong_reviews.yaml").read_text())
 SELF = f"{REVIEWS}/selfsubjectaccessreviews"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from tests.server.authorization.cluster import API, MERGE, Cluster, binding, role, rule, run
 
 from setpoint.objects.tree import Object
-from setpoint.server.authorization.aggregation import settle
+from setpoint.server.access.authorization.aggregation import settle
 
 ROLES = f"{API}/clusterroles"
 PODS, SECRETS, NODES = rule("get", "pods"), rule("get", "secrets"), rule("get", "nodes")

@@ -7,9 +7,9 @@ import pytest
 from tests.server.authorization.cluster import API, MERGE, Cluster, binding, role, rule, run, somebody
 
 from setpoint.objects.tree import Object
-from setpoint.server.authorization.default_policy import default_policy
-from setpoint.server.authorization.provision import reconciled
-from setpoint.server.context import User
+from setpoint.server.access.authorization.default_policy import default_policy
+from setpoint.server.access.authorization.provision import reconciled
+from setpoint.server.request.context import User
 from setpoint.server.requestinfo import request_info
 from setpoint.store.memory import MemoryStore
 

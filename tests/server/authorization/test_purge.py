@@ -7,7 +7,7 @@ import pytest
 from tests.server.authorization.cluster import Answer, Cluster, binding, rule, run
 from tests.server.read.reader import MemorySink, OpenWatch
 
-from setpoint.server.tombstones import PREFIX
+from setpoint.server.history.tombstones import PREFIX
 from setpoint.store.memory import MemoryStore
 
 SECRETS = "/api/v1/namespaces/default/secrets"

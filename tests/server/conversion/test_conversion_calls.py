@@ -10,10 +10,10 @@ from tests.server.read.reader import PARTIAL_LIST, TABLE
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
-from setpoint.server.conversion.memory import Memory, key_of
-from setpoint.server.conversion.waiting import Wanted
-from setpoint.server.exchange import Request
-from setpoint.server.plain.metrics import Metrics
+from setpoint.server.message import Request
+from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.registry.conversion.cache import Memory, key_of
+from setpoint.server.registry.conversion.pending import Wanted
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

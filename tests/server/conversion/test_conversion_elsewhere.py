@@ -23,7 +23,7 @@ from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.server.admission.functions import MutatingFunction, ValidatingFunction, rule
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, allow, deny
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 
 EITHER = pytest.mark.parametrize("by", [WEBHOOK, FUNCTION])
 POLICIES = "/apis/admissionregistration.k8s.io/v1"

@@ -9,7 +9,7 @@ from tests.server.outbound.peer import Asked, authority, response, saying, silen
 from tests.server.write.api import DEFINITIONS
 
 from setpoint.objects.tree import Object
-from setpoint.server.admission.service_resolver import ServiceResolver
+from setpoint.server.outbound.service_resolver import ServiceResolver
 
 FAILED = "conversion webhook for example.com/v2, Kind=Widget failed: "
 NOBODY = {"url": "https://127.0.0.1:1/convert", "caBundle": b64encode(authority().pair.certificate).decode()}

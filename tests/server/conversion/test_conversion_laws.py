@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
-from setpoint.server.conversion.memory import Memory
-from setpoint.server.conversion.review import Batch, ConversionFailed
+from setpoint.server.registry.conversion.cache import Memory
+from setpoint.server.registry.conversion.review import Batch, ConversionFailed
 
 V1, V2 = "example.com/v1", "example.com/v2"
 _json = st.recursive(

@@ -14,7 +14,7 @@ from tests.server.read.reader import MemorySink
 from tests.server.write.api import DEFINITIONS, Answer, Api
 
 from setpoint.objects.tree import Json, Object
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 
 WEBHOOK, FUNCTION = "webhook", "function"
 NAME = "widgets.example.com"

@@ -1,9 +1,9 @@
 """Discovery tells what is served, in both forms, in the order that decides what a short name means."""
 
 import pytest
-from tests.server.plain.asking import DEFINITIONS, Asking, Tree, asking, definition, header
+from tests.server.nonresource.asking import DEFINITIONS, Asking, Tree, asking, definition, header
 
-from setpoint.server.discovery.aggregated import CONTENT_TYPE
+from setpoint.server.publish.discovery.aggregated import CONTENT_TYPE
 
 APPROVED = "api-approved.kubernetes.io"
 AGGREGATED = f"{CONTENT_TYPE},application/json"

@@ -12,9 +12,9 @@ from setpoint.objects.field import FieldError
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object, copy
 from setpoint.schema import builtin
-from setpoint.server.kinds import strategy_for
-from setpoint.server.kinds.normal import normalize
-from setpoint.server.strategy import Strategy
+from setpoint.server.registry.kinds import strategy_for
+from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
+from setpoint.server.registry.strategy import Strategy
 
 CASES = Path(__file__).parent / "cases" / "beyond_core"
 UID = "6f1a4b8e-0000-4000-8000-000000000001"

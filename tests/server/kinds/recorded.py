@@ -18,7 +18,7 @@ from tests.server.kinds.writes import Place, Writes, parse_path
 
 from setpoint.merge import mergepatch
 from setpoint.objects.tree import Json, Object, copy
-from setpoint.server.kinds import strategy_for
+from setpoint.server.registry.kinds import strategy_for
 
 SCENARIOS = Path(__file__).parents[2] / "golden" / "scenarios"
 AREAS = ("crud", "errors", "lifecycle", "listwatch", "negotiation")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.kinds import judged
 
-from setpoint.server.kinds.address_warnings import cidr_warnings, ip_warnings
+from setpoint.server.registry.kinds.validation.address_warnings import cidr_warnings, ip_warnings
 
 
 @given(st.ip_addresses())

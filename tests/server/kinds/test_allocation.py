@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.objects.tree import Object
-from setpoint.server.kinds.allocation import AllocationError, Claims, Holdings, Pool, claims_of
+from setpoint.server.registry.kinds.core.service.allocator import AllocationError, Claims, Holdings, Pool, claims_of
 
 
 def using(*claims: Claims) -> Holdings:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.server.kinds import judged
 
 from setpoint.objects.tree import Object, copy
-from setpoint.server.kinds.autoscaler.conversion import convert
+from setpoint.server.registry.kinds.autoscaling.conversion import convert
 
 V1, V2 = "autoscaling/v1", "autoscaling/v2"
 PREFIX = "autoscaling.alpha.kubernetes.io/"

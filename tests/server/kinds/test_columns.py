@@ -9,9 +9,9 @@ from tests.server.kinds import judged
 
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Json, Object
-from setpoint.server.kinds import strategy_for
-from setpoint.server.kinds.autoscaler.metrics_text import metrics_text
-from setpoint.server.kinds.columns import first_few, since
+from setpoint.server.registry.kinds import strategy_for
+from setpoint.server.registry.kinds.autoscaling.metrics_text import metrics_text
+from setpoint.server.registry.kinds.printers.columns import first_few, since
 
 COLUMNS = yaml.safe_load((Path(__file__).parent / "cases" / "columns.yaml").read_text())
 NOW = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)

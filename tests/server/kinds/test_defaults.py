@@ -6,7 +6,7 @@ import pytest
 from tests.server.kinds import judged
 
 from setpoint.objects.tree import Object
-from setpoint.server.kinds.cells import lookup
+from setpoint.server.registry.kinds.printers.cells import lookup
 
 
 def stored(table: str, name: str, sets: dict[str, Any] | None = None) -> Object:

@@ -10,8 +10,8 @@ from tests.server.kinds.writes import PLURALS, Place, Writes
 
 from setpoint.objects.tree import copy
 from setpoint.schema import builtin
-from setpoint.server.kinds import strategy_for
-from setpoint.server.kinds.normal import normalize
+from setpoint.server.registry.kinds import strategy_for
+from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 
 _BASES = bases()
 _TEXTS = ("", "a", "A b", "Always", "None", "x.y/z", "10.0.0.1", "LoadBalancer", "NodePort", "::1", "eA==", "/a/../b")

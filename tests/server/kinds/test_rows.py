@@ -8,8 +8,8 @@ from tests.server.kinds.recorded import NOW
 from tests.server.kinds.writes import CREATED
 
 from setpoint.objects.tree import copy
-from setpoint.server.kinds import strategy_for
-from setpoint.server.kinds.event import convert
+from setpoint.server.registry.kinds import strategy_for
+from setpoint.server.registry.kinds.core.event import convert
 
 _CASES = load("rows")
 

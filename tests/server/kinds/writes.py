@@ -10,10 +10,10 @@ from setpoint.objects import metavalidation
 from setpoint.objects.field import FieldError
 from setpoint.objects.tree import Object, copy
 from setpoint.schema import builtin
-from setpoint.server.kinds import strategy_for
-from setpoint.server.kinds.allocation import Holdings, Pool, claims_of
-from setpoint.server.kinds.normal import normalize
-from setpoint.server.kinds.settled import settle
+from setpoint.server.registry.kinds import strategy_for
+from setpoint.server.registry.kinds.core.service.allocator import Holdings, Pool, claims_of
+from setpoint.server.registry.kinds.gotypes.empty_lists import settle
+from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 
 CREATED = "2024-05-01T10:00:00Z"
 _KINDS = {(gvk.group, gvk.version, gvk.kind): name for gvk, name in builtin.kinds().items()}

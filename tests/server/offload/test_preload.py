@@ -11,7 +11,7 @@ from setpoint.plane import ControlPlane
 async def main():
     async with ControlPlane() as plane:
         before = len(sys.modules)
-        assert "setpoint.server.kinds.definition" not in sys.modules
+        assert "setpoint.server.registry.kinds.apiextensions.custom_resource_definition" not in sys.modules
         await plane.preload()
         assert len(sys.modules) > before
     missing = [

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.server.nonresource.asking import Tree, definition
 from tests.server.openapi.protobuf_reader import named, read
-from tests.server.plain.asking import Tree, definition
 
 from setpoint.schema.crd.definition import CustomResourceDefinition
-from setpoint.server.custom import resources_of
-from setpoint.server.openapi import custom, gnostic
-from setpoint.server.resource import Resource
+from setpoint.server.apiextensions.custom_resources import resources_of
+from setpoint.server.publish.openapi import custom_schema, gnostic
+from setpoint.server.registry.resource import Resource
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "custom_schemas.yaml").read_text())
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -46,7 +46,7 @@ def without_texts(node: Any) -> Any:
 @pytest.mark.parametrize("version", ["v3", "v2"])
 def test_a_schema_is_published_as_upstream_publishes_it(case: Tree, version: str) -> None:
     v2 = version == "v2"
-    found = without_texts(custom.definitions(served(case["schema"]), v2=v2)[WIDGET])
+    found = without_texts(custom_schema.definitions(served(case["schema"]), v2=v2)[WIDGET])
     assert found.pop("x-kubernetes-group-version-kind") == [{"group": "ex.com", "kind": "Widget", "version": "v1"}]
     if not (v2 and case.get("bare")):
         ref = {"$ref": f"#/definitions/{OBJECT_META}" if v2 else f"#/components/schemas/{OBJECT_META}"}
@@ -60,7 +60,7 @@ def test_a_schema_is_published_as_upstream_publishes_it(case: Tree, version: str
 
 
 def test_a_list_refers_to_its_items() -> None:
-    found = custom.definitions(served({"type": "object"}))[WIDGET_LIST]
+    found = custom_schema.definitions(served({"type": "object"}))[WIDGET_LIST]
     assert found["properties"]["items"]["items"] == {"$ref": f"#/components/schemas/{WIDGET}"}
     assert found["required"] == ["items"]
     assert found["x-kubernetes-group-version-kind"] == [{"group": "ex.com", "kind": "WidgetList", "version": "v1"}]
@@ -68,7 +68,7 @@ def test_a_list_refers_to_its_items() -> None:
 
 def test_selectable_fields_are_told() -> None:
     resource = served({"type": "object"}, selectableFields=[{"jsonPath": ".spec.color"}])
-    for found in custom.definitions(resource).values():
+    for found in custom_schema.definitions(resource).values():
         assert found["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.color"}]
 
 
@@ -76,16 +76,16 @@ def test_publishing_leaves_the_definition_as_it_is() -> None:
     schema = {"type": "object", "properties": {"a": {"x-kubernetes-int-or-string": True, "nullable": True}}}
     resource = served(schema)
     for v2 in (False, True):
-        first = custom.definitions(resource, v2=v2)
-        assert custom.definitions(resource, v2=v2) == first
+        first = custom_schema.definitions(resource, v2=v2)
+        assert custom_schema.definitions(resource, v2=v2) == first
 
 
 def test_a_schema_as_deep_as_bodies_may_be_is_published_whole() -> None:
     schema: Tree = {"type": "string", "description": "the bottom"}
     for _ in range(120):
         schema = {"type": "object", "properties": {"a": schema}}
-    found = custom.definitions(served(schema), v2=True)[WIDGET]
-    assert "the bottom" in str(custom.definitions(served(schema))[WIDGET])
+    found = custom_schema.definitions(served(schema), v2=True)[WIDGET]
+    assert "the bottom" in str(custom_schema.definitions(served(schema))[WIDGET])
     assert b"the bottom" in gnostic.named_schema(WIDGET, found)
 
 
@@ -98,8 +98,8 @@ def test_a_schema_too_deep_to_walk_is_any_object(v2: bool) -> None:
     assert resource.crd is not None
     assert resource.crd.spec.versions[0].schema is not None
     resource.crd.spec.versions[0].schema.open_apiv3_schema = schema
-    assert custom.definitions(resource, v2=v2)[WIDGET]["type"] == "object"
-    assert "properties" not in custom.definitions(resource, v2=v2)[WIDGET]
+    assert custom_schema.definitions(resource, v2=v2)[WIDGET]["type"] == "object"
+    assert "properties" not in custom_schema.definitions(resource, v2=v2)[WIDGET]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.server.nonresource.asking import DEFINITIONS, Asking, Tree, asking, header
 from tests.server.openapi import gnostic_reader
-from tests.server.plain.asking import DEFINITIONS, Asking, Tree, asking, header
 
 from setpoint.objects.gvk import GroupVersion
-from setpoint.server.openapi import wire
-from setpoint.server.openapi.handler import OpenAPI
-from setpoint.server.openapi.names import operation_id, tag
+from setpoint.server.publish.openapi import protobuf_wire
+from setpoint.server.publish.openapi.definition_names import operation_id, tag
+from setpoint.server.publish.openapi.documents import OpenAPI
 
 GVK = "x-kubernetes-group-version-kind"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -361,8 +361,8 @@ async def test_documents_of_the_past_are_not_kept() -> None:
 
 @pytest.mark.parametrize(("number", "wanted"), [(5, b"\x08\x05"), (300, b"\x08\xac\x02"), (0, b"")])
 def test_numbers_take_as_many_bytes_as_they_need(number: int, wanted: bytes) -> None:
-    assert wire.integer(1, number) == wanted
+    assert protobuf_wire.integer(1, number) == wanted
 
 
 def test_a_negative_number_takes_ten_bytes() -> None:
-    assert wire.integer(1, -1) == b"\x08" + b"\xff" * 9 + b"\x01"
+    assert protobuf_wire.integer(1, -1) == b"\x08" + b"\xff" * 9 + b"\x01"

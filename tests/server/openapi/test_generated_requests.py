@@ -24,7 +24,7 @@ from tests.server.hostile import Hurried, answered
 
 from setpoint.objects.ids import SeededIds
 from setpoint.plane import ControlPlane
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 
 # To make something from a document takes as long as its schemas are large. `--long` takes all, in as many parts.
 QUICK = (

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Self
 
-from setpoint.server.certificates import Authority, Pair
+from setpoint.server.edge.certificates import Authority, Pair
 from setpoint.server.outbound.client import Endpoint
 
 LONG_AGO = timedelta(days=3 * 365)

@@ -11,7 +11,7 @@ from setpoint.schema.cel.messages import JSON_PATCHES, OBJECT, misplaced, plain
 from setpoint.schema.cel.program import Program
 from setpoint.schema.cel.values import CostExceeded, EvaluationError
 from setpoint.schema.cel.views import untyped
-from setpoint.server.kinds.admission_expressions import compiled, environment
+from setpoint.server.registry.kinds.admissionregistration.expressions import compiled, environment
 
 _RECORDED = yaml.safe_load((Path(__file__).parent / "cases" / "messages.yaml").read_text())
 _WANTED = {"Object": [OBJECT], "list(JSONPatch)": [JSON_PATCHES]}

@@ -6,8 +6,8 @@ import pytest
 from tests.server.policies.world import World, binding, cases, config_map, play, policy, run
 
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import Operation, Plugin
-from setpoint.server.context import Context
+from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.request.context import Context
 
 MAP = "MutatingAdmissionPolicy"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

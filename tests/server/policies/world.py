@@ -20,10 +20,10 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Json, Object
-from setpoint.server.admission.operation import Plugin
-from setpoint.server.context import Context
-from setpoint.server.exchange import Request, Response
+from setpoint.server.message import Request, Response
 from setpoint.server.pipeline import Server
+from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.request.context import Context
 from setpoint.store.memory import MemoryStore
 
 REGISTRATION = "admissionregistration.k8s.io/v1"

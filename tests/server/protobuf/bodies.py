@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from setpoint.server.protobuf.wire import FIXED32, FIXED64, PADDING, VARINT, span, varint
+from setpoint.server.codec.protobuf.wire import FIXED32, FIXED64, PADDING, VARINT, span, varint
 
 CASES = Path(__file__).parent / "cases"
 

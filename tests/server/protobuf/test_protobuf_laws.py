@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from setpoint.objects.codec import check_tree
 from setpoint.objects.errors import BadRequest
-from setpoint.server.protobuf import decode
-from setpoint.server.protobuf.generate import reader
-from setpoint.server.protobuf.table import SCALARS, nests, table
-from setpoint.server.protobuf.wire import MalformedError, int32, int64, varint
+from setpoint.server.codec.protobuf import decode
+from setpoint.server.codec.protobuf.generate import reader
+from setpoint.server.codec.protobuf.message_table import SCALARS, nests, table
+from setpoint.server.codec.protobuf.wire import MalformedError, int32, int64, varint
 
 from .bodies import body, cases, content, field, message_in, number, parts
 

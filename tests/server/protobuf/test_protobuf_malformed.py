@@ -7,8 +7,8 @@ import pytest
 from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge
 from setpoint.objects.gvk import GroupVersionKind
-from setpoint.server.protobuf import decode
-from setpoint.server.protobuf.wire import MAX_ELEMENTS
+from setpoint.server.codec.protobuf import decode
+from setpoint.server.codec.protobuf.wire import MAX_ELEMENTS
 
 from .bodies import body, cases, field, number
 

@@ -8,10 +8,10 @@ import pytest
 
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import copy
-from setpoint.server.builtin import resources
-from setpoint.server.protobuf import decode
-from setpoint.server.protobuf.table import META, table
-from setpoint.server.protobuf.values import SPECIAL
+from setpoint.server.codec.protobuf import decode
+from setpoint.server.codec.protobuf.message_table import META, table
+from setpoint.server.codec.protobuf.special_messages import SPECIAL
+from setpoint.server.registry.builtin_resources import resources
 
 from .bodies import body, cases, field
 

@@ -13,7 +13,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.provenance import Actor
 from setpoint.objects.quantity import Quantity
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 from setpoint.server.pipeline import Server
 from setpoint.server.quota.quotas import Quota
 from setpoint.store.contract import StoreError

@@ -14,7 +14,7 @@ from setpoint.client.client import Client
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
-from setpoint.server.moments import Moments
+from setpoint.server.watch.revision_times import Moments
 from setpoint.store.memory import MemoryStore
 
 from .reader import MAPS, START, reading

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from setpoint.objects.errors import NotAcceptable
-from setpoint.server import builtin
-from setpoint.server.negotiate import JSON, PROTOBUF, YAML, Accepted, accepted
-from setpoint.server.table import TableMaker
+from setpoint.server.codec.negotiation import JSON, PROTOBUF, YAML, Accepted, accepted
+from setpoint.server.codec.table import TableMaker
+from setpoint.server.registry import builtin_resources
 
 from .reader import MAPS, PARTIAL, PARTIAL_LIST, START, TABLE, WIDGETS, reading
 
@@ -247,7 +247,7 @@ async def test_a_table_cannot_include_what_there_is_not() -> None:
 
 
 def test_the_table_of_every_built_in_kind_can_tell_a_bookmark() -> None:
-    for resource in builtin.resources():
+    for resource in builtin_resources.resources():
         tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": "5"}}
         told = TableMaker(resource, "meta.k8s.io/v1", "None").of_bookmark(tree, START, headers=True)
         assert len(told["rows"][0]["cells"]) == len(told["columnDefinitions"]), resource.resource

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from setpoint.objects import fields, labels
 from setpoint.objects.errors import BadRequest
-from setpoint.server import continuation
-from setpoint.server.changes import Changes, event_frame
-from setpoint.server.continuation import Position
-from setpoint.server.partial import partial
-from setpoint.server.protobuf_status import encode_status
-from setpoint.server.resource import Resource
-from setpoint.server.selectors import ObjectSelector
-from setpoint.server.storage import Storage
-from setpoint.server.strategy import Strategy
+from setpoint.server.codec.partial_metadata import partial
+from setpoint.server.codec.protobuf_status import encode_status
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.selectors import ObjectSelector
+from setpoint.server.registry.storage import Storage
+from setpoint.server.registry.strategy import Strategy
+from setpoint.server.request import continuation
+from setpoint.server.request.continuation import Position
+from setpoint.server.watch.frames import Changes, event_frame
 from setpoint.store.contract import Entry, Event
 
 from .reader import MAPS, MemorySink, names, reading

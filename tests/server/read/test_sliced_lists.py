@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.server.read.reader import MAPS, reading
 
-from setpoint.server import listing
-from setpoint.server.exchange import Response
+from setpoint.server.codec import list_text
+from setpoint.server.message import Response
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
@@ -58,9 +58,9 @@ async def test_slices_change_no_byte(
         pieces = {}
         for size in (1, 2, 1000):
             for name in ("_STORED", "_APART", "TABLE_ROWS"):
-                monkeypatch.setattr(listing, name, size)
-            monkeypatch.setattr(listing.YamlText, "objects", size)
-            monkeypatch.setattr(listing.YamlText, "size", size << 20)
+                monkeypatch.setattr(list_text, name, size)
+            monkeypatch.setattr(list_text.YamlText, "objects", size)
+            monkeypatch.setattr(list_text.YamlText, "size", size << 20)
             response = await reader.ask("GET", path, None, {"accept": accept}, **query)
             pieces[size] = whole(response)
             is_empty = "labelSelector" in query

@@ -13,8 +13,8 @@ from tests.server.rights.model import Row, Rule
 
 from setpoint.server import routes
 from setpoint.server.pipeline import Server
-from setpoint.server.plain.metrics import Metrics
-from setpoint.server.plain.standard import standard
+from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.standard import standard
 from setpoint.workload.kinds.definitions import definitions
 from setpoint.workload.subresources.endpoints import WorkloadEndpoints
 

@@ -10,7 +10,7 @@ from tests.server.authorization.cluster import Cluster, binding, rule, run
 from tests.server.read.reader import MemorySink, OpenWatch
 from tests.server.rights.tenancy import HISTORY_RULE, NAMESPACES, Estate, secret, secrets
 
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 
 HERS = "aGVycw=="  # "hers", as a Secret has it
 HISTORY = "/apis/setpoint.dev/v1/namespaces/room"

@@ -15,8 +15,8 @@ from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.server.admission.functions import Decide, MutatingFunction, ValidatingFunction, rule
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, allow, change, deny
-from setpoint.server.admission.review import decode_request, encode_answer
-from setpoint.server.exchange import Request
+from setpoint.server.admission.webhook.review import decode_request, encode_answer
+from setpoint.server.message import Request
 
 RULES = [rule(["configmaps"], groups=[""])]
 NAME = "h.example.com"

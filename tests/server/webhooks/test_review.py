@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setpoint.objects.gvk import GroupVersionKind, GroupVersionResource
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo
-from setpoint.server.admission.review import (
+from setpoint.server.admission.webhook.review import (
     UnreadableAnswer,
     decode_answer,
     decode_request,

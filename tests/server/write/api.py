@@ -10,9 +10,9 @@ import msgspec
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import Ids, SeededIds
 from setpoint.objects.tree import Json, Object
-from setpoint.server.admission.operation import Plugin
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 from setpoint.server.pipeline import Server
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.store.memory import MemoryStore
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -8,8 +8,8 @@ from tests.server.write.api import DEFINITIONS, WIDGETS, Api, definition, run, w
 
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import CustomResourceDefinition
-from setpoint.server import custom
-from setpoint.server.exchange import Request
+from setpoint.server.apiextensions import custom_resources
+from setpoint.server.message import Request
 from setpoint.server.pipeline import Server
 
 NAME = f"{DEFINITIONS}/widgets.example.com"
@@ -180,7 +180,7 @@ def test_a_definition_costs_the_same_however_many_there_are(monkeypatch: pytest.
 
     count(CustomResourceDefinition, "parse", "parsed")
     count(CustomResourceDefinition, "outline", "outlined")
-    count(custom, "resources_of", "resources")
+    count(custom_resources, "resources_of", "resources")
     costs = []
 
     async def scenario(api: Api) -> None:

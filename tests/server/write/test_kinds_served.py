@@ -12,7 +12,7 @@ from tests.server.kinds import judged
 from tests.server.write.api import Api, run
 
 from setpoint.objects.tree import Object, copy
-from setpoint.server import builtin
+from setpoint.server.registry import builtin_resources
 
 OBJECTS = [(table, name) for table, found in judged.TABLES.items() for name in found.objects]
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -26,7 +26,7 @@ def places() -> dict[tuple[str, str], str]:
     return {
         (found.api_version, found.kind): f"/apis/{found.api_version}/"
         + (f"namespaces/default/{found.resource}" if found.namespaced else found.resource)
-        for found in builtin.resources()
+        for found in builtin_resources.resources()
     }
 
 

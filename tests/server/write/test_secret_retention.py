@@ -13,7 +13,7 @@ from setpoint.config.settings import Config, History
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
 from setpoint.plane import ControlPlane
-from setpoint.server.secret_retention import SecretRetention
+from setpoint.server.history.secret_retention import SecretRetention
 from setpoint.store.contract import ANY, Entry, PurgedPage
 from setpoint.store.memory import MemoryStore
 

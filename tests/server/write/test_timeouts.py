@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from tests.server.write.api import CONFIG_MAPS, Answer, Api, config_map, run
 
-from setpoint.server.admission.operation import Operation, Plugin
-from setpoint.server.context import Context
+from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.request.context import Context
 
 ALLOTTED = "Timeout: request did not complete within the allotted timeout"
 CAPPED = "Timeout: request did not complete within requested timeout - context deadline exceeded"

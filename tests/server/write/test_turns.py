@@ -10,7 +10,7 @@ import pytest
 from tests.turns import measured
 
 from setpoint.plane import ControlPlane
-from setpoint.server.exchange import Request, Response
+from setpoint.server.message import Request, Response
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"

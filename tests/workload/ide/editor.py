@@ -10,7 +10,7 @@ from typing import Any
 from websockets.frames import Frame, Opcode
 from websockets.protocol import SERVER, Protocol
 
-from setpoint.server.http.websocket import accepted, offered
+from setpoint.server.edge.websocket import accepted, offered
 
 TOKEN = "let-me-in"
 

@@ -14,8 +14,8 @@ import pytest
 from tests.workload.app import PYTHON, App, app, condition_of
 from tests.workload.ide.editor import TOKEN, Editor, editor
 
-from setpoint.server.certificates import Authority
-from setpoint.server.http.tls import load_pair, server_context
+from setpoint.server.edge.certificates import Authority
+from setpoint.server.edge.tls import load_pair, server_context
 
 LAUNCH = "executable.usvc-dev.developer.microsoft.com/launch-configurations"
 PROJECT = '[{"type": "project", "project_path": "/app/web.csproj", "mode": "Debug"}]'

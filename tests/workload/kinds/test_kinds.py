@@ -11,7 +11,7 @@ from tools.workload_definitions import contents
 
 from setpoint.client.patches import json_patch, merge
 from setpoint.objects.errors import Invalid
-from setpoint.server.exchange import Request
+from setpoint.server.message import Request
 from setpoint.workload.kinds import definitions as shipped
 from setpoint.workload.kinds.all import SERVED
 from setpoint.workload.kinds.container import Container, ContainerSpec

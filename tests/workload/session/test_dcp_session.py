@@ -19,7 +19,7 @@ from tests.workload.session.instances import GROUP, Instance, dcp, environment, 
 from setpoint.cli.dcp.certificate import brought
 from setpoint.cli.dcp.group import dcp as dcp_group
 from setpoint.objects.clock import ManualClock, SystemClock
-from setpoint.server.certificates import Authority
+from setpoint.server.edge.certificates import Authority
 
 pytestmark = pytest.mark.slow
 

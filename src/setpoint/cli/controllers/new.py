@@ -89,7 +89,7 @@ def _write(files: dict[PurePosixPath, str], top: Path) -> None:
 def _list(file: Path, module: str) -> None:
     """Lists it in the app file."""
     from setpoint.app.adding import AddingError, add_controller
-    from setpoint.server.http import files
+    from setpoint.server import secret_files
 
     by_hand = f"add it by hand: controllers: [{module}]"
     if file.suffix == ".py":
@@ -97,7 +97,7 @@ def _list(file: Path, module: str) -> None:
         return
     try:
         text = file.read_text(encoding="utf-8")
-        files.write(file, add_controller(text, module).encode(), file.stat().st_mode & 0o777)
+        secret_files.write(file, add_controller(text, module).encode(), file.stat().st_mode & 0o777)
     except (AddingError, OSError, UnicodeDecodeError) as error:
         raise Failure(f"{file.name} was left as it is, for {error}; {by_hand}") from None
     _say(f"added to {file.name}", f"controllers: - {module}")

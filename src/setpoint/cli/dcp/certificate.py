@@ -8,7 +8,7 @@ from setpoint.cli.failing import Failure
 from setpoint.objects.clock import Clock
 
 if TYPE_CHECKING:
-    from setpoint.server.http.tls import Certificates
+    from setpoint.server.edge.tls import Certificates
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -26,7 +26,7 @@ def brought(certificate: str, key: str, authority: str, preferred: str, clock: C
     command line shows."""
     from cryptography import x509
 
-    from setpoint.server.http.tls import Certificates
+    from setpoint.server.edge.tls import Certificates
 
     if not (certificate or key):
         if authority:

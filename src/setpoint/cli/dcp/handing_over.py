@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from setpoint.cli.failing import Failure
-from setpoint.server.http import files
-from setpoint.server.kubeconfig import kubeconfig
+from setpoint.server import secret_files
+from setpoint.server.edge.kubeconfig import kubeconfig
 from setpoint.store.files import make_directory
 
 CLUSTER, USER, CONTEXT = "apiserver_cluster", "apiserver_user", "apiserver"
@@ -41,7 +41,7 @@ def handed_over(path: Path, url: str, authority: bytes | None, token: str) -> It
     make_directory(path.parent)
     check_free(path)
     path.unlink(missing_ok=True)  # at most an empty one, which says nothing
-    if files.write_once(path, text.encode()) != text.encode():
+    if secret_files.write_once(path, text.encode()) != text.encode():
         check_free(path)  # somebody was quicker
     written = path.stat().st_ino
     try:

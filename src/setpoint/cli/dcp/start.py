@@ -31,7 +31,7 @@ from setpoint.workload.process.gone import wait_gone
 
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
-    from setpoint.server.extension import Extension
+    from setpoint.server.request.extension import Extension
     from setpoint.workload.process.identity import Identity
 
 _LOOK_SECONDS = 0.02

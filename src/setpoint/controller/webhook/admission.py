@@ -19,8 +19,8 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.types.crd import plural_of
 from setpoint.server.admission.functions import AdmissionFunction, MutatingFunction, ValidatingFunction, rule
-from setpoint.server.admission.operation import CREATE, DELETE, UPDATE
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo, allow, deny
+from setpoint.server.request.admission_plugin import CREATE, DELETE, UPDATE
 
 Function = Callable[..., Any]
 

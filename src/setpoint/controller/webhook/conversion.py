@@ -1,7 +1,7 @@
 """Conversion of custom resources between their versions, by functions or by a hub and its spokes.
 
 A function takes a tree, the `apiVersion` it has and the one it is wanted in, and gives it in that one: as
-`server.conversion.functions` has it, so that the same function converts in a server's own process
+`server.registry.conversion.functions` has it, so that the same function converts in a server's own process
 (`ControlPlane(conversions={crd: function})`). With a hub, each other version says only how it becomes the hub and how
 the hub becomes it; every way between two versions follows from that.
 """
@@ -19,8 +19,8 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Object
 from setpoint.schema.types.crd import plural_of
 from setpoint.schema.types.resource import Resource
-from setpoint.server.conversion.functions import ConversionFunction, check_function
-from setpoint.server.conversion.review import GROUP, KIND, VERSIONS
+from setpoint.server.registry.conversion.functions import ConversionFunction, check_function
+from setpoint.server.registry.conversion.review import GROUP, KIND, VERSIONS
 
 PATH = "/convert"
 

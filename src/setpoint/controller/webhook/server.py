@@ -22,12 +22,12 @@ from setpoint.controller.webhook.conversion import PATH, ConversionWebhook, answ
 from setpoint.controller.webhook.installing import at_service, at_url, by_kind, install_admission, install_conversions
 from setpoint.objects.errors import APIError
 from setpoint.server.admission.request import deny
-from setpoint.server.admission.review import decode_request, encode_answer
-from setpoint.server.exchange import Request, Response
-from setpoint.server.http.limits import Limits
+from setpoint.server.admission.webhook.review import decode_request, encode_answer
+from setpoint.server.edge.limits import Limits
+from setpoint.server.message import Request, Response
 
 if TYPE_CHECKING:
-    from setpoint.server.http.tls import Certificates
+    from setpoint.server.edge.tls import Certificates
 
 PORT = 9443
 BODY_BYTES = 7 << 20

@@ -7,8 +7,8 @@ When a rule changed the object after others had seen it, and asks for it, all th
 
 from collections.abc import Sequence
 
-from setpoint.server.admission.operation import Operation, Plugin, overrides
-from setpoint.server.context import Context
+from setpoint.server.request.admission_plugin import Operation, Plugin, overrides
+from setpoint.server.request.context import Context
 
 
 class Chain:

@@ -13,14 +13,14 @@ from typing import TypeAlias
 
 from setpoint.objects.errors import APIError, InternalError
 from setpoint.objects.tree import Object, copy
-from setpoint.server.admission import changed
-from setpoint.server.admission.matching import Criteria, is_exempt
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.admission import object_replacement
+from setpoint.server.admission.match_criteria import Criteria, is_exempt
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse
-from setpoint.server.admission.rounds import Rounds
-from setpoint.server.admission.webhooks import note, patched, question, refusal
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.admission.webhook.plugins import note, patched, question, refusal
+from setpoint.server.admission.webhook.reinvocation import Rounds
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 Decide: TypeAlias = Callable[[AdmissionRequest], AdmissionResponse | Awaitable[AdmissionResponse]]
 
@@ -107,6 +107,6 @@ class MutatingFunction(AdmissionFunction):
         has_changed = False
         if response.patch:
             tree = patched(self.name, response, asked.object)
-            has_changed = await changed.replace(context, operation, tree, target)
+            has_changed = await object_replacement.replace(context, operation, tree, target)
         rounds.answered(operation, self.name, changed=has_changed, again=self._again)
         rounds.end(operation)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Json
-from setpoint.server.kinds.values import amount
+from setpoint.server.registry.kinds.validation.values import amount
 
 Amounts = Mapping[str, Quantity]
 ONE, NOTHING = Quantity(1), Quantity(0)

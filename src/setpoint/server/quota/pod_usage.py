@@ -9,8 +9,14 @@ from typing import Any
 
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Json, Object
-from setpoint.server.kinds.pod.resources import add_amounts, is_extended, is_huge_pages, quality_of_service, total
 from setpoint.server.quota.amounts import ONE, Amounts, read
+from setpoint.server.registry.kinds.core.pod.resources import (
+    add_amounts,
+    is_extended,
+    is_huge_pages,
+    quality_of_service,
+    total,
+)
 
 COUNT = "count/pods"
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from setpoint.objects.gvk import GroupResource
 from setpoint.objects.quantity import Quantity
-from setpoint.server.context import Services
 from setpoint.server.quota.amounts import plus
 from setpoint.server.quota.evaluators import ALIASED, SPECIAL, Evaluator, evaluator_of
 from setpoint.server.quota.quotas import Quota
-from setpoint.server.registry import Registry
-from setpoint.server.resource import Resource
+from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Services
 
 _COUNT = "count/"
 

@@ -8,8 +8,8 @@ from setpoint.objects.field import FieldError, forbidden, index, invalid, requir
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Object
-from setpoint.server.authorization.rbac import aggregate
-from setpoint.server.context import Context, User
+from setpoint.server.access.authorization.rbac import aggregate
+from setpoint.server.request.context import Context, User
 from setpoint.server.requestinfo import RequestInfo
 
 _AUTHORIZATION = GroupKind("authorization.k8s.io", "")

@@ -9,13 +9,13 @@ from setpoint.objects.metavalidation import FOREGROUND, ORPHAN
 from setpoint.objects.status import success
 from setpoint.objects.times import format_time, parse_time
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import Operation
-from setpoint.server.answer import json_answer, list_answer, object_answer
-from setpoint.server.context import Context
-from setpoint.server.delete_options import DeleteOptions, delete_options
-from setpoint.server.exchange import Response
-from setpoint.server.resource import Resource
-from setpoint.server.selection import select
+from setpoint.server.codec.delete_options import DeleteOptions, delete_options
+from setpoint.server.codec.response import json_answer, list_answer, object_answer
+from setpoint.server.message import Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import Operation
+from setpoint.server.request.context import Context
+from setpoint.server.verbs.selection import select
 from setpoint.store.contract import ExpectationFailed, Item, Write
 
 

@@ -1,12 +1,12 @@
 """GET of one object, as it is or, with `at=REVISION`, as it was."""
 
 from setpoint.objects.errors import Expired, NotFound
-from setpoint.server import freshness
-from setpoint.server.answer import object_answer
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
-from setpoint.server.listoptions import at_revision, parse_revision
-from setpoint.server.resource import Resource
+from setpoint.server.codec.response import object_answer
+from setpoint.server.message import Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.list_options import at_revision, parse_revision
+from setpoint.server.watch import freshness
 from setpoint.store.contract import Item, TooEarly, TooLate
 
 

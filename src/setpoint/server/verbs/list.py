@@ -1,10 +1,10 @@
 """GET of a collection: the objects in it, joined from their stored bytes."""
 
-from setpoint.server.answer import list_answer
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
-from setpoint.server.resource import Resource
-from setpoint.server.selection import select
+from setpoint.server.codec.response import list_answer
+from setpoint.server.message import Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.verbs.selection import select
 
 
 async def list_objects(context: Context, resource: Resource) -> Response:

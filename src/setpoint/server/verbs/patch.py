@@ -22,15 +22,15 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
-from setpoint.server.answer import object_answer
-from setpoint.server.context import Context
-from setpoint.server.decode import OtherKind, check_kind, media_type
-from setpoint.server.exchange import Response
-from setpoint.server.gojson import patched_text
+from setpoint.server.codec.go_json import patched_text
+from setpoint.server.codec.request_body import OtherKind, check_kind, media_type
+from setpoint.server.codec.response import object_answer
+from setpoint.server.message import Response
 from setpoint.server.offload import YAML_FACTOR
-from setpoint.server.options import IGNORE, STRICT, WriteOptions, write_options
-from setpoint.server.resource import Resource
-from setpoint.server.writing import PATCH_ATTEMPTS, Written, create_object, refuse_name, update_object
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import IGNORE, STRICT, WriteOptions, write_options
+from setpoint.server.verbs.write_path import PATCH_ATTEMPTS, Written, create_object, refuse_name, update_object
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -11,19 +11,19 @@ from setpoint.objects.errors import (
 )
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CONNECT, Operation
-from setpoint.server.answer import json_answer
-from setpoint.server.builtin_shape import shape_of
-from setpoint.server.context import Context
-from setpoint.server.decode import body_size, read_body
-from setpoint.server.delete_options import DeleteOptions, from_tree
-from setpoint.server.exchange import Response
-from setpoint.server.options import WriteOptions, truth, write_options
-from setpoint.server.resource import Resource
+from setpoint.server.codec.delete_options import DeleteOptions, from_tree
+from setpoint.server.codec.request_body import body_size, read_body
+from setpoint.server.codec.response import json_answer
+from setpoint.server.message import Response
+from setpoint.server.registry.builtin_shape import shape_of
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CONNECT, Operation
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import WriteOptions, truth, write_options
+from setpoint.server.verbs.create_only import admitted
 from setpoint.server.verbs.delete import delete_object
 from setpoint.server.verbs.get import read
-from setpoint.server.verbs.posted import admitted
-from setpoint.server.writing import update_object
+from setpoint.server.verbs.write_path import update_object
 from setpoint.store.contract import ExpectationFailed
 
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

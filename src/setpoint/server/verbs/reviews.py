@@ -7,13 +7,13 @@ Who am I, and whose token is this, are answered here, as the server's authentica
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
-from setpoint.server.answer import object_answer
-from setpoint.server.authentication.accepted import TokenError
-from setpoint.server.context import Context, User
-from setpoint.server.decode import read_object
-from setpoint.server.exchange import Response
-from setpoint.server.options import write_options
-from setpoint.server.resource import Resource
+from setpoint.server.access.authentication.token_result import TokenError
+from setpoint.server.codec.request_body import read_object
+from setpoint.server.codec.response import object_answer
+from setpoint.server.message import Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context, User
+from setpoint.server.request.write_options import write_options
 from setpoint.server.verbs.access_reviews import RULE_BYTES, answer_access_review
 
 

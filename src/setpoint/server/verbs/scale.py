@@ -19,16 +19,16 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import Scale
 from setpoint.schema.crd.scale import read_scale, with_replicas
-from setpoint.server.answer import object_answer
-from setpoint.server.builtin_shape import shape_of
-from setpoint.server.context import Context
-from setpoint.server.decode import media_type, read_object
-from setpoint.server.exchange import Response
-from setpoint.server.kinds.columns import AGE, NAME, number
-from setpoint.server.options import WriteOptions, write_options
-from setpoint.server.resource import Resource
-from setpoint.server.storage import Storage
-from setpoint.server.strategy import Column, Strategy
+from setpoint.server.codec.request_body import media_type, read_object
+from setpoint.server.codec.response import object_answer
+from setpoint.server.message import Response
+from setpoint.server.registry.builtin_shape import shape_of
+from setpoint.server.registry.kinds.printers.columns import AGE, NAME, number
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.storage import Storage
+from setpoint.server.registry.strategy import Column, Strategy
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import WriteOptions, write_options
 from setpoint.server.verbs.get import read
 from setpoint.server.verbs.patch import (
     APPLY,
@@ -38,7 +38,7 @@ from setpoint.server.verbs.patch import (
     read_configuration,
     read_patch,
 )
-from setpoint.server.writing import PATCH_ATTEMPTS, Lens, Written, refuse_name, update_object
+from setpoint.server.verbs.write_path import PATCH_ATTEMPTS, Lens, Written, refuse_name, update_object
 
 _GROUP, _VERSION = SCALE_VERSION.split("/")
 _DEFINITION = "io.k8s.api.autoscaling.v1.Scale"

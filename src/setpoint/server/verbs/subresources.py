@@ -6,7 +6,7 @@ changed through each of them is a rule of the kind.
 
 from collections.abc import Mapping
 
-from setpoint.server.extension import Verb
+from setpoint.server.request.extension import Verb
 from setpoint.server.verbs.pods import bind, connect, evict, need_node
 from setpoint.server.verbs.scale import get_scale, patch_scale, update_scale
 from setpoint.server.verbs.token_request import issue_token

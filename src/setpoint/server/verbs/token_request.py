@@ -13,18 +13,18 @@ from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gvk import GroupResource, GroupVersion
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
-from setpoint.server.answer import object_answer
-from setpoint.server.authentication.tokens import Reference
-from setpoint.server.builtin_shape import shape_of
-from setpoint.server.context import Context
-from setpoint.server.decode import read_object
-from setpoint.server.exchange import Response
-from setpoint.server.options import write_options
-from setpoint.server.resource import Resource
-from setpoint.server.storage import Storage
-from setpoint.server.strategy import Strategy
+from setpoint.server.access.authentication.token_issuer import Reference
+from setpoint.server.codec.request_body import read_object
+from setpoint.server.codec.response import object_answer
+from setpoint.server.message import Response
+from setpoint.server.registry.builtin_shape import shape_of
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.storage import Storage
+from setpoint.server.registry.strategy import Strategy
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import write_options
+from setpoint.server.verbs.create_only import admitted
 from setpoint.server.verbs.get import read
-from setpoint.server.verbs.posted import admitted
 
 _GROUP, _VERSION, _KIND = "authentication.k8s.io", "v1", "TokenRequest"
 _DEFINITION = "io.k8s.api.authentication.v1.TokenRequest"

@@ -2,13 +2,13 @@
 
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Object, copy
-from setpoint.server.answer import object_answer
-from setpoint.server.context import Context
-from setpoint.server.decode import read_object
-from setpoint.server.exchange import Response
-from setpoint.server.options import write_options
-from setpoint.server.resource import Resource
-from setpoint.server.writing import Written, create_object, refuse_name, update_object
+from setpoint.server.codec.request_body import read_object
+from setpoint.server.codec.response import object_answer
+from setpoint.server.message import Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import write_options
+from setpoint.server.verbs.write_path import Written, create_object, refuse_name, update_object
 
 
 async def update(context: Context, resource: Resource) -> Response:

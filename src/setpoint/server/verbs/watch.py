@@ -14,22 +14,22 @@ import msgspec
 from setpoint.objects import fields
 from setpoint.objects.errors import APIError, BadRequest, InternalError
 from setpoint.objects.tree import Object
-from setpoint.server import freshness
-from setpoint.server.authorization.attributes import asked
-from setpoint.server.changes import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, event_line, kind_of
-from setpoint.server.context import Context
-from setpoint.server.conversion.review import ConversionFailed
-from setpoint.server.conversion.waiting import Held
-from setpoint.server.definitions import PREFIX as DEFINITIONS
-from setpoint.server.exchange import Frame, Response, Sink
-from setpoint.server.listoptions import ListOptions, list_options
-from setpoint.server.negotiate import JSON, negotiate_stream
-from setpoint.server.past_access import Past, past_of_watch
-from setpoint.server.relay import Relay, prepared
-from setpoint.server.resource import Resource
-from setpoint.server.selectors import NAME, ObjectSelector
-from setpoint.server.slices import COMPARED, TABLE_ROWS, ranged
-from setpoint.server.watchforms import form_of
+from setpoint.server.access.authorization.attributes import asked
+from setpoint.server.access.past_access import Past, past_of_watch
+from setpoint.server.apiextensions.crd_lifecycle import PREFIX as DEFINITIONS
+from setpoint.server.codec.negotiation import JSON, negotiate_stream
+from setpoint.server.message import Frame, Response, Sink
+from setpoint.server.registry.conversion.pending import Held
+from setpoint.server.registry.conversion.review import ConversionFailed
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.selectors import NAME, ObjectSelector
+from setpoint.server.request.context import Context
+from setpoint.server.request.list_options import ListOptions, list_options
+from setpoint.server.request.slices import COMPARED, TABLE_ROWS, ranged
+from setpoint.server.verbs.watch_forms import form_of
+from setpoint.server.watch import freshness
+from setpoint.server.watch.fanout import Relay, prepared
+from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, event_line, kind_of
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

@@ -13,7 +13,7 @@ import msgspec
 
 from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.times import format_micro_time, parse_micro_time
-from setpoint.server.storage import Encoding
+from setpoint.server.registry.storage import Encoding
 from setpoint.store.contract import Entry, Purge
 from setpoint.store.keys import check_key
 

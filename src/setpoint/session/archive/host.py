@@ -17,7 +17,7 @@ import msgspec
 from setpoint import process
 from setpoint.objects.clock import StandingClock
 from setpoint.objects.times import parse_micro_time
-from setpoint.server.extension import Extension
+from setpoint.server.request.extension import Extension
 from setpoint.session.host import READY, say
 from setpoint.session.places import Places
 from setpoint.session.registry import Session, Sessions, process_identity

@@ -18,7 +18,7 @@ from setpoint.controller.request import Request
 from setpoint.objects.frozen import thaw
 from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
-from setpoint.server.authorization.authorizer import MASTERS
+from setpoint.server.access.authorization.authorizer import MASTERS
 from setpoint.session.controllers.entry import entries_of
 from setpoint.session.controllers.page import ControllersPage
 from setpoint.workload.kinds.app import App

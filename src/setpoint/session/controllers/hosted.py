@@ -21,7 +21,7 @@ from setpoint.controller.recorder import Events
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.reconciled import Reconciles, Wanted
 from setpoint.objects.tree import Object
-from setpoint.server.http import files
+from setpoint.server import secret_files
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.messages import Begin, Ran
 from setpoint.session.controllers.seats import Seats
@@ -113,7 +113,7 @@ class HostedControllers:
     def _begin(self, entry: Entry) -> Begin:
         make_directory(self._data)
         path = self._data / f"{quote(str(entry), safe='')}{_KUBECONFIG}"
-        files.write(path, self._kubeconfig(f"{USER}:{entry}").encode())
+        secret_files.write(path, self._kubeconfig(f"{USER}:{entry}").encode())
         return Begin(str(self._directory), entry.module, entry.name, [str(path)])
 
     # What becomes of them: `seat.Teller`

@@ -11,9 +11,9 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from setpoint.objects.errors import MethodNotAllowed, NotFound
-from setpoint.server.answer import json_answer
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
+from setpoint.server.codec.response import json_answer
+from setpoint.server.message import Response
+from setpoint.server.request.context import Context
 from setpoint.session.controllers.asking import PATH
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import msgspec
 
 from setpoint.objects.errors import BadRequest, Invalid, MethodNotAllowed, RequestEntityTooLarge, UnsupportedMediaType
 from setpoint.objects.tree import Object
-from setpoint.server.answer import json_answer
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
+from setpoint.server.codec.response import json_answer
+from setpoint.server.message import Response
+from setpoint.server.request.context import Context
 from setpoint.workload.shutdown import CleanUp, Shutdown, Status
 
 PATH = "/admin/execution"

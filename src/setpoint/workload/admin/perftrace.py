@@ -11,8 +11,8 @@ from pathlib import Path
 from setpoint.objects.clock import Clock
 from setpoint.objects.duration import MINUTE, SECOND, parse
 from setpoint.objects.errors import BadRequest, Conflict, MethodNotAllowed
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
+from setpoint.server.message import Response
+from setpoint.server.request.context import Context
 from setpoint.workload.admin.profile import Profile
 
 PATH = "/admin/perftrace"

@@ -13,10 +13,10 @@ from functools import partial
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
-from setpoint.server.http.websocket import PROTOCOL
-from setpoint.server.resource import Resource
+from setpoint.server.edge.websocket import PROTOCOL
+from setpoint.server.message import Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
 from setpoint.workload.controllers.container_exec import Command
 from setpoint.workload.controllers.running import Run

@@ -12,10 +12,10 @@ import msgspec
 
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
-from setpoint.server.context import Context
-from setpoint.server.exchange import Frame, Line, Sink
-from setpoint.server.http.websocket import offered
-from setpoint.server.options import truth
+from setpoint.server.edge.websocket import offered
+from setpoint.server.message import Frame, Line, Sink
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import truth
 from setpoint.workload.terminal.hmp import Size
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255

@@ -11,10 +11,10 @@ import msgspec
 
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest
-from setpoint.server.context import Context
-from setpoint.server.exchange import Frame, Response, Sink
-from setpoint.server.http.websocket import PROTOCOL
-from setpoint.server.resource import Resource
+from setpoint.server.edge.websocket import PROTOCOL
+from setpoint.server.message import Frame, Response, Sink
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
 from setpoint.workload.engine.attached import Exec
 from setpoint.workload.engine.engine import Engine

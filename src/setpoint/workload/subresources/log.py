@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
-from setpoint.server.context import Context
-from setpoint.server.exchange import Frame, Response, Sink
-from setpoint.server.resource import Resource
+from setpoint.server.message import Frame, Response, Sink
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
 from setpoint.workload.logs.options import LogOptions, parse
 from setpoint.workload.logs.store import LogStore

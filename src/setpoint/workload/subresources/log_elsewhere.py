@@ -11,10 +11,10 @@ from pathlib import Path
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import NotFound, ServiceUnavailable
-from setpoint.server.context import Context
-from setpoint.server.exchange import Response
-from setpoint.server.extension import Extension
-from setpoint.server.resource import Resource
+from setpoint.server.message import Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.extension import Extension
 from setpoint.server.verbs.get import read
 from setpoint.workload.kinds.container import DONE
 from setpoint.workload.kinds.executable import FINAL

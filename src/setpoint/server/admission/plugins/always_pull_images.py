@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from setpoint.objects.field import index, not_supported
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import containers, is_pods
 from setpoint.server.admission.plugins.refusal import all_of, forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 
 class AlwaysPullImages(Plugin):

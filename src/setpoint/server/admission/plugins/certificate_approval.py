@@ -1,11 +1,11 @@
 """CertificateApproval: a request for a certificate is approved by who may do so for its signer."""
 
 from setpoint.objects.gotext import quote
-from setpoint.server.admission.operation import UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.permission import may_act_for
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 
 def is_signing_requests(resource: Resource) -> bool:

@@ -1,12 +1,12 @@
 """CertificateSigning: a certificate is issued by who may sign for the signer of the request."""
 
 from setpoint.objects.gotext import quote
-from setpoint.server.admission.operation import UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.certificate_approval import is_signing_requests
 from setpoint.server.admission.plugins.permission import may_act_for
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 
 class CertificateSigning(Plugin):

@@ -2,11 +2,11 @@
 
 import base64
 
-from setpoint.server.admission.operation import CREATE, Operation, Plugin
 from setpoint.server.admission.plugins.certificate_approval import is_signing_requests
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _CLIENT = "kubernetes.io/kube-apiserver-client"
 _MASTERS = "system:masters"

@@ -1,11 +1,11 @@
 """ClusterTrustBundleAttest: who a cluster trusts for a signer is said by who may attest for it."""
 
 from setpoint.objects.gotext import quote
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.permission import may_act_for
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 
 class ClusterTrustBundleAttest(Plugin):

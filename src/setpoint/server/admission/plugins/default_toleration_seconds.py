@@ -1,10 +1,10 @@
 """DefaultTolerationSeconds: a pod stays for a while on a node that is not ready or out of reach, and then goes."""
 
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import is_pods
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 

@@ -5,10 +5,10 @@ The real server knows this as `--allow-privileged=false`, its default, and finds
 
 from setpoint.objects.errors import Invalid
 from setpoint.objects.field import forbidden
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import TEMPLATES, containers, makes_pods, pod_in
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 
 class DenyPrivilegedContainers(Plugin):

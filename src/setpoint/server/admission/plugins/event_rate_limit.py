@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from setpoint.objects.errors import TooManyRequests
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.refusal import all_of
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion")
 

@@ -1,11 +1,11 @@
 """ExtendedResourceToleration: who asks for a device may run on the nodes that are kept free for those who do."""
 
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import is_pods
-from setpoint.server.context import Context
-from setpoint.server.kinds.pod.resources import is_extended
-from setpoint.server.resource import Resource
+from setpoint.server.registry.kinds.core.pod.resources import is_extended
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 
 class ExtendedResourceToleration(Plugin):

@@ -1,10 +1,10 @@
 """LimitPodHardAntiAffinityTopology: a pod may keep others off its own node, and not off a whole zone."""
 
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _HOST = "kubernetes.io/hostname"
 

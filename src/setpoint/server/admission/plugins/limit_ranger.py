@@ -6,14 +6,14 @@ from typing import NamedTuple
 from setpoint.objects import meta
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.lookup import Lookup
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import all_of, forbidden
-from setpoint.server.context import Context
-from setpoint.server.kinds.pod.resources import total
-from setpoint.server.kinds.values import amount
-from setpoint.server.resource import Resource
+from setpoint.server.registry.kinds.core.pod.resources import total
+from setpoint.server.registry.kinds.validation.values import amount
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
 # Beyond this upstream does not count in thousandths.

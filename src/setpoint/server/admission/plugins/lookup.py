@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from setpoint.objects.tree import Object
-from setpoint.server.context import Services
-from setpoint.server.views import View
+from setpoint.server.registry.indexes import View
+from setpoint.server.request.context import Services
 
 T = TypeVar("T")
 _NOTHING: Mapping[str, object] = {}

@@ -2,10 +2,10 @@
 
 from setpoint.objects.errors import AlreadyExists
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, Operation, Plugin
-from setpoint.server.context import Context
-from setpoint.server.options import WriteOptions
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import WriteOptions
 
 
 class NamespaceAutoProvision(Plugin):
@@ -18,7 +18,7 @@ class NamespaceAutoProvision(Plugin):
 
     async def mutate(self, context: Context, operation: Operation) -> None:
         # Writing needs the chain, and the chain its rules.
-        from setpoint.server.writing import create_object
+        from setpoint.server.verbs.write_path import create_object
 
         namespaces = context.registry.resource("", "v1", "namespaces")
         if operation.dry_run or namespaces is None:

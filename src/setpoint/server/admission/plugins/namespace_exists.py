@@ -1,10 +1,10 @@
 """NamespaceExists: every write in a namespace needs one that is there, not only the creation of objects."""
 
 from setpoint.objects.errors import NotFound
-from setpoint.server.admission.operation import CONNECT, Operation, Plugin
 from setpoint.server.admission.plugins.namespace_lifecycle import NAMESPACES
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CONNECT, Operation, Plugin
+from setpoint.server.request.context import Context
 
 
 class NamespaceExists(Plugin):

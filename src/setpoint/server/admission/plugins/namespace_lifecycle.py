@@ -2,9 +2,9 @@
 
 from setpoint.objects.errors import Forbidden, NotFound, StatusCause
 from setpoint.objects.gvk import GroupResource
-from setpoint.server.admission.operation import CREATE, DELETE, Operation, Plugin
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, DELETE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 NAMESPACES = GroupResource("", "namespaces")
 _NAMESPACE_PREFIX = "/core/namespaces/"

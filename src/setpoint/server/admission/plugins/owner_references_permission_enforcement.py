@@ -7,11 +7,11 @@ keeps the owner from being deleted. Both take the right to do so.
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.permission import decide
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _BLOCKING = "cannot set blockOwnerDeletion"
 

@@ -1,7 +1,7 @@
 """What a rule asks about rights: whether the user who writes may also do something else."""
 
-from setpoint.server.authorization.authorizer import Decision
-from setpoint.server.context import Context
+from setpoint.server.access.authorization.authorizer import Decision
+from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import RequestInfo
 
 _CERTIFICATES = "certificates.k8s.io"

@@ -2,13 +2,13 @@
 
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.default_storage_class import BETA_CLASS
 from setpoint.server.admission.plugins.lookup import Lookup
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.kinds.values import amount
-from setpoint.server.resource import Resource
+from setpoint.server.registry.kinds.validation.values import amount
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _UNSUPPORTED = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from setpoint.objects import labels, meta
 from setpoint.objects.errors import InternalError
-from setpoint.server.admission.operation import CREATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
 

@@ -12,13 +12,13 @@ from setpoint.objects import meta
 from setpoint.objects.errors import Invalid
 from setpoint.objects.gvk import GroupResource
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import is_pods, makes_pods, pod_in
 from setpoint.server.admission.plugins.refusal import forbidden
 from setpoint.server.admission.podsecurity.evaluate import told, violations
 from setpoint.server.admission.podsecurity.policy import PREFIX, Policy, Standard, policy_of
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _NAMESPACES = GroupResource("", "namespaces")
 _HARMLESS = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))

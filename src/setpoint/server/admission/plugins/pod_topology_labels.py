@@ -1,10 +1,10 @@
 """PodTopologyLabels: a pod can see in which zone and region it runs."""
 
 from setpoint.objects import meta
-from setpoint.server.admission.operation import CREATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import is_pods
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 

@@ -6,7 +6,7 @@ from typing import Any
 from setpoint.objects.field import index
 from setpoint.objects.gvk import GroupResource
 from setpoint.objects.tree import Object
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 

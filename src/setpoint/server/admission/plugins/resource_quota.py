@@ -4,10 +4,10 @@ Last of all: what another rule refuses is charged to nobody. What is decided her
 object is written, together with the books (`server.quota.ledger`).
 """
 
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
-from setpoint.server.context import Context
 from setpoint.server.quota.evaluators import evaluator_of
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 
 class ResourceQuota(Plugin):

@@ -1,13 +1,13 @@
 """RuntimeClass: a pod pays for what its runtime needs, and runs where there is such a runtime."""
 
 from setpoint.objects.tree import Object, copy
-from setpoint.server.admission.operation import CREATE, Operation, Plugin
 from setpoint.server.admission.plugins.lookup import Lookup
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.kinds.values import amount
-from setpoint.server.resource import Resource
+from setpoint.server.registry.kinds.validation.values import amount
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 _UNFOUNDED = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"

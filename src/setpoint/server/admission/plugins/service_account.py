@@ -10,11 +10,11 @@ from typing import NamedTuple
 from setpoint.objects import meta
 from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import CREATE, UPDATE, Operation, Plugin
 from setpoint.server.admission.plugins.pods import containers, is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _DEFAULT = "default"
 _MIRROR = "kubernetes.io/config.mirror"

@@ -2,9 +2,9 @@
 
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupResource
-from setpoint.server.admission.operation import CREATE, Operation, Plugin
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 _FINALIZERS = {
     GroupResource("", "persistentvolumes"): "kubernetes.io/pv-protection",

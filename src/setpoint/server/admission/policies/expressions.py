@@ -16,10 +16,10 @@ from setpoint.schema.cel.rules import QUICK_LIMIT
 from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError
 from setpoint.schema.lengthy import Lengthy
-from setpoint.server.kinds.admission_expressions import compiled
+from setpoint.server.registry.kinds.admissionregistration.expressions import compiled
 
 if TYPE_CHECKING:
-    from setpoint.server.context import Context
+    from setpoint.server.request.context import Context
 
 T = TypeVar("T")
 

@@ -5,12 +5,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Json
-from setpoint.server.admission.operation import Operation
 from setpoint.server.admission.policies.params import ConfigurationError, param_resource, params_of
 from setpoint.server.admission.policies.policy import Policy
-from setpoint.server.admission.policies.source import Binding, Hook
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.admission.policies.policy_index import Binding, Hook
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import Operation
+from setpoint.server.request.context import Context
 
 P = TypeVar("P", bound=Policy)
 # Is told what is wrong with a policy, or, where it is one, with a binding of it.

@@ -3,9 +3,9 @@
 from setpoint.objects import labels, meta
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Json, Object
-from setpoint.server.admission.operation import Operation
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import Operation
+from setpoint.server.request.context import Context
 
 _ACROSS_SCOPES = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
 _NO_NAMESPACE = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"

@@ -6,24 +6,24 @@ What they do is loaded with the first policy that may concern a write.
 from typing import TYPE_CHECKING
 
 from setpoint.objects.tree import Object
-from setpoint.server.admission.operation import DELETE, Operation, Plugin
-from setpoint.server.admission.policies.source import Source, is_beyond_policies
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.admission.policies.policy_index import Source, is_beyond_policies
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import DELETE, Operation, Plugin
+from setpoint.server.request.context import Context
 
 if TYPE_CHECKING:
-    from setpoint.server.admission.policies.judgement import ValidatingPolicy
-    from setpoint.server.admission.policies.patches import MutatingPolicy
+    from setpoint.server.admission.policies.mutating_policy import MutatingPolicy
+    from setpoint.server.admission.policies.validating_policy import ValidatingPolicy
 
 
 def _validating(tree: Object) -> "ValidatingPolicy":
-    from setpoint.server.admission.policies.judgement import ValidatingPolicy
+    from setpoint.server.admission.policies.validating_policy import ValidatingPolicy
 
     return ValidatingPolicy(tree)
 
 
 def _mutating(tree: Object) -> "MutatingPolicy":
-    from setpoint.server.admission.policies.patches import MutatingPolicy
+    from setpoint.server.admission.policies.mutating_policy import MutatingPolicy
 
     return MutatingPolicy(tree)
 
@@ -46,7 +46,7 @@ class ValidatingAdmissionPolicy(Plugin):
             self.goes_by = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:
-            from setpoint.server.admission.policies.validating import validate
+            from setpoint.server.admission.policies.validation import validate
 
             await validate(context, operation, hooks)
 
@@ -69,6 +69,6 @@ class MutatingAdmissionPolicy(Plugin):
             self.goes_by = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:
-            from setpoint.server.admission.policies.mutating import mutate
+            from setpoint.server.admission.policies.mutation import mutate
 
             await mutate(context, operation, hooks)

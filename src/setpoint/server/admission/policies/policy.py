@@ -7,10 +7,10 @@ from setpoint.objects import meta
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.environment import Environment
 from setpoint.schema.cel.types import BOOL, Type
-from setpoint.server.admission.matching import Criteria
+from setpoint.server.admission.match_criteria import Criteria
+from setpoint.server.admission.policies.activation import Subject
 from setpoint.server.admission.policies.expressions import CONDITIONS_BUDGET, Evaluation, Expression, ExpressionError
-from setpoint.server.admission.policies.subject import Subject
-from setpoint.server.kinds.admission_expressions import composed_type, environment
+from setpoint.server.registry.kinds.admissionregistration.expressions import composed_type, environment
 
 
 class Policy:

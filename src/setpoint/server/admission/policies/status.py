@@ -6,9 +6,9 @@ Upstream a controller writes it; here it follows the write of the policy at once
 from setpoint.objects import meta
 from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
-from setpoint.server.admission.policies.source import GROUP
-from setpoint.server.context import Context
-from setpoint.server.resource import Resource
+from setpoint.server.admission.policies.policy_index import GROUP
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
 from setpoint.store.contract import ExpectationFailed
 
 _RESOURCE = "validatingadmissionpolicies"
@@ -48,7 +48,7 @@ class PolicyStatus:
 
     def _configuration(self, context: Context, resource: Resource, live: Object, generation: int) -> Object:
         # Loaded with the first policy.
-        from setpoint.server.admission.policies.type_checking import expression_warnings
+        from setpoint.server.admission.policies.type_check import expression_warnings
 
         warnings = expression_warnings(live.get("spec") or {}, context.services.registry)
         return {

@@ -1,0 +1,1 @@
+"""Access: authentication, authorization, priority and fairness, and the audit log."""

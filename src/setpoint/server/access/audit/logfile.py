@@ -1,0 +1,223 @@
+"""The audit log as a file: a line of JSON for each event, old files set aside, and never a request that waits for the
+disk unless that was asked for.
+
+In batch mode a thread writes. What waits for it is bounded, in events and in bytes; what is too much is lost, counted,
+and told in the server's own log.
+"""
+
+import contextlib
+import gzip
+import logging
+import os
+import shutil
+import sys
+import threading
+from collections import deque
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import msgspec
+
+from setpoint.objects.clock import Clock
+from setpoint.objects.tree import Object
+from setpoint.server.access.audit.settings import Audit
+from setpoint.store.files import make_directory
+
+_MEGABYTE = 1 << 20
+_MAX_WAITING_BYTES = 64 * _MEGABYTE
+_STAMP = "%Y-%m-%dT%H-%M-%S.%f"
+_encode = msgspec.json.Encoder().encode
+_log = logging.getLogger(__name__)
+
+
+class Lines(Protocol):
+    """What takes whole lines."""
+
+    def append(self, lines: bytes) -> None:
+        """Raises OSError."""
+
+    def close(self) -> None: ...
+
+
+class AuditFile:
+    """An append-only file that is set aside when it grows too large. Not to be shared by threads."""
+
+    def __init__(self, path: Path, settings: Audit, clock: Clock) -> None:
+        """Opens the file. Raises OSError."""
+        self._path = path
+        self._settings = settings
+        self._clock = clock
+        self._torn = False
+        make_directory(path.parent)
+        self._file, self._size = self._open()
+
+    def _open(self) -> tuple[BinaryIO, int]:
+        # For our own eyes only, and every write goes to the end, whoever else writes.
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return os.fdopen(descriptor, "wb", buffering=0), os.fstat(descriptor).st_size
+
+    def append(self, lines: bytes) -> None:
+        """Writes whole lines. Raises OSError."""
+        most = self._settings.log_max_size * _MEGABYTE
+        if most and self._size and self._size + len(lines) > most:
+            self._set_aside()
+        if self._torn:  # what failed may have left the beginning of a line
+            lines = b"\n" + lines
+        view = memoryview(lines)
+        self._torn = True
+        while view:
+            written = self._file.write(view)
+            self._size += written or 0
+            view = view[written:]
+        self._torn = False
+
+    def _set_aside(self) -> None:
+        self._file.close()
+        stamp = self._clock.now().strftime(_STAMP)[:-3]
+        aside = self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}")
+        number = 0
+        while aside.exists():
+            number += 1
+            aside = self._path.with_name(f"{self._path.stem}-{stamp}-{number}{self._path.suffix}")
+        os.replace(self._path, aside)
+        self._file, self._size = self._open()
+        if self._settings.log_compress:
+            _compress(aside)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Deletes the old files that are too many, or too old."""
+        settings = self._settings
+        found = sorted(self._path.parent.glob(f"{self._path.stem}-*{self._path.suffix}*"), reverse=True)
+        dated = [(path, when) for path in found if (when := _stamp(path, self._path)) is not None]
+        most = settings.log_max_backup or len(dated)
+        oldest = self._clock.now().replace(tzinfo=None) - timedelta(days=settings.log_max_age)
+        for index, (path, when) in enumerate(dated):
+            if index >= most or (settings.log_max_age and when < oldest):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _compress(path: Path) -> None:
+    packed = path.with_name(f"{path.name}.gz")
+    descriptor = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with path.open("rb") as plain, os.fdopen(descriptor, "wb") as raw, gzip.open(raw, "wb") as small:
+        shutil.copyfileobj(plain, small)
+    path.unlink()
+
+
+def _stamp(path: Path, of: Path) -> datetime | None:
+    """When a file was set aside; None if it is none of ours."""
+    name = path.name.removesuffix(".gz")
+    text = name.removeprefix(f"{of.stem}-").removesuffix(of.suffix)
+    try:
+        return datetime.strptime(text[:23], _STAMP)
+    except ValueError:
+        return None
+
+
+class StandardOutput:
+    """The standard output as a file to append to."""
+
+    def append(self, lines: bytes) -> None:
+        sys.stdout.buffer.write(lines)
+        sys.stdout.buffer.flush()
+
+    def close(self) -> None:
+        """Others still need it."""
+
+
+class BlockingLog:
+    """Writes each event before its request goes on."""
+
+    def __init__(self, file: Lines) -> None:
+        self._file = file
+        self._lost = 0
+
+    def write(self, event: Object) -> bool:
+        try:
+            self._file.append(_encode(event) + b"\n")
+        except OSError as error:
+            if not self._lost:
+                _log.error("the audit log cannot be written: %s", error)
+            self._lost += 1
+            return False
+        return True
+
+    def errors(self) -> dict[str, int]:
+        return {"log": self._lost} if self._lost else {}
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class BatchLog:
+    """Has a thread write events, as many together as there are."""
+
+    def __init__(self, file: Lines, most: int) -> None:
+        self._file = file
+        self._most = most
+        self._lines: deque[bytes] = deque()
+        # Bytes that were handed over, and bytes that were taken: each is changed by one thread alone.
+        self._given = 0
+        self._taken = 0
+        self._overflowed = 0
+        self._lost = 0
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="setpoint-audit", daemon=True)
+        self._thread.start()
+
+    def write(self, event: Object) -> bool:
+        line = _encode(event) + b"\n"
+        if len(self._lines) >= self._most or self._given - self._taken > _MAX_WAITING_BYTES:
+            if not self._overflowed:
+                _log.error("the disk does not keep up with the audit log: events are lost")
+            self._overflowed += 1
+            return False
+        self._given += len(line)
+        self._lines.append(line)
+        self._wake.set()
+        return True
+
+    def _run(self) -> None:
+        while not self._closing or self._lines:
+            self._wake.wait()
+            self._wake.clear()
+            while self._lines:
+                self._write_some()
+
+    def _write_some(self) -> None:
+        batch = [self._lines.popleft() for _ in range(min(len(self._lines), 400))]
+        lines = b"".join(batch)
+        try:
+            self._file.append(lines)
+        except (OSError, ValueError) as error:
+            if not self._lost:
+                _log.error("the audit log cannot be written: %s", error)
+            self._lost += len(batch)
+        self._taken += len(lines)
+
+    def errors(self) -> dict[str, int]:
+        found = {"buffered": self._overflowed, "log": self._lost}
+        return {name: count for name, count in found.items() if count}
+
+    def close(self, patience: float = 5.0) -> None:
+        """Writes what waits, for some seconds at most."""
+        self._closing = True
+        self._wake.set()
+        self._thread.join(patience)
+        if not self._thread.is_alive():
+            self._file.close()
+
+
+def open_log(settings: Audit, clock: Clock) -> BatchLog | BlockingLog:
+    """The log that settings ask for. Raises OSError."""
+    file: Lines = StandardOutput() if settings.log_path == "-" else AuditFile(Path(settings.log_path), settings, clock)
+    if settings.log_mode == "batch":
+        return BatchLog(file, settings.log_batch_buffer_size)
+    return BlockingLog(file)

@@ -1,0 +1,70 @@
+"""Makes the authenticator and the issuer that settings ask for. What cannot be used is named by its field."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from setpoint.objects.clock import Clock
+from setpoint.server.access.authentication.credentials import Credentials
+from setpoint.server.access.authentication.settings import AuthenticationSettings, OIDCSettings
+from setpoint.server.access.authentication.token_file import read_token_file
+from setpoint.server.access.authentication.token_issuer import Issuer
+from setpoint.server.request.context import User
+
+if TYPE_CHECKING:
+    from setpoint.server.access.authentication.oidc import OIDCTokens
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """What a server is given, and how to end it."""
+
+    credentials: Credentials
+    issuer: Issuer
+    close: Callable[[], None]
+    # Reads the token file again: who is no longer in it is known no more. Raises OSError, or ValueError.
+    reload: Callable[[], None]
+
+
+def assemble(
+    settings: AuthenticationSettings, tokens: Mapping[str, User], clock: Clock, directory: Path | None = None
+) -> Authentication:
+    """Everything that the settings ask for; `tokens` count beside those of the token file, and before them.
+
+    The key for service accounts is kept in the directory. Raises OSError, or ValueError.
+    """
+    issuer = Issuer(settings.service_accounts, directory)
+    others = [_oidc(each, place, issuer, clock) for place, each in enumerate(settings.oidc)]
+
+    def close() -> None:
+        for other in others:
+            other.close()
+
+    def known() -> Mapping[str, User]:
+        return {**(read_token_file(settings.token_file) if settings.token_file is not None else {}), **tokens}
+
+    credentials = Credentials(known(), others=others, anonymous=settings.anonymous)
+    return Authentication(credentials, issuer, close, lambda: credentials.know(known()))
+
+
+def _oidc(settings: OIDCSettings, place: int, issuer: Issuer, clock: Clock) -> "OIDCTokens":
+    from setpoint.server.access.authentication.jwt import ALGORITHMS
+    from setpoint.server.access.authentication.oidc import OIDCTokens
+
+    field = f"oidc[{place}]"
+    url = urlsplit(settings.issuer)
+    if url.scheme != "https" or not url.netloc or url.query or url.fragment:
+        raise ValueError(f"{field}.issuer: {settings.issuer!r} should be an https:// URL without query and fragment")
+    if settings.issuer in issuer.settings.issuers:
+        raise ValueError(f"{field}.issuer: {settings.issuer} issues the tokens of our own service accounts")
+    if not settings.audiences:
+        raise ValueError(f"{field}.audiences: name one at least, such as the client ID")
+    if not settings.username_claim:
+        raise ValueError(f"{field}.username_claim: it must not be empty")
+    for algorithm in settings.signing_algorithms:
+        if algorithm not in ALGORITHMS:
+            raise ValueError(f"{field}.signing_algorithms: {algorithm!r} is none of {', '.join(sorted(ALGORITHMS))}")
+    authorities = settings.authority.read_bytes() if settings.authority is not None else b""
+    return OIDCTokens(settings, authorities, issuer.audiences, clock)

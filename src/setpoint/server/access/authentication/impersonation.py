@@ -1,0 +1,273 @@
+"""Impersonation: asking in the name of somebody else, with the `Impersonate-*` headers, for who has the right to.
+
+There are several ways to have it, which are tried in turn. The constrained ones need two rights: to impersonate such a
+user (`impersonate:user-info` on `users`), and to do what the request asks while doing so
+(`impersonate-on:user-info:list` on `pods`). The oldest needs one, which is good for every request: `impersonate`.
+Each value that a header asks for (every group, every extra) is authorized on its own.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from setpoint.objects.errors import BadRequest, Forbidden
+from setpoint.objects.gotext import quote
+from setpoint.server.access.authentication.users import (
+    ANONYMOUS,
+    AUTHENTICATED,
+    NODE_NAME,
+    NODES,
+    UNAUTHENTICATED,
+    node_of,
+    service_account_groups,
+    service_account_of,
+    with_group,
+)
+from setpoint.server.access.authorization.authorizer import MASTERS, Authorizer, Decision, refusal
+from setpoint.server.message import LISTED, header_values
+from setpoint.server.registry.kinds.validation.references import domain_prefixed_path
+from setpoint.server.request.context import User
+from setpoint.server.requestinfo import RequestInfo
+
+# What the names of all headers of impersonation begin with.
+PREFIX = LISTED
+
+_EXTRA = "impersonate-extra-"
+_GROUP = "authentication.k8s.io"
+_ASSOCIATED_KEYS = "authentication.kubernetes.io/associated-node-keys"
+_MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
+# From so many values on, whether all of them may be impersonated is asked first.
+_MANY = 4
+_REMEMBERED = 10_000
+
+
+class _Mode(NamedTuple):
+    """One way to impersonate, and whom by whom."""
+
+    name: str
+    applies: Callable[[User, User], bool]
+    constrained: bool = True
+
+    @property
+    def verb(self) -> str:
+        return f"impersonate:{self.name}" if self.constrained else "impersonate"
+
+
+def _only_named(wanted: User) -> bool:
+    return not (wanted.uid or wanted.groups or wanted.extra)
+
+
+def _is_own_node(wanted: User, requestor: User) -> bool:
+    """Whether a service account asks for the node that its token says it runs on."""
+    node = node_of(wanted.name)
+    if node is None or not _only_named(wanted) or service_account_of(requestor.name) is None:
+        return False
+    return tuple(requestor.extra.get(NODE_NAME, ())) == (node,)
+
+
+_ASSOCIATED_NODE = _Mode("associated-node", _is_own_node)
+_MODES = (
+    _ASSOCIATED_NODE,
+    _Mode("arbitrary-node", lambda wanted, _: _only_named(wanted) and node_of(wanted.name) is not None),
+    _Mode("serviceaccount", lambda wanted, _: _only_named(wanted) and service_account_of(wanted.name) is not None),
+    _Mode("user-info", lambda wanted, _: node_of(wanted.name) is None and service_account_of(wanted.name) is None),
+    _Mode("", lambda wanted, requestor: True, constrained=False),
+)
+
+
+class Impersonation:
+    """Decides whether users may ask in the name of others. Remembers the mode by which each last could, and tries that
+    first: most have but one."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, _Mode] = {}
+
+    def impersonated(
+        self, headers: Mapping[str, str], info: RequestInfo, requestor: User, authorizer: Authorizer
+    ) -> User | None:
+        """Who the request is to count as; None if it asks for nobody else. The authorizer must be prepared.
+
+        Raises BadRequest, or Forbidden if the requestor may not.
+        """
+        wanted = _wanted(headers)
+        if wanted is None:
+            return None
+        last = self._last.get(requestor.name)
+        refused: Forbidden | None = None
+        for mode in (last, *(mode for mode in _MODES if mode is not last)) if last else _MODES:
+            if not mode.applies(wanted, requestor):
+                continue
+            try:
+                found = _Check(authorizer, requestor, mode).all(wanted, info)
+            except Forbidden as error:
+                refused = refused or error
+                continue
+            if mode is not last:
+                self._remember(requestor.name, mode)
+            return found
+        assert refused is not None, "the last mode applies to everybody"
+        raise refused
+
+    def _remember(self, name: str, mode: _Mode) -> None:
+        self._last.pop(name, None)
+        self._last[name] = mode
+        if len(self._last) > _REMEMBERED:
+            del self._last[next(iter(self._last))]
+
+
+class _Check(NamedTuple):
+    """Asks, by one mode, for everything that a user would have who is impersonated. Each method raises Forbidden."""
+
+    authorizer: Authorizer
+    requestor: User
+    mode: _Mode
+
+    def all(self, wanted: User, info: RequestInfo) -> User:
+        """The user that results."""
+        mode = self.mode
+        if mode.constrained:
+            self._ask(info._replace(verb=f"impersonate-on:{mode.name}:{info.verb}"))
+        self._name(wanted.name)
+        if wanted.uid:
+            self._ask(self._asked("uids", wanted.uid))
+        if wanted.groups:
+            self._groups(wanted.groups)
+        if wanted.extra:
+            self._extra(wanted.extra)
+        groups = wanted.groups or _implied_groups(wanted.name, mode)
+        if wanted.name == ANONYMOUS.name:
+            groups = with_group(groups, UNAUTHENTICATED)
+        elif UNAUTHENTICATED not in groups:
+            groups = with_group(groups, AUTHENTICATED)
+        return wanted._replace(groups=groups)
+
+    def _name(self, name: str) -> None:
+        account, node = service_account_of(name), node_of(name)
+        if account is not None:
+            namespace, name = account
+            self._ask(self._asked("serviceaccounts", name, core=True)._replace(namespace=namespace))
+        elif self.mode.constrained and node is not None:
+            # Who may be the node it runs on may be so on every node.
+            self._ask(self._asked("nodes", "*" if self.mode is _ASSOCIATED_NODE else node))
+        else:
+            self._ask(self._asked("users", name, core=True))
+
+    def _groups(self, groups: Sequence[str]) -> None:
+        if self.mode.constrained:
+            if "" in groups:
+                self._refuse(self._asked("groups", ""), "impersonating the empty string group is not allowed")
+            if MASTERS in groups:
+                asked = self._asked("groups", MASTERS)
+                self._refuse(asked, "impersonating the system:masters group is not allowed")
+            if len(groups) >= _MANY and self._may(self._asked("groups", "*")):
+                return
+        for group in groups:
+            self._ask(self._asked("groups", group, core=True))
+
+    def _extra(self, extra: Mapping[str, Sequence[str]]) -> None:
+        asked = self._asked("userextras", "")
+        if self.mode.constrained:
+            for key, values in extra.items():
+                if fault := _fault_of_extra(key, values):
+                    self._refuse(asked, fault)
+            if sum(map(len, extra.values())) >= _MANY and self._may(asked._replace(subresource="*", name="*")):
+                return
+        for key, values in extra.items():
+            for value in values:
+                self._ask(asked._replace(subresource=key, name=value))
+
+    def _asked(self, resource: str, name: str, *, core: bool = False) -> RequestInfo:
+        """The right to impersonate something; `core` is what the oldest mode has in the core group."""
+        group = "" if core and not self.mode.constrained else _GROUP
+        return RequestInfo(
+            self.mode.verb, "", is_resource=True, group=group, version="v1", resource=resource, name=name
+        )
+
+    def _may(self, asked: RequestInfo) -> bool:
+        return self.authorizer.decide(self._asking(), asked).allowed
+
+    def _ask(self, asked: RequestInfo) -> None:
+        decision = self.authorizer.decide(self._asking(), asked)
+        if not decision.allowed:
+            raise refusal(self.requestor, asked, decision)
+
+    def _refuse(self, asked: RequestInfo, why: str) -> None:
+        raise refusal(self.requestor, asked, Decision(False, why))
+
+    def _asking(self) -> User:
+        if self.mode is not _ASSOCIATED_NODE:
+            return self.requestor
+        return self.requestor._replace(extra={_ASSOCIATED_KEYS: sorted(self.requestor.extra)})
+
+
+def _implied_groups(name: str, mode: _Mode) -> Sequence[str]:
+    """The groups that a user has whose name says so."""
+    account = service_account_of(name)
+    if account is not None:
+        return service_account_groups(account[0])
+    return (NODES,) if mode.constrained and node_of(name) is not None else ()
+
+
+def _wanted(headers: Mapping[str, str]) -> User | None:
+    """Who the headers ask for, just as they say it. Raises BadRequest."""
+    name, uid = _first(headers, "impersonate-user"), _first(headers, "impersonate-uid")
+    groups = tuple(map(_text, header_values(headers, "impersonate-group")))
+    extra: dict[str, list[str]] = {}
+    for header in headers:
+        if header.startswith(_EXTRA):
+            values = map(_text, header_values(headers, header))
+            extra.setdefault(_extra_key(header.removeprefix(_EXTRA)), []).extend(values)
+    if not name and (uid or groups or extra):
+        shown = _go_user(uid, groups, extra)
+        raise BadRequest(f"requested {shown} without impersonating a user name")
+    return User(name, groups, uid, extra) if name else None
+
+
+def _first(headers: Mapping[str, str], name: str) -> str:
+    values = header_values(headers, name)
+    return _text(values[0]) if values else ""
+
+
+def _text(value: str) -> str:
+    """The value of a header as the text that was meant: clients send UTF-8, the edge reads a character a byte."""
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
+
+
+def _extra_key(encoded: str) -> str:
+    """A key may hold characters that the name of a header may not: they are percent-encoded."""
+    encoded = encoded.lower()
+    return encoded if _MALFORMED.search(encoded) else unquote(encoded)
+
+
+def _fault_of_extra(key: str, values: Sequence[str]) -> str:
+    """What is wrong with an extra that was asked for; nothing, mostly."""
+    if not key:
+        return "impersonating the empty string key in extra is not allowed"
+    if errors := domain_prefixed_path(key, "extra.key"):
+        texts = list(map(str, errors))
+        shown = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        return f"impersonating an invalid key in extra is not allowed: {shown}"
+    if key != key.lower():
+        return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
+    if "" in values:
+        return "impersonating the empty string value in extra is not allowed"
+    return ""
+
+
+def _go_user(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:
+    """A user without a name in the notation of Go, which is how the real server shows it."""
+    shown_extra = ", ".join(f"{quote(key)}:{_go_strings(values)}" for key, values in sorted(extra.items()))
+    return (
+        f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_strings(groups) if groups else "[]string(nil)"}, '
+        f"Extra:map[string][]string{'{' + shown_extra + '}' if extra else '(nil)'}}}"
+    )
+
+
+def _go_strings(values: Sequence[str]) -> str:
+    return "[]string{" + ", ".join(map(quote, values)) + "}"

@@ -1,0 +1,235 @@
+"""The tokens of service accounts, from the side that believes them.
+
+A token is good while its time lasts, its account is there, and so is the object it is bound to. Signatures are verified
+once; accounts are looked up in a live view, and bound objects in the store, with every request: what is deleted is
+refused at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from setpoint.objects import meta
+from setpoint.objects.gotext import quote
+from setpoint.objects.times import parse_time
+from setpoint.objects.tree import Object
+from setpoint.server.access.authentication import jwt
+from setpoint.server.access.authentication.token_cache import Verified
+from setpoint.server.access.authentication.token_result import Accepted, TokenError
+from setpoint.server.access.authentication.users import (
+    AUTHENTICATED,
+    CREDENTIAL_ID,
+    NODE_NAME,
+    NODE_UID,
+    POD_NAME,
+    POD_UID,
+    service_account_groups,
+    service_account_user,
+)
+from setpoint.server.request.context import Services, User
+
+# How far clocks may differ; an object that is being deleted counts as there for as long.
+_LEEWAY = 60.0
+_SEEN = 4096
+_INVALIDATED = "service account token has been invalidated"
+
+
+class _Reference(msgspec.Struct):
+    name: str = ""
+    uid: str = ""
+
+
+class _Private(msgspec.Struct):
+    """What Kubernetes says in a token beyond the claims of every JWT."""
+
+    namespace: str = ""
+    serviceaccount: _Reference = msgspec.field(default_factory=_Reference)
+    pod: _Reference | None = None
+    secret: _Reference | None = None
+    node: _Reference | None = None
+
+
+class _Presence(NamedTuple):
+    """An object that is there: as itself, and until when it counts, if it is being deleted."""
+
+    uid: str
+    deleted: float | None
+
+
+class _Bound(NamedTuple):
+    """An object that a token ends with."""
+
+    kind: str
+    resource: str
+    namespace: str
+    reference: _Reference
+
+
+@dataclass(slots=True)
+class _Claims:
+    """A token whose signature is good."""
+
+    user: User
+    audiences: Sequence[str]
+    expires: float | None
+    not_before: float | None
+    issued: float | None
+    account: str  # the key of the service account
+    name: str
+    bound: Sequence[_Bound]
+
+
+class ServiceAccountTokens:
+    """Knows service accounts by their tokens."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._issuer = services.issuer
+        self._accounts = services.views.of("", "v1", "serviceaccounts", _presence)
+        self._verified: Verified[_Claims] = Verified()
+        # What is known of bound objects, by key, as of the revision that was looked at.
+        self._seen: dict[str, tuple[int, _Presence]] = {}
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Accepted | None:
+        """Whose token it is, and which of the audiences it is for; None for one that is not of ours. Raises TokenError
+        for one that is, and is not good."""
+        claims = self._verified.get(token)
+        if claims is None:
+            claims = self._verify(token)
+            if claims is None:
+                return None
+            self._verified.keep(token, claims)
+        common = tuple(audience for audience in claims.audiences if audience in audiences)
+        if not common:
+            raise TokenError(
+                f"token audiences {_quoted(claims.audiences)} is invalid for the target audiences {_quoted(audiences)}"
+            )
+        now = self._services.clock.now().timestamp()
+        _check_time(claims, now)
+        await self._check_account(claims, now)
+        for bound in claims.bound:
+            await self._check_bound(bound, now)
+        return Accepted(claims.user, common)
+
+    def _verify(self, text: str) -> _Claims | None:
+        """What a token of our own says; None for any other."""
+        try:
+            token = jwt.read(text)
+        except TokenError:
+            return None
+        if token.claims.get("iss") not in self._issuer.settings.issuers:
+            return None
+        keys = self._issuer.keys(jwt.kid(token))
+        if not keys:
+            raise TokenError("invalid signature, no keys found")
+        jwt.verify_by_one(token, keys)
+        return self._claims(token.claims)
+
+    def _claims(self, claims: Object) -> _Claims:
+        try:
+            private = msgspec.convert(claims.get("kubernetes.io"), _Private)
+        except msgspec.ValidationError as error:
+            raise TokenError(f"the claim kubernetes.io is not as it should be: {error}") from None
+        namespace, account = private.namespace, private.serviceaccount
+        key = self._key("serviceaccounts", namespace, account.name)
+        return _Claims(
+            User(
+                service_account_user(namespace, account.name),
+                (*service_account_groups(namespace), AUTHENTICATED),
+                account.uid,
+                _extra(claims, private),
+            ),
+            jwt.audiences(claims) or self._issuer.audiences,
+            jwt.number(claims, "exp"),
+            jwt.number(claims, "nbf"),
+            jwt.number(claims, "iat"),
+            key,
+            account.name,
+            tuple(_bound_to(private)),
+        )
+
+    async def _check_account(self, claims: _Claims, now: float) -> None:
+        found = (await self._accounts.current()).get(claims.account)
+        if found is None:
+            raise TokenError(f"serviceaccounts {quote(claims.name)} not found")
+        if found.uid != claims.user.uid:
+            raise TokenError(f"service account UID ({found.uid}) does not match claim ({claims.user.uid})")
+        if found.deleted is not None and found.deleted < now - _LEEWAY:
+            namespace, name = claims.account.split("/")[-2:]
+            raise TokenError(f"service account {namespace}/{name} has been deleted")
+
+    async def _check_bound(self, bound: _Bound, now: float) -> None:
+        found = await self._look(self._key(bound.resource, bound.namespace, bound.reference.name), bound.resource)
+        if found is None:
+            raise TokenError(_INVALIDATED)
+        if found.uid != bound.reference.uid:
+            kind, claimed = bound.kind, bound.reference.uid
+            raise TokenError(f"{kind} UID ({found.uid}) does not match service account {kind} ref claim ({claimed})")
+        if found.deleted is not None and found.deleted < now - _LEEWAY:
+            raise TokenError(_INVALIDATED)
+
+    async def _look(self, key: str, plural: str) -> _Presence | None:
+        item = await self._services.store.get(key)
+        if item is None:
+            self._seen.pop(key, None)
+            return None
+        known = self._seen.get(key)
+        if known is not None and known[0] == item.revision:
+            return known[1]
+        resource = self._services.registry.resource("", "v1", plural)
+        assert resource is not None
+        found = _presence(resource.item(item))
+        if len(self._seen) >= _SEEN:
+            del self._seen[next(iter(self._seen))]
+        self._seen[key] = (item.revision, found)
+        return found
+
+    def _key(self, plural: str, namespace: str, name: str) -> str:
+        resource = self._services.registry.resource("", "v1", plural)
+        assert resource is not None
+        return resource.storage.key(namespace, name)
+
+
+def _presence(tree: Object) -> _Presence:
+    ends = meta.deletion_timestamp(tree)
+    return _Presence(meta.uid(tree), parse_time(ends).timestamp() if ends else None)
+
+
+def _check_time(claims: _Claims, now: float) -> None:
+    if claims.not_before is not None and now + _LEEWAY < claims.not_before:
+        raise TokenError("service account token is not valid yet")
+    if claims.expires is not None and now - _LEEWAY > claims.expires:
+        raise TokenError("service account token has expired")
+    if claims.issued is not None and now + _LEEWAY < claims.issued:
+        raise TokenError("service account token is issued in the future")
+
+
+def _bound_to(private: _Private) -> list[_Bound]:
+    found = []
+    if private.secret is not None:
+        found.append(_Bound("secret", "secrets", private.namespace, private.secret))
+    if private.pod is not None:
+        # Its node is only told along.
+        found.append(_Bound("pod", "pods", private.namespace, private.pod))
+    elif private.node is not None:
+        found.append(_Bound("node", "nodes", "", private.node))
+    return found
+
+
+def _extra(claims: Object, private: _Private) -> dict[str, Sequence[str]]:
+    extra: dict[str, Sequence[str]] = {}
+    if private.pod is not None and private.pod.name and private.pod.uid:
+        extra |= {POD_NAME: (private.pod.name,), POD_UID: (private.pod.uid,)}
+    if isinstance(jti := claims.get("jti"), str) and jti:
+        extra[CREDENTIAL_ID] = (f"JTI={jti}",)
+    if private.node is not None and private.node.name:
+        extra[NODE_NAME] = (private.node.name,)
+        if private.node.uid:
+            extra[NODE_UID] = (private.node.uid,)
+    return extra
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return f"[{' '.join(map(quote, texts))}]"

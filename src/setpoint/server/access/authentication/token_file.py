@@ -1,0 +1,32 @@
+"""A file of static tokens, as the real server reads it: lines of `token,user,uid,"group1,group2"`, in CSV."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+from setpoint.server.access.authentication.users import AUTHENTICATED, with_group
+from setpoint.server.request.context import User
+
+
+def read_token_file(path: Path) -> Mapping[str, User]:
+    """The users of a file, by their tokens. Raises OSError, or ValueError with the line that cannot be used."""
+    found: dict[str, User] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file, skipinitialspace=True, strict=True)
+        try:
+            for record in reader:
+                if not record:
+                    continue
+                where = f"{path}, line {reader.line_num}"
+                if len(record) < 3:
+                    raise ValueError(f"{where}: it should read token,user,uid and, if you like, its groups")
+                token, name, uid = record[:3]
+                if not (token and name) or not (token.isascii() and token.isprintable() and " " not in token):
+                    raise ValueError(f"{where}: a token is printable ASCII without spaces, and its user has a name")
+                if token in found:
+                    raise ValueError(f"{where}: that token stands above already, for {found[token].name}")
+                groups = [group for group in record[3].split(",") if group] if len(record) > 3 else []
+                found[token] = User(name, with_group(tuple(groups), AUTHENTICATED), uid)
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {error}") from None
+    return found

@@ -1,0 +1,171 @@
+"""The tokens of service accounts, from the side that issues them: the keys, what a token says, how long it is good.
+
+Keys are made at the first use and kept in a directory, so that the tokens of one life of the server are good in the
+next; without a directory they live and die with it. `Issuer` also says what others need to verify such tokens.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from setpoint.objects.tree import Object
+from setpoint.server import secret_files
+from setpoint.server.access.authentication.settings import ServiceAccountSettings
+from setpoint.server.access.authentication.token_result import TokenError
+from setpoint.server.access.authentication.users import service_account_user
+from setpoint.store.files import make_directory
+
+if TYPE_CHECKING:
+    from setpoint.server.access.authentication.jwt import Key, Signer
+
+JWKS_PATH = "/openid/v1/jwks"
+# A pod whose token is injected asks for this life. Such a token lives on for a year, for clients that do not read it
+# anew; that it is over its time is only noted.
+WARNED_SECONDS = 3607
+_EXTENDED_SECONDS = 365 * 24 * 3600
+
+_FILE = "service-accounts.pem"
+
+
+class Reference(NamedTuple):
+    """An object that a token says something about."""
+
+    name: str
+    uid: str = ""
+
+    def to_claim(self) -> Object:
+        return {"name": self.name, "uid": self.uid} if self.uid else {"name": self.name}
+
+
+class Life(NamedTuple):
+    """How long a token is good, in seconds, and after how many it should have been replaced (0: that is not noted)."""
+
+    seconds: int
+    warn_after: int = 0
+
+
+class Issuer:
+    """Issues the tokens of service accounts, and knows the keys they may be signed with."""
+
+    def __init__(self, settings: ServiceAccountSettings | None = None, directory: Path | None = None) -> None:
+        """Raises OSError, or ValueError, if a key that the settings name cannot be used."""
+        self.settings = settings or ServiceAccountSettings()
+        self._directory = directory
+        if not self.settings.issuers:
+            raise ValueError("service_accounts.issuers: name one at least")
+        if self.settings.signing_key or self.settings.verification_keys:
+            self.keys("")  # what is wrong with them is said now, not at the first request
+
+    @property
+    def name(self) -> str:
+        """Who the tokens are issued by."""
+        return self.settings.issuers[0]
+
+    @property
+    def audiences(self) -> Sequence[str]:
+        """Whom a token must be for to be good at this server."""
+        return self.settings.audiences or (self.name,)
+
+    def keys(self, kid: str) -> "Sequence[Key]":
+        """The keys that have this name; all, without one."""
+        return self._keys if not kid else [key for key in self._keys if key.kid == kid]
+
+    def life(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> Life:
+        """How long a token will be good that was asked for so many seconds."""
+        settings = self.settings
+        if not settings.extend_expiration or not for_pod or seconds != WARNED_SECONDS:
+            return Life(seconds)
+        if not set(audiences) <= set(self.audiences):
+            return Life(seconds)
+        longest = settings.max_expiration_seconds
+        return Life(min(_EXTENDED_SECONDS, longest) if longest else _EXTENDED_SECONDS, seconds)
+
+    def issue(
+        self,
+        namespace: str,
+        account: Reference,
+        *,
+        audiences: Sequence[str],
+        life: Life,
+        now: float,
+        jti: str,
+        bound: "dict[str, Reference]",
+    ) -> str:
+        """A token of a service account. `bound` are the objects it ends with, by what claims call their kind."""
+        issued = int(now)
+        private: Object = {"namespace": namespace}
+        private |= {kind: reference.to_claim() for kind, reference in bound.items()}
+        private["serviceaccount"] = account.to_claim()
+        if life.warn_after:
+            private["warnafter"] = issued + life.warn_after
+        return self._signer.sign(
+            {
+                "aud": list(audiences),
+                "exp": issued + life.seconds,
+                "iat": issued,
+                "iss": self.name,
+                "jti": jti,
+                "kubernetes.io": private,
+                "nbf": issued,
+                "sub": service_account_user(namespace, account.name),
+            }
+        )
+
+    def configuration(self, address: str) -> Object:
+        """The OpenID discovery document. `address` is where this server was asked: host and port."""
+        algorithms = sorted({key.algorithms[0] for key in self._keys})
+        return {
+            "issuer": self.name,
+            "jwks_uri": self.settings.jwks_uri or f"https://{address}{JWKS_PATH}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": algorithms,
+        }
+
+    def keyset(self) -> Object:
+        """The public keys."""
+        from setpoint.server.access.authentication.jwt import to_jwk
+
+        return {"keys": [to_jwk(key) for key in self._keys]}
+
+    @cached_property
+    def _signer(self) -> "Signer":
+        from setpoint.server.access.authentication.jwt import Signer
+
+        given, directory = self.settings.signing_key, self._directory
+        try:
+            if given is not None:
+                return Signer(given.read_bytes())
+            if directory is None:
+                return Signer(_new_key())
+            path = directory / _FILE
+            if path.exists():
+                return Signer(path.read_bytes())
+            make_directory(directory)
+            return Signer(secret_files.write_once(path, _new_key()))
+        except TokenError as error:
+            if given is not None:
+                raise ValueError(f"service_accounts.signing_key: {given}: {error}") from None
+            raise ValueError(f"{path}: {error}. Move it away to have a new key made") from None
+
+    @cached_property
+    def _keys(self) -> "Sequence[Key]":
+        from setpoint.server.access.authentication.jwt import read_keys
+
+        found = {self._signer.key.kid: self._signer.key}
+        for path in self.settings.verification_keys:
+            try:
+                found |= {key.kid: key for key in read_keys(path.read_bytes())}
+            except TokenError as error:
+                raise ValueError(f"service_accounts.verification_keys: {path}: {error}") from None
+        return tuple(found.values())
+
+
+def _new_key() -> bytes:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

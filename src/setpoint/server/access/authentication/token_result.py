@@ -1,0 +1,25 @@
+"""What becomes of a token: it is somebody's, or it is not good."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from setpoint.server.request.context import User
+
+
+class TokenError(ValueError):
+    """A token is not good; says why, in words that may be told to whoever sent it."""
+
+
+class Accepted(NamedTuple):
+    """Whose token it is, and for which of those it was asked about it is meant."""
+
+    user: User
+    audiences: Sequence[str] = ()
+
+
+class TokenAuthenticator(Protocol):
+    """Knows users by one kind of token."""
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Accepted | None:
+        """Whose token it is; None for one of another kind. Raises TokenError for one of its own that is not good, or is
+        for none of the audiences."""

@@ -1,0 +1,181 @@
+"""Aggregated ClusterRoles: those with an `aggregationRule` have the rules of all ClusterRoles that it selects.
+
+Whoever writes a ClusterRole finds the others right when the answer comes, as if a very fast controller had seen it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from setpoint.objects import labels, meta
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.objects.tree import Object
+from setpoint.server.access.authorization.roles import GROUP, VERSION
+from setpoint.store.contract import ExpectationFailed
+
+if TYPE_CHECKING:
+    from setpoint.server.registry.indexes import View
+    from setpoint.server.registry.resource import Resource
+    from setpoint.server.request.context import Context, Services
+
+MANAGER = "clusterrole-aggregation-controller"
+_ACTOR = Actor(
+    f"system:serviceaccount:kube-system:{MANAGER}",
+    ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
+    field_manager=MANAGER,
+)
+# Whether the rules of a role were gathered, and are nobody else's: not a field of the API.
+_IS_GATHERED = "isGathered"
+# About as many bytes of JSON take as long to read as a rule takes to compare.
+_RULE_BYTES = 100
+_LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+
+
+def settle(roles: Iterable[Object]) -> list[Object]:
+    """Those of some roles that gather other rules than they have, with the right ones: the rules of each role that they
+    select, by name, each once.
+
+    What gathers may be gathered itself. It is worked out from those that do not gather, so that roles which gather each
+    other keep nothing that comes from nowhere. One that finds nothing to gather keeps the rules that somebody gave it.
+    """
+    by_name = {meta.name(role): role for role in sorted(roles, key=meta.name)}
+    selected = {name: _selected(role, by_name) for name, role in by_name.items() if role.get("aggregationRule")}
+    # Only the rules of those that gather or are gathered are looked at.
+    concerned = dict.fromkeys([*selected, *(member for members in selected.values() for member in members)])
+    own = {name: {} if by_name[name].get(_IS_GATHERED) else _by_identity(by_name[name]) for name in concerned}
+    rules = {name: {} if name in selected else given for name, given in own.items()}
+    _spread(rules, selected, own, set())
+    if left := [name for name in selected if not rules[name] and own[name]]:
+        _spread(rules, selected, own, _keeping(left, selected))
+    return [
+        {**by_name[name], "rules": list(rules[name].values())}
+        for name in selected
+        if list(rules[name]) != list(_by_identity(by_name[name]))
+    ]
+
+
+_Rules = dict[tuple[tuple[str, ...], ...], Object]
+
+
+def _spread(
+    rules: dict[str, _Rules], selected: Mapping[str, list[str]], own: Mapping[str, _Rules], keeping: set[str]
+) -> None:
+    """Passes the rules on until each role has those of all that it selects. Those that keep their own rules do so as
+    long as there is nothing to gather."""
+    # Each round passes rules on by one role at least; among those that gather each other the order may never rest.
+    for _ in range(2 * len(selected) + 1):
+        before = {name: list(rules[name]) for name in selected}
+        for name, members in selected.items():
+            gathered = {identity: rule for member in members for identity, rule in rules[member].items()}
+            rules[name] = gathered or (own[name] if name in keeping else {})
+        if all(list(rules[name]) == before[name] for name in selected):
+            return
+
+
+def _keeping(left: list[str], selected: Mapping[str, list[str]]) -> set[str]:
+    """Returns which of the roles that have nothing to gather keep their own rules. The others gather what these keep.
+
+    One that gathers from another of them does not keep its own, or it would pass on rules to roles that gather each
+    other, which would have them for ever. Of those that gather from each other and from nobody else, the first does."""
+    candidates = {*left}
+    sources = {name: _sources(name, selected) & candidates for name in left}
+    return {
+        name
+        for name in left
+        if all(name in sources[other] and name <= other for other in sources[name] if other != name)
+    }
+
+
+def _sources(name: str, selected: Mapping[str, list[str]]) -> set[str]:
+    """Returns the names of all roles whose rules come to a role, through however many others."""
+    found: set[str] = set()
+    waiting = list(selected[name])
+    while waiting:
+        member = waiting.pop()
+        if member not in found:
+            found.add(member)
+            waiting += selected.get(member, ())
+    return found
+
+
+def _selected(role: Object, by_name: Mapping[str, Object]) -> list[str]:
+    """The names of the roles that an aggregated one gathers, in the order in which it does."""
+    found: dict[str, None] = {}
+    for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        selects = labels.from_object(selector).matches
+        for name, other in by_name.items():
+            if other is not role and selects(other["metadata"].get("labels") or {}):
+                found[name] = None
+    return list(found)
+
+
+def _by_identity(role: Object) -> _Rules:
+    return {tuple(tuple(rule.get(name) or ()) for name in _LISTS): rule for rule in role.get("rules") or ()}
+
+
+class Aggregation:
+    """Keeps the aggregated roles of one server."""
+
+    def __init__(self) -> None:
+        self._services: Services
+        self._view: View[Object] | None = None
+
+    def attach(self, services: "Services") -> None:
+        """Tells whose roles these are."""
+        self._services = services
+
+    def concerns(self, resource: "Resource") -> bool:
+        return resource.resource == "clusterroles" and resource.group == GROUP
+
+    async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
+        await self.settle(context.cause)
+
+    async def after_delete(self, context: "Context", resource: "Resource", tree: Object) -> None:
+        await self.settle(context.cause)
+
+    async def settle(self, cause: Cause | None = None) -> None:
+        """Gives every aggregated role the rules that it should have."""
+        if self._view is None:
+            self._view = self._services.views.of(GROUP, VERSION, "clusterroles", _outline)
+        roles = list((await self._view.current()).values())
+        size = _RULE_BYTES * sum(len(role["rules"] or ()) for role in roles)
+        for role in await self._services.offloaded(lambda: settle(roles), size):
+            await self._apply(meta.name(role), role["rules"], cause)
+
+    async def _apply(self, name: str, rules: list[Object], cause: Cause | None) -> None:
+        resource = self._services.registry.resource(GROUP, VERSION, "clusterroles")
+        if resource is None:
+            return
+        key = resource.storage.key("", name)
+        item = await self._services.store.get(key)
+        if item is None:
+            return
+        config: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
+        if rules:
+            config["rules"] = rules
+        manager, shape = resource.field_manager("", self._services.clock), resource.shape
+
+        def applied() -> bytes:
+            tree = manager.apply(resource.item(item), config, MANAGER, force=True)
+            shape.complete(tree)
+            return resource.encode(tree)
+
+        value = await self._services.offloaded(applied, max(len(item.value), _RULE_BYTES * len(rules)))
+        try:
+            if value != item.value:
+                await self._services.commit(key, value, item.revision, _ACTOR, cause)
+        except ExpectationFailed:
+            return  # whoever wrote it meanwhile settles it
+
+
+def _outline(tree: Object) -> Object:
+    """What matters of a role here."""
+    metadata = tree["metadata"]
+    return {
+        "metadata": {"name": metadata["name"], "labels": metadata.get("labels")},
+        "rules": tree.get("rules"),
+        "aggregationRule": tree.get("aggregationRule"),
+        _IS_GATHERED: any(
+            entry.get("manager") == MANAGER and "f:rules" in (entry.get("fieldsV1") or ())
+            for entry in metadata.get("managedFields") or ()
+        ),
+    }

@@ -1,0 +1,159 @@
+"""What an expression of a policy may ask about rights: the values behind the variables of CEL's authorizer library.
+
+`asker` gives the value of `authorizer`, `request_check` that of `authorizer.requestResource`. Once they are there, each
+question is plain computing. Like every value of CEL they are immutable: a check that is narrowed down is a new one.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from setpoint.objects.names import dns1123_label, dns1123_subdomain
+from setpoint.schema.cel.types import Type, struct
+from setpoint.schema.cel.values import EvaluationError
+from setpoint.server.access.authorization.authorizer import Authorizer, Decision
+from setpoint.server.request.admission_plugin import Operation
+from setpoint.server.request.context import Services, User
+from setpoint.server.requestinfo import RequestInfo
+
+
+def service_account(namespace: str, name: str) -> User:
+    """The user that a service account is."""
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+    return User(f"system:serviceaccount:{namespace}:{name}", groups)
+
+
+async def asker(services: Services, user: User) -> "Asker":
+    """The value of `authorizer` for the expressions that judge a request of a user."""
+    await services.authorizer.prepare()
+    return Asker(services.authorizer, user)
+
+
+def request_check(asker: "Asker", operation: Operation) -> "ResourceCheck":
+    """The value of `authorizer.requestResource`: what the request is about."""
+    resource = operation.resource
+    return ResourceCheck(
+        asker, resource.group, resource.resource, operation.subresource, operation.namespace, operation.name
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Asks on behalf of a user."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.Authorizer")
+
+    authorizer: Authorizer
+    user: User
+
+    def path(self, path: str) -> "PathCheck":
+        if not path.strip():
+            raise EvaluationError("path must not be empty")
+        return PathCheck(self, path)
+
+    def group(self, group: str) -> "GroupCheck":
+        return GroupCheck(self, group)
+
+    def serviceAccount(self, namespace: str, name: str) -> "Asker":  # noqa: N802 - the name in CEL
+        if dns1123_subdomain(name):
+            raise EvaluationError("Invalid service account name")
+        if dns1123_label(namespace):
+            raise EvaluationError("Invalid service account namespace")
+        return Asker(self.authorizer, service_account(namespace, name))
+
+    def ask(self, info: RequestInfo) -> "Answer":
+        return Answer(self.authorizer.decide(self.user, info))
+
+
+@dataclass(frozen=True, slots=True)
+class PathCheck:
+    """A question about a path that is no resource."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.PathCheck")
+
+    asker: Asker
+    asked: str
+
+    def check(self, verb: str) -> "Answer":
+        return self.asker.ask(RequestInfo(verb, self.asked))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCheck:
+    """The beginning of a question about a resource."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.GroupCheck")
+
+    asker: Asker
+    asked: str
+
+    def resource(self, resource: str) -> "ResourceCheck":
+        if not resource.strip():
+            raise EvaluationError("resource must not be empty")
+        return ResourceCheck(self.asker, self.asked, resource)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceCheck:
+    """A question about a resource. Selectors only ever narrow a request down, and no rule of RBAC looks at them: what
+    is allowed without is allowed with them."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.ResourceCheck")
+
+    asker: Asker
+    of_group: str
+    of_resource: str
+    of_subresource: str = ""
+    in_namespace: str = ""
+    named: str = ""
+
+    def subresource(self, subresource: str) -> "ResourceCheck":
+        return replace(self, of_subresource=subresource)
+
+    def namespace(self, namespace: str) -> "ResourceCheck":
+        return replace(self, in_namespace=namespace)
+
+    def name(self, name: str) -> "ResourceCheck":
+        return replace(self, named=name)
+
+    def fieldSelector(self, selector: str) -> "ResourceCheck":  # noqa: N802 - the name in CEL
+        return self
+
+    def labelSelector(self, selector: str) -> "ResourceCheck":  # noqa: N802 - the name in CEL
+        return self
+
+    def check(self, verb: str) -> "Answer":
+        return self.asker.ask(
+            RequestInfo(
+                verb,
+                "",
+                is_resource=True,
+                group=self.of_group,
+                version="*",
+                namespace=self.in_namespace,
+                resource=self.of_resource,
+                name=self.named,
+                subresource=self.of_subresource,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer, as expressions read it."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.authorization.Decision")
+
+    decision: Decision
+
+    def allowed(self) -> bool:
+        return self.decision.allowed
+
+    def reason(self) -> str:
+        return self.decision.reason
+
+    def errored(self) -> bool:
+        """No authorizer of ours fails: what cannot be found out is not allowed, and the reason says why."""
+        return False
+
+    def error(self) -> str:
+        return ""

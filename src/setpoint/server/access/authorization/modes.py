@@ -1,0 +1,53 @@
+"""Which authorizer a server has, by its mode: `RBAC` unless it is told otherwise."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from setpoint.objects.tree import Object
+from setpoint.server.access.authorization.authorizer import ALLOWED, MASTERS, Authorizer, Decision, UserRules
+from setpoint.server.access.authorization.rbac import RBAC
+
+if TYPE_CHECKING:
+    from setpoint.server.request.context import Services, User
+    from setpoint.server.requestinfo import RequestInfo
+
+_EVERYTHING: Object = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+_EVERY_PATH: Object = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+_REFUSED = Decision(False, "Everything is forbidden.")
+
+
+class AlwaysAllow:
+    """Everybody may do everything: for tests, and for servers that only friends can reach."""
+
+    def attach(self, services: "Services") -> None:
+        """There is nothing to know."""
+
+    async def prepare(self, user: "User | None" = None) -> None:
+        """There is nothing to have."""
+
+    def decide(self, user: "User", info: "RequestInfo") -> Decision:
+        return ALLOWED
+
+    def rules(self, user: "User", namespace: str) -> UserRules:
+        return UserRules([_EVERYTHING, _EVERY_PATH])
+
+
+class AlwaysDeny(AlwaysAllow):
+    """Nobody may do anything but the members of `system:masters`: what the server itself does goes on."""
+
+    def decide(self, user: "User", info: "RequestInfo") -> Decision:
+        return ALLOWED if MASTERS in user.groups else _REFUSED
+
+    def rules(self, user: "User", namespace: str) -> UserRules:
+        return UserRules([_EVERYTHING, _EVERY_PATH] if MASTERS in user.groups else [])
+
+
+MODES: Mapping[str, Callable[[], Authorizer]] = {"RBAC": RBAC, "AlwaysAllow": AlwaysAllow, "AlwaysDeny": AlwaysDeny}
+
+
+def authorizer_of(mode: str) -> Authorizer:
+    """The authorizer of a mode. Raises ValueError."""
+    made = MODES.get(mode)
+    if made is None:
+        raise ValueError(f"{mode!r} is no authorization mode: it should be one of {', '.join(MODES)}")
+    return made()

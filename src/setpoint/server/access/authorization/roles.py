@@ -1,0 +1,207 @@
+"""Who is bound to which roles, kept ready: an index of all roles and bindings of a server, always up to date.
+
+It stands on live views, so a binding counts for the very next request. One object that changes costs what that object
+is worth: a binding is filed under each of its subjects, a role is compiled once, and whoever refers to it finds it by
+its name. A binding may come before its role, and outlive it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from setpoint.objects import meta
+from setpoint.objects.gotext import quote
+from setpoint.objects.tree import Object
+from setpoint.server.access.authorization.policy_rules import Rules
+
+if TYPE_CHECKING:
+    from setpoint.server.registry.indexes import View
+    from setpoint.server.request.context import Services, User
+
+GROUP, VERSION = "rbac.authorization.k8s.io", "v1"
+# The namespace of a Role, empty for a ClusterRole, and its name.
+RoleName: TypeAlias = tuple[str, str]
+
+
+class Subject(NamedTuple):
+    """Whom a binding is for. A service account counts as the user that it is; what matches nobody has no name."""
+
+    is_group: bool
+    name: str
+    shown: str
+
+    def applies_to(self, user: "User") -> bool:
+        return self.name in user.groups if self.is_group else self.name == user.name
+
+
+class Binding(NamedTuple):
+    """A RoleBinding, or a ClusterRoleBinding: that one has no namespace."""
+
+    namespace: str
+    name: str
+    role: RoleName
+    subjects: Sequence[Subject]
+
+    def source(self, user: "User") -> str:
+        """How it is told that a user's right comes from here."""
+        subject = next((found for found in self.subjects if found.applies_to(user)), None)
+        to = subject.shown if subject else ""
+        of = f"{'Role' if self.role[0] else 'ClusterRole'} {quote(self.role[1])}"
+        if self.namespace:
+            return f"RoleBinding {quote(f'{self.name}/{self.namespace}')} of {of} to {to}"
+        return f"ClusterRoleBinding {quote(self.name)} of {of} to {to}"
+
+
+# The bindings of one subject, by the role that they bind and by their own key: a role that is bound twice is read once.
+_Bound: TypeAlias = dict[RoleName, dict[str, Binding]]
+
+
+class _Scope:
+    """The bindings of the cluster, or of one namespace, by their subjects."""
+
+    __slots__ = ("groups", "users")
+
+    def __init__(self) -> None:
+        self.users: dict[str, _Bound] = {}
+        self.groups: dict[str, _Bound] = {}
+
+    def file(self, key: str, binding: Binding) -> None:
+        for subject in binding.subjects:
+            of = self.groups if subject.is_group else self.users
+            of.setdefault(subject.name, {}).setdefault(binding.role, {})[key] = binding
+
+    def remove(self, key: str, binding: Binding) -> None:
+        for subject in binding.subjects:
+            of = self.groups if subject.is_group else self.users
+            bound = of.get(subject.name)
+            same = bound.get(binding.role) if bound is not None else None
+            if bound is None or same is None:
+                continue  # the binding names the subject twice
+            same.pop(key, None)
+            if not same:
+                del bound[binding.role]
+            if not bound:
+                del of[subject.name]
+
+    def of(self, user: "User") -> Iterator[_Bound]:
+        if (bound := self.users.get(user.name)) is not None:
+            yield bound
+        for group in user.groups:
+            if (bound := self.groups.get(group)) is not None:
+                yield bound
+
+
+class Granted(NamedTuple):
+    """A role that somebody is bound to: its rules, None where there is no such role."""
+
+    role: RoleName
+    rules: Rules | None
+    binding: Binding
+
+
+class Roles:
+    """The index. `load` must have returned before anything is asked."""
+
+    def __init__(self) -> None:
+        # Changes whenever a role or a binding does.
+        self.generation = 0
+        self._services: Services
+        self._views: Sequence[View[Rules] | View[Binding]] = ()
+        self._is_loaded = False
+        self._rules: dict[RoleName, Rules] = {}
+        self._bindings: dict[str, Binding] = {}
+        self._scopes: dict[str, _Scope] = {}
+
+    def attach(self, services: "Services") -> None:
+        """Tells whose roles these are."""
+        self._services = services
+
+    async def load(self) -> None:
+        """Has all roles and bindings at hand. They are read when they are first asked for."""
+        if self._is_loaded:
+            return
+        if not self._views:
+            of = self._services.views.of
+            self._views = (
+                of(GROUP, VERSION, "clusterroles", _rules, self._cluster_role_changed),
+                of(GROUP, VERSION, "roles", _rules, self._role_changed),
+                of(GROUP, VERSION, "clusterrolebindings", _binding, self._binding_changed),
+                of(GROUP, VERSION, "rolebindings", _binding, self._binding_changed),
+            )
+        for view in self._views:
+            await view.current()
+        self._is_loaded = True
+
+    def rules(self, role: RoleName) -> Rules | None:
+        """The rules of a role."""
+        return self._rules.get(role)
+
+    def granted(self, user: "User", namespace: str) -> Iterator[Granted]:
+        """All roles of a user in the cluster, and then in a namespace where one is named."""
+        for scope in (self._scopes.get(""), self._scopes.get(namespace) if namespace else None):
+            if scope is None:
+                continue
+            for bound in scope.of(user):
+                for role, bindings in bound.items():
+                    yield Granted(role, self._rules.get(role), next(iter(bindings.values())))
+
+    def rules_of(self, user: "User", namespace: str) -> tuple[list[Object], list[RoleName]]:
+        """All rules of a user, as they were written, and the roles that are bound and not there."""
+        found: list[Object] = []
+        missing: dict[RoleName, None] = {}
+        for role, rules, _ in self.granted(user, namespace):
+            if rules is None:
+                missing[role] = None
+            else:
+                found += [rule.tree for rule in rules.all]
+        return found, list(missing)
+
+    def _cluster_role_changed(self, key: str, rules: Rules | None) -> None:
+        self._put(("", key.rpartition("/")[2]), rules)
+
+    def _role_changed(self, key: str, rules: Rules | None) -> None:
+        namespace, name = key.rsplit("/", 2)[1:]
+        self._put((namespace, name), rules)
+
+    def _put(self, role: RoleName, rules: Rules | None) -> None:
+        self.generation += 1
+        if rules is None:
+            self._rules.pop(role, None)
+        else:
+            self._rules[role] = rules
+
+    def _binding_changed(self, key: str, binding: Binding | None) -> None:
+        self.generation += 1
+        old = self._bindings.pop(key, None)
+        if old is not None and (scope := self._scopes.get(old.namespace)) is not None:
+            scope.remove(key, old)
+            if not scope.users and not scope.groups:
+                del self._scopes[old.namespace]
+        if binding is not None:
+            self._bindings[key] = binding
+            self._scopes.setdefault(binding.namespace, _Scope()).file(key, binding)
+
+
+def _rules(tree: Object) -> Rules:
+    return Rules(tree.get("rules") or ())
+
+
+def _binding(tree: Object) -> Binding:
+    namespace = meta.namespace(tree)
+    subjects = (_subject(subject, namespace) for subject in tree.get("subjects") or ())
+    role = role_name(tree.get("roleRef") or {}, namespace)
+    return Binding(namespace, meta.name(tree), role, tuple(subject for subject in subjects if subject is not None))
+
+
+def role_name(reference: Mapping[str, str], namespace: str) -> RoleName:
+    """The role that a `roleRef` in a namespace means."""
+    return namespace if reference.get("kind") == "Role" else "", reference.get("name", "")
+
+
+def _subject(subject: Mapping[str, str], namespace: str) -> Subject | None:
+    kind, name = subject.get("kind", ""), subject.get("name", "")
+    if kind in ("User", "Group"):
+        return Subject(kind == "Group", name, f"{kind} {quote(name)}")
+    where = subject.get("namespace") or namespace
+    if kind != "ServiceAccount" or not where:
+        return None
+    return Subject(False, f"system:serviceaccount:{where}:{name}", f"{kind} {quote(f'{name}/{where}')}")

@@ -1,0 +1,78 @@
+"""What becomes of an object that a webhook, a function or a policy changed: it is decoded and defaulted anew."""
+
+from setpoint.merge import managedfields
+from setpoint.merge.managedfields import ManagedFieldsError
+from setpoint.objects import meta
+from setpoint.objects.errors import InternalError, strict_decoding_text, unknown_field
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import Json, Object
+from setpoint.schema import builtin
+from setpoint.server.registry.builtin_shape import shape_of
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.shape import Shape
+from setpoint.server.request.admission_plugin import Operation
+from setpoint.server.request.context import Context
+
+_INVALID_MANAGED_FIELDS = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests: {}"
+)
+
+
+def shape_at(resource: Resource, kind: GroupVersionKind) -> Shape:
+    """The shape of what is written through an endpoint of a resource: its own, or that of a Scale, an Eviction."""
+    if kind == resource.gvk:
+        return resource.shape
+    definition = builtin.kinds().get(kind)
+    if definition is None:
+        # What a CONNECT asks for is in its URL.
+        raise InternalError.of(f"a {kind.kind} cannot be changed by admission")
+    return shape_of(definition)
+
+
+async def replace(
+    context: Context, operation: Operation, tree: Json, shown_as: Resource | None = None, *, strict: bool = False
+) -> bool:
+    """Puts a changed object in the place of the operation's, and says whether it is another.
+
+    It gets the shape and the defaults of its kind: what the kind does not have is dropped without a word, as on the
+    real server, or, where it is `strict`, is an InternalError, as what cannot be of the kind always is. `shown_as` is
+    the resource in whose version the tree is, where that is not the operation's own. Who owns which field stays as it
+    was where the change would make nonsense of it.
+    """
+    resource, before = operation.resource, operation.object
+    shown = shown_as or resource
+    kind = shown.kind_at(operation.subresource)
+    if type(tree) is not dict or tree.get("kind") != kind.kind or tree.get("apiVersion") != kind.api_version:
+        raise InternalError.of(f"admission may not make anything else of a {kind.kind} of {kind.api_version}")
+    _decode(shown, kind, tree, strict)
+    if shown is not resource and kind == shown.gvk:
+        made = tree
+        tree = await shown.converting(lambda: shown.to(resource, made))
+    if before is not None:
+        _keep_owners(context, before, tree)
+    operation.object = tree
+    return bool(tree != before)
+
+
+def _decode(resource: Resource, kind: GroupVersionKind, tree: Object, strict: bool) -> None:
+    try:
+        unknown = shape_at(resource, kind).admit(tree)
+    except ValueError as error:
+        raise InternalError.of(str(error)) from None
+    if unknown and strict and not resource.is_custom:
+        raise InternalError.of(strict_decoding_text(map(unknown_field, unknown)))
+    if kind == resource.gvk:
+        resource.strategy.default(tree)
+
+
+def _keep_owners(context: Context, before: Object, tree: Object) -> None:
+    metadata = tree.get("metadata") or {}
+    entries, previous = metadata.get("managedFields"), (before.get("metadata") or {}).get("managedFields")
+    if entries == previous:
+        return
+    try:
+        managedfields.parse(entries or [])
+    except ManagedFieldsError as error:
+        context.warn(_INVALID_MANAGED_FIELDS.format(error))
+        meta.put(metadata, "managedFields", previous)

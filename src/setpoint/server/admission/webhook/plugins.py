@@ -1,0 +1,247 @@
+"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook: admission that somebody else decides, over HTTPS.
+
+The first asks one webhook after the other, and each sees what those before it made of the object; those that want to
+are asked once more when something changed after them. The second asks all at once, and the first refusal to arrive is
+the answer. A webhook that cannot be asked, or makes no sense, is an error or is left out, by its failure policy.
+"""
+
+import asyncio
+import dataclasses
+import logging
+
+import msgspec
+
+from setpoint.merge import jsonpatch
+from setpoint.merge.failure import PatchFailed
+from setpoint.objects.errors import APIError, InternalError
+from setpoint.objects.status import from_status
+from setpoint.objects.tree import Object
+from setpoint.server.admission import object_replacement
+from setpoint.server.admission.match_criteria import in_version, is_exempt
+from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo
+from setpoint.server.admission.webhook.configurations import Hook, Hooks
+from setpoint.server.admission.webhook.reinvocation import Rounds
+from setpoint.server.admission.webhook.review import (
+    VERSIONS,
+    InvalidAnswer,
+    PatchRefused,
+    UnreadableAnswer,
+    decode_answer,
+    encode_request,
+    read_answer,
+)
+from setpoint.server.outbound.webhook_client import CallError
+from setpoint.server.outbound.webhook_metrics import MUTATING, VALIDATING
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.request.context import Context
+
+_ANSWER_BYTES = 16 << 20
+_MUTATION, _VALIDATION = "mutation.webhook.admission.k8s.io/", "validating.webhook.admission.k8s.io/"
+# What belongs to the body of a request: the audit log shows it where it shows bodies.
+PATCH_ANNOTATION = "patch.webhook.admission.k8s.io/"
+
+_encode = msgspec.json.Encoder().encode
+_log = logging.getLogger(__name__)
+
+
+def question(context: Context, operation: Operation, target: Resource) -> AdmissionRequest:
+    """What somebody is asked about an operation, in the version of a resource. It shares the operation's objects."""
+    user, resource, subresource = context.user, operation.resource, operation.subresource
+    return AdmissionRequest(
+        uid=context.services.ids.uid(),
+        kind=target.kind_at(subresource),
+        resource=target.gvr,
+        subresource=subresource,
+        request_kind=operation.kind,
+        request_resource=resource.gvr,
+        name=operation.name,
+        namespace=operation.namespace,
+        operation=operation.verb,
+        user=UserInfo(user.name, user.groups, user.uid, user.extra),
+        object=in_version(operation, operation.object, target),
+        old_object=in_version(operation, operation.old, target),
+        dry_run=operation.dry_run,
+        options=operation.options,
+    )
+
+
+def refusal(name: str, status: Object | None) -> APIError:
+    """What a client is told whose request was refused: what the webhook said, as far as it is a refusal at all."""
+    given = status or {}
+    error = from_status({**given, "kind": "Status"}, 400)
+    error.code = max(error.code, 400)
+    why = given.get("message") or given.get("reason")
+    denied = f'admission webhook "{name}" denied the request'
+    error.message = f"{denied}: {why}" if why else f"{denied} without explanation"
+    return error
+
+
+async def ask(context: Context, hook: Hook, request: AdmissionRequest, *, mutating: bool) -> AdmissionResponse:
+    """The answer of a webhook, with its warnings and annotations noted. Raises CallError where there is none."""
+    version = next((version for version in hook.versions if version in VERSIONS), None)
+    if version is None:
+        raise CallError("could not create admission objects: webhook does not accept known AdmissionReview versions")
+    body = encode_request(request, version)
+    answer = await context.services.webhooks.call(hook.client, body, hook.seconds)
+    try:
+        response = read_answer(decode_answer(answer, _ANSWER_BYTES), request.uid, version, mutating=mutating)
+    except UnreadableAnswer as error:
+        raise CallError(f"failed to call webhook: {error}") from None
+    except InvalidAnswer as error:
+        raise CallError(f"received invalid webhook response: {error}") from None
+    except PatchRefused as error:
+        raise CallError(str(error)) from None
+    note(context, hook.name, response)
+    return response
+
+
+def note(context: Context, name: str, response: AdmissionResponse) -> None:
+    """Passes on what an answer says beside the decision."""
+    for key, value in response.audit_annotations.items():
+        context.annotations.setdefault(f"{name}/{key}", value)
+    for warning in response.warnings:
+        context.warn(warning)
+
+
+def patched(name: str, response: AdmissionResponse, tree: Object | None) -> Object:
+    """What the patch of an answer makes of an object. Raises InternalError where it does not apply."""
+    if tree is None:
+        why = f'admission webhook "{name}" attempted to modify the object, which is not supported for this operation'
+        raise InternalError.of(why)
+    try:
+        made: Object = jsonpatch.apply(tree, jsonpatch.decode(list(response.patch), strict=False))
+    except PatchFailed as error:
+        raise InternalError.of(error.why) from None
+    except APIError as error:
+        raise InternalError.of(error.message) from None
+    return made
+
+
+class MutatingAdmissionWebhook(Plugin):
+    """Webhooks that may change the object."""
+
+    name = "MutatingAdmissionWebhook"
+
+    def __init__(self) -> None:
+        self._hooks = Hooks("mutatingwebhookconfigurations")
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return not is_exempt(resource)
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        hooks = await self._hooks.of(context.services, operation)
+        self.goes_by = self._hooks.view
+        if not hooks:
+            return
+        rounds = Rounds.of(operation, self.name)
+        for index, hook in hooks:
+            target = await hook.match(context, operation)
+            uid = hook.configuration, hook.name
+            if target is None or rounds.skips(operation, uid):
+                continue
+            has_changed = await self._ask(context, operation, hook, target, index)
+            rounds.answered(operation, uid, changed=has_changed, again=hook.is_reinvocable)
+        rounds.end(operation)
+
+    async def _ask(self, context: Context, operation: Operation, hook: Hook, target: Resource, index: int) -> bool:
+        """Asks one webhook; whether it changed the object."""
+        hook.check_dry_run(operation)
+        request = question(context, operation, target)
+        place = f"round_{int(operation.is_reinvoked)}_index_{index}"
+        has_changed = False
+        try:
+            with context.services.webhook_measures.asking(hook.name, MUTATING, operation.verb) as asking:
+                try:
+                    response = await ask(context, hook, request, mutating=True)
+                    if not response.allowed:
+                        raise asking.refused(refusal(hook.name, response.status))
+                    if response.patch:
+                        tree = patched(hook.name, response, request.object)
+                        has_changed = await object_replacement.replace(context, operation, tree, target)
+                        patch = {"patch": response.patch, "patchType": "JSONPatch"}
+                        _annotate(context, PATCH_ANNOTATION + place, hook, patch)
+                except CallError as error:
+                    asking.call_failed(is_open=hook.fails_open)
+                    failed_open(context, hook, error, f"failed-open.{_MUTATION}{place}")
+        finally:
+            _annotate(context, _MUTATION + place, hook, {"mutated": has_changed})
+        return has_changed
+
+
+def _annotate(context: Context, key: str, hook: Hook, more: Object) -> None:
+    value = {"configuration": hook.configuration, "webhook": hook.name, **more}
+    context.annotations.setdefault(key, _encode(value).decode())
+
+
+def failed_open(context: Context, hook: Hook, error: CallError, annotation: str) -> None:
+    """Goes on without the answer of a webhook, where its failure policy says so. Raises InternalError otherwise."""
+    why = f'failed calling webhook "{hook.name}": {error}'
+    if not hook.fails_open:
+        raise InternalError.of(why) from None
+    _log.warning("%s: going on without it", why)
+    context.annotations.setdefault(annotation, hook.name)
+
+
+class ValidatingAdmissionWebhook(Plugin):
+    """Webhooks that may only refuse."""
+
+    name = "ValidatingAdmissionWebhook"
+
+    def __init__(self) -> None:
+        self._hooks = Hooks("validatingwebhookconfigurations")
+
+    def concerns(self, resource: Resource, verb: str) -> bool:
+        return not is_exempt(resource)
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        hooks = await self._hooks.of(context.services, operation)
+        self.goes_by = self._hooks.view
+        if not hooks:
+            return
+        requests: dict[Resource, AdmissionRequest] = {}
+        asked: list[tuple[Hook, AdmissionRequest]] = []
+        for _, hook in hooks:
+            target = await hook.match(context, operation)
+            if target is None:
+                continue
+            if target not in requests:
+                requests[target] = question(context, operation, target)
+            asked.append((hook, dataclasses.replace(requests[target], uid=context.services.ids.uid())))
+        refused: list[APIError] = []
+        await asyncio.gather(
+            *(self._judge(context, operation, *each, index, refused) for index, each in enumerate(asked))
+        )
+        if refused:
+            for further in refused[1:]:
+                _log.info("a webhook refused what another had refused already: %s", further.message)
+            raise refused[0]
+
+    async def _judge(
+        self,
+        context: Context,
+        operation: Operation,
+        hook: Hook,
+        request: AdmissionRequest,
+        index: int,
+        refused: list[APIError],
+    ) -> None:
+        """Asks one webhook; a refusal joins the others, in the order in which they arrive."""
+        try:
+            await self._ask(context, operation, hook, request, index)
+        except APIError as error:
+            refused.append(error)
+
+    async def _ask(
+        self, context: Context, operation: Operation, hook: Hook, request: AdmissionRequest, index: int
+    ) -> None:
+        hook.check_dry_run(operation)
+        with context.services.webhook_measures.asking(hook.name, VALIDATING, operation.verb) as asking:
+            try:
+                response = await ask(context, hook, request, mutating=False)
+            except CallError as error:
+                asking.call_failed(is_open=hook.fails_open)
+                failed_open(context, hook, error, f"failed-open.{_VALIDATION}round_0_index_{index}")
+                return
+            if not response.allowed:
+                raise asking.refused(refusal(hook.name, response.status))

@@ -1,0 +1,240 @@
+"""The life of CustomResourceDefinitions: names, establishment, serving, and the clean-up when one is deleted.
+
+Whoever writes a definition has it served before the answer goes out: `after_write` settles its names, establishes it,
+and puts a new registry in place. A deleted definition first takes its instances with it; the last of them takes the
+definition.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from setpoint.objects import meta
+from setpoint.objects.errors import Forbidden
+from setpoint.objects.tree import Object
+from setpoint.schema.crd import conditions
+from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition
+from setpoint.schema.crd.names import HeldNames
+from setpoint.server.apiextensions import custom_resources
+from setpoint.server.bootstrap.system_objects import APISERVER
+from setpoint.server.codec.delete_options import DeleteOptions
+from setpoint.server.registry.conversion.converters import Converters
+from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context, Services
+from setpoint.server.request.extension import Extension
+from setpoint.server.verbs.delete import delete_object
+from setpoint.store.contract import ExpectationFailed, Item
+
+GROUP, RESOURCE = "apiextensions.k8s.io", "customresourcedefinitions"
+PREFIX = f"/{GROUP}/{RESOURCE}/"
+
+
+def _outline(item: Item) -> CustomResourceDefinition:
+    found = CustomResourceDefinition.outline(item.value)
+    found.metadata["resourceVersion"] = str(item.revision)
+    return found
+
+
+class _Served(NamedTuple):
+    """The resources of a definition, and of which state of it they were made."""
+
+    state: tuple[str, int, str]
+    resources: list[Resource]
+
+
+class Definitions:
+    """The definitions of one server."""
+
+    def __init__(self, converters: Converters, extensions: Sequence[Extension] = ()) -> None:
+        self._services: Services
+        self._converters = converters
+        self._extensions = extensions
+        self._served: dict[str, _Served] = {}
+        # Every definition in the store, by name, and the names that those of each group hold.
+        self._known: dict[str, CustomResourceDefinition] = {}
+        self._held: dict[str, HeldNames] = {}
+        self._loading = False
+
+    def attach(self, services: Services) -> None:
+        """Tells whose definitions these are."""
+        self._services = services
+        self._converters.attach(services)
+        parse = CustomResourceDefinition.parse
+        self._view = services.views.of(GROUP, "v1", RESOURCE, parse, self._changed, _outline)
+
+    def forget_conversions(self) -> None:
+        """Forgets the converted objects."""
+        self._converters.forget()
+
+    async def load(self) -> None:
+        """Serves what the store has."""
+        self._loading = True
+        try:
+            for key, crd in dict(await self._view.current()).items():
+                # What is served under its own names is settled: nobody can take them from it.
+                if not (conditions.is_served(crd) and crd.is_true(conditions.NAMES_ACCEPTED)):
+                    await self._settle(key)
+        finally:
+            self._loading = False
+        resources = [resource for found in self._served.values() for resource in found.resources]
+        self._services.registry = Registry(self._services.registry.builtin, resources, dict(self._known))
+
+    async def follow(self) -> None:
+        """Serves what other servers over the same store write, until the store is closed. Run it beside the server
+        where there are others."""
+        await self._view.followed(await self._view.read())
+
+    def _changed(self, key: str, crd: CustomResourceDefinition | None) -> None:
+        """Puts a registry in place that serves a definition as it is by now, or serves it no more. What this costs
+        does not depend on the number of other definitions."""
+        name = key.removeprefix(PREFIX)
+        before = self._known.pop(name, None)
+        if before is not None:
+            self._held[before.spec.group].drop(before)
+        old = self._served.pop(name, None)
+        if crd is not None:
+            self._known[name] = crd
+            self._held.setdefault(crd.spec.group, HeldNames()).put(crd)
+            if conditions.is_served(crd):
+                self._served[name] = self._serve(crd, old)
+        if self._loading:
+            return
+        new = self._served.get(name)
+        self._services.registry = self._services.registry.changed(
+            name, crd, old.resources if old else (), new.resources if new else ()
+        )
+
+    def concerns(self, resource: Resource) -> bool:
+        """Whether a write of the resource may change what is served: definitions, and instances of them."""
+        return resource.crd is not None or (resource.resource == RESOURCE and resource.group == GROUP)
+
+    def before_create(self, resource: Resource, name: str) -> None:
+        """Refuses new instances of a definition that is on its way out."""
+        if resource.crd is None:
+            return
+        current = self._services.registry.definitions.get(resource.crd.name)
+        if current is not None and current.is_true(conditions.TERMINATING):
+            why = "create not allowed while custom resource definition is terminating"
+            raise Forbidden.of(resource.group_resource, name, why)
+
+    async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
+        """Follows up the write of a definition."""
+        if resource.resource != RESOURCE or resource.group != GROUP:
+            return
+        name = meta.name(tree)
+        if meta.is_being_deleted(tree):
+            await self._clean_up(context, name)
+        else:
+            await self._settle(PREFIX + name)
+
+    async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
+        """Follows up the end of a definition, or of the last instance of one that is on its way out."""
+        if resource.crd is not None:
+            current = self._services.registry.definitions.get(resource.crd.name)
+            if current is not None and "deletionTimestamp" in current.metadata:
+                await self._clean_up(context, resource.crd.name)
+        elif resource.resource == RESOURCE and resource.group == GROUP:
+            await self._free_names(tree["spec"]["group"])
+
+    async def _settle(self, key: str) -> None:
+        """Gives a definition its names and, if it has them all, establishes it."""
+        services = self._services
+        while (item := await services.store.get(key)) is not None:
+            if services.views.shared:
+                # Another server may have given away a name, and the log has not told it yet.
+                await self._view.read()
+            work = partial(self._settled, item)
+            value = await services.offloaded(work, len(item.value))
+            if value is None or await self._commit(item, value):
+                return
+
+    def _settled(self, item: Item) -> bytes | None:
+        """Returns what is to be stored of a definition that has its names; None where nothing is to be done."""
+        clock, tree = self._services.clock, self._resource.item(item)
+        if meta.is_being_deleted(tree):
+            return None
+        settled = conditions.settle_names(tree, self._held.get(tree["spec"]["group"], HeldNames()), clock)
+        settled = conditions.judge_approval(settled, clock)
+        settled = conditions.establish(settled, clock)
+        return None if settled is tree else self._managed(item, settled)
+
+    async def _free_names(self, group: str) -> None:
+        """Lets the other definitions of a group have the names that became free."""
+        if self._services.views.shared:
+            await self._view.read()
+        for name, crd in list(self._known.items()):
+            if crd.spec.group == group and crd.spec.names != crd.status.accepted_names:
+                await self._settle(PREFIX + name)
+
+    async def _clean_up(self, context: Context, name: str) -> None:
+        """Deletes the instances of a definition that is on its way out, and then the definition."""
+        store, clock = self._services.store, self._services.clock
+        item = await store.get(PREFIX + name)
+        if item is None:
+            return
+        tree = self._resource.item(item)
+        if FINALIZER not in meta.finalizers(tree):
+            return
+        served = self._served.get(name)
+        verdict = conditions.NEVER_ESTABLISHED
+        if served is not None and served.resources:
+            # In the version that they are stored in: nobody needs to be asked how to convert what is to go.
+            resource = served.resources[0].in_storage_version
+            verdict = conditions.DELETION_COMPLETED
+            if await store.count(resource.storage.prefix):
+                started = conditions.set_condition(tree, conditions.DELETION_IN_PROGRESS, clock)
+                if started is not tree:
+                    await self._put(item, started)
+                    await self._delete_all(context, resource)
+                return
+        finished = conditions.finish_deletion(tree, verdict, clock)
+        if meta.finalizers(finished):
+            await self._put(item, finished)
+        else:
+            try:
+                await self._services.commit(item.key, None, item.revision, APISERVER, context.cause)
+            except ExpectationFailed:
+                await self._clean_up(context, name)
+                return
+            await self._free_names(tree["spec"]["group"])
+
+    async def _delete_all(self, context: Context, resource: Resource) -> None:
+        """Asks every instance to go; the last one that does comes back to `after_delete`."""
+        options = DeleteOptions(propagation_policy="Background")
+        for item in (await self._services.store.range(resource.storage.prefix)).items:
+            metadata = resource.storage.decode(item.value, item.revision)["metadata"]
+            await delete_object(context, resource, metadata.get("namespace", ""), metadata["name"], options)
+
+    async def _put(self, item: Item, tree: Object) -> bool:
+        """Stores what became of a definition; False where somebody else has written it meanwhile."""
+        return await self._commit(item, self._managed(item, tree))
+
+    def _managed(self, item: Item, tree: Object) -> bytes:
+        """The bytes of a definition that the server changed the status of."""
+        manager = self._resource.field_manager("status", self._services.clock)
+        return self._resource.encode(manager.update(self._resource.item(item), tree, APISERVER.field_manager))
+
+    async def _commit(self, item: Item, value: bytes) -> bool:
+        """Stores what became of a definition; False where somebody else has written it meanwhile."""
+        try:
+            await self._services.commit(item.key, value, item.revision, APISERVER)
+        except ExpectationFailed:
+            return False
+        return True
+
+    @property
+    def _resource(self) -> Resource:
+        found = self._services.registry.resource(GROUP, "v1", RESOURCE)
+        if found is None:
+            raise LookupError("the server does not serve CustomResourceDefinitions")
+        return found
+
+    def _serve(self, crd: CustomResourceDefinition, known: _Served | None) -> _Served:
+        """The resources of a definition: the known ones, as long as they are right."""
+        names = crd.status.accepted_names
+        state = (str(crd.metadata.get("uid")), int(crd.metadata.get("generation", 0)), repr(names))
+        if known is not None and known.state == state:
+            return known
+        since = int(crd.metadata["resourceVersion"])
+        return _Served(state, custom_resources.resources_of(crd, since, self._converters.of(crd), self._extensions))

@@ -1,0 +1,210 @@
+"""Custom resources: what a CustomResourceDefinition makes the server serve."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from setpoint.merge.typed.node import Type
+from setpoint.merge.types import Types
+from setpoint.objects import objectmeta
+from setpoint.objects.errors import APIError
+from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.lazy import lazy
+from setpoint.objects.tree import Object
+from setpoint.schema import builtin
+from setpoint.schema.compile import CompiledSchema, compile_schema
+from setpoint.schema.compile.shared import shared_schema
+from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Version
+from setpoint.schema.crd.scale import read_scale
+from setpoint.schema.crd.selectable import SelectableFields
+from setpoint.schema.defaulting import default
+from setpoint.schema.validation import Verdict, ask_rules, validate_object
+from setpoint.schema.weight import HEAVY
+from setpoint.server.registry.conversion.converters import NOTHING_BUT_THE_VERSION
+from setpoint.server.registry.conversion.pending import Converter
+from setpoint.server.registry.resource import Resource, Subresource
+from setpoint.server.registry.storage import Storage
+from setpoint.server.registry.strategy import Strategy
+from setpoint.server.request.extension import Extension, subresources
+
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+SCALE_KIND = GroupVersionKind("autoscaling", "v1", "Scale")
+_INT32_MAX = 2**31 - 1
+
+
+class CustomShape:
+    """The shape of one version of a custom resource, from its schema."""
+
+    def __init__(self, version: Version) -> None:
+        self._version = version
+        # Objects of a large schema take long as long as the schema is neither read nor compiled.
+        self._cold = version.has_large_schema
+
+    @property
+    def weight(self) -> int:
+        return HEAVY if self._cold else self.compiled.weight
+
+    @lazy
+    def compiled(self) -> CompiledSchema:
+        return shared_schema(self._version.openapi_schema or {"type": "object"})
+
+    @lazy
+    def type(self) -> Type:
+        return Types(builtin.definition).custom_resource(self._version.openapi_schema)
+
+    def empty(self) -> Object:
+        return {}
+
+    def admit(self, tree: Object) -> list[str]:
+        tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
+        dropped = self.compiled.admit(tree)
+        return sorted([*dropped, *unknown]) if unknown else dropped
+
+    def complete(self, tree: Object) -> None:
+        tree["metadata"] = objectmeta.coerce(tree.get("metadata")).metadata
+        default(tree, self.compiled.schema)
+        self.compiled.normalize(tree)
+
+    def settle(self, tree: Object) -> None:
+        """Custom resources are stored as they are."""
+
+    def readmit(self, tree: Object) -> None:
+        tree["metadata"] = objectmeta.coerce(tree.get("metadata"), drop_malformed=True).metadata
+        self.compiled.prune(tree)
+        self.compiled.default(tree)
+
+    def trim(self, tree: Object) -> None:
+        self.compiled.prune(tree)
+
+    @lazy
+    def _status(self) -> CompiledSchema | None:
+        schema = self.compiled.schema.properties.get("status")
+        return None if schema is None else compile_schema(schema, root=False)
+
+    def validate(
+        self,
+        tree: Object,
+        old: Object | None,
+        before: list[FieldError],
+        subresource: str = "",
+        *,
+        quick: bool = False,
+    ) -> Verdict:
+        if subresource != "status" or old is None:
+            verdict = validate_object(self.compiled, tree, old, before=before, quick=quick)
+            if self._cold:
+                # Here, for the weight of a large schema takes long too, and the next request asks for it in the loop.
+                _ = self.compiled.weight
+                self._cold = False
+            return verdict
+        # What cannot be written through this endpoint is not judged again.
+        found = before
+        if self._status is not None and "status" in tree:
+            found = [*before, *self._status.validate(tree["status"], old.get("status"), path="status")]
+        return ask_rules(self.compiled, tree, old, found, quick=quick)
+
+
+class CustomStrategy(Strategy):
+    """The rules that all custom resources share; each version has one with its own subresources and fields."""
+
+    keeps_generation = True
+    allows_unconditional_update = False
+    status_writes_metadata = False
+
+    def __init__(self, version: Version) -> None:
+        subresources = version.subresources
+        self._has_status = subresources is not None and subresources.status is not None
+        self._scale: Scale | None = subresources.scale if subresources else None
+        self._fields = version.selectable_fields
+
+    @lazy
+    def status_fields(self) -> Sequence[str]:
+        return ("status",) if self._has_status else ()
+
+    @property
+    def reset_fields(self) -> Mapping[str, Sequence[str]]:  # type: ignore[override]
+        return {"": ("status",), "status": ("metadata", "spec")} if self._has_status else {}
+
+    @lazy
+    def selectable_fields(self) -> Mapping[str, Callable[[Object], str]]:
+        fields = SelectableFields(self._fields)
+        return {name: partial(_selected, fields, name) for name in fields.names}
+
+    def validate(self, tree: Object) -> list[FieldError]:
+        return self._scale_errors(tree)
+
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        return self._scale_errors(tree)
+
+    def _scale_errors(self, tree: Object) -> list[FieldError]:
+        """Replicas are numbers from 0 on, where the definition says that there are replicas."""
+        if self._scale is None:
+            return []
+        try:
+            found = read_scale(tree, self._scale)
+        except APIError as error:
+            return [invalid(self._scale.spec_replicas_path, None, error.message)]
+        errors = []
+        for path, number in (
+            (self._scale.spec_replicas_path, found.wanted or 0),
+            (self._scale.status_replicas_path, found.actual),
+        ):
+            if number < 0:
+                errors.append(invalid(path, number, "should be a non-negative integer"))
+            elif number > _INT32_MAX:
+                errors.append(invalid(path, number, f"should be less than or equal to {_INT32_MAX}"))
+        return errors
+
+
+def _selected(fields: SelectableFields, name: str, tree: Object) -> str:
+    return fields.values(tree)[name]
+
+
+def resources_of(
+    crd: CustomResourceDefinition,
+    since: int,
+    converter: Converter = NOTHING_BUT_THE_VERSION,
+    extensions: Sequence[Extension] = (),
+) -> list[Resource]:
+    """What an established definition serves, each version one resource. `since` is when it became what it is.
+    `extensions` are what others have below objects, these or any."""
+    names, group = crd.status.accepted_names, crd.spec.group
+    stored = str(GroupVersion(group, crd.storage_version() or ""))
+    storage = Storage(group, names.plural, crd.spec.scope == "Namespaced", stored, names.kind)
+    extended = subresources(extensions, group, names.plural)
+    family: dict[str, Resource] = {}
+    for version in crd.spec.versions:
+        resource = Resource(
+            group=group,
+            version=version.name,
+            resource=names.plural,
+            kind=names.kind,
+            namespaced=storage.namespaced,
+            storage=storage,
+            make_strategy=partial(CustomStrategy, version),
+            make_shape=partial(CustomShape, version),
+            singular=names.singular,
+            list_kind=names.list_kind,
+            short_names=names.short_names,
+            categories=names.categories,
+            verbs=VERBS,
+            subresources=_subresources(version) | extended,
+            crd=crd,
+            convert=converter.convert,
+            fetch=converter.fetch,
+            since=since,
+            family=family,
+            deprecation_warning=crd.deprecation_warning(version.name) or "",
+        )
+        family[resource.api_version] = resource
+    served = set(crd.served_versions())
+    return [resource for resource in family.values() if resource.version in served]
+
+
+def _subresources(version: Version) -> dict[str, Subresource]:
+    found: dict[str, Subresource] = {}
+    if version.subresources and version.subresources.status is not None:
+        found["status"] = Subresource("status")
+    if version.subresources and version.subresources.scale is not None:
+        found["scale"] = Subresource("scale", kind=SCALE_KIND)
+    return found

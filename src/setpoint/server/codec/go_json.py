@@ -1,0 +1,52 @@
+"""A patched built-in object as the real server's messages show it: JSON text in the order it has there.
+
+What a patch left alone stands in the order of Go's structs, which are encoded before they are patched; what it reached
+into was read as a map, and has its keys in order. Clients compare messages, so the order counts.
+"""
+
+from setpoint.objects.gotext import compact_json
+from setpoint.objects.tree import Json, Object
+from setpoint.server.codec.protobuf.message_table import Field, table
+
+_TYPE_META = ("kind", "apiVersion")
+
+
+def patched_text(patched: Json, before: Object, api_version: str, kind: str) -> str:
+    """The text of a patched object; `before` is what was patched."""
+    return _text(patched, before, table().message_of(api_version, kind), touched=True)
+
+
+def _text(value: Json, before: Json, message: str | None, touched: bool) -> str:
+    if touched and value == before and type(value) is type(before):
+        touched = False
+    if type(value) is list:
+        others = before if type(before) is list else []
+        old_items = [*others, *[None] * (len(value) - len(others))]
+        items = (_text(item, old, message, touched) for item, old in zip(value, old_items, strict=False))
+        return f"[{','.join(items)}]"
+    if type(value) is not dict or message is None:
+        return compact_json(value)
+    fields = _fields(message)
+    old_fields: Object = before if type(before) is dict else {}
+    parts = []
+    for name in sorted(value) if touched else _ordered(value, fields):
+        field = fields.get(name)
+        inner = None if field is None or field.is_map else field.type
+        parts.append(f"{compact_json(name)}:{_text(value[name], old_fields.get(name), inner, touched)}")
+    return f"{{{','.join(parts)}}}"
+
+
+def _fields(message: str) -> dict[str, Field]:
+    """The fields of a message in the order of Go's struct, those of embedded structs in their place."""
+    found: dict[str, Field] = {}
+    for field in table().messages.get(message, ()):
+        if field.is_embedded:
+            found |= _fields(field.type)
+        else:
+            found[field.name] = field
+    return found
+
+
+def _ordered(value: Object, fields: dict[str, Field]) -> list[str]:
+    known = [name for name in (*(name for name in _TYPE_META if name not in fields), *fields) if name in value]
+    return [*known, *sorted(value.keys() - set(known))]

@@ -1,0 +1,162 @@
+"""Lists as text, piece by piece: what stands around the objects, and the objects a slice at a time.
+
+The pieces together are the same bytes as the list encoded at once.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from setpoint.objects.tree import Object
+from setpoint.server.codec import table
+from setpoint.server.codec.negotiation import PARTIAL_LIST, TABLE, Accepted
+from setpoint.server.codec.partial_metadata import partial
+from setpoint.server.offload import YAML_FACTOR
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.slices import TABLE_ROWS
+from setpoint.store.contract import Item
+
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode
+_INDENT = 2
+# Objects and bytes that are written in one slice: as they are stored; taken apart; converted from another version.
+_STORED, _STORED_BYTES = 512, 128 << 10
+_APART, _APART_BYTES = 64, 64 << 10
+_CONVERTED_BYTES = 32 << 10
+
+
+class Listing(NamedTuple):
+    """A list in one form: its JSON without any objects, the field that they are in, what makes their JSON, and how many
+    of them, with how many bytes, make a slice."""
+
+    empty: bytes
+    field: str
+    render: Callable[[Sequence[Item]], list[bytes]]
+    objects: int
+    size: int
+
+
+def listing(context: Context, resource: Resource, accepted: Accepted, metadata: Object) -> Listing:
+    """The list that a client accepts; `metadata` is its own."""
+    if accepted.form == TABLE:
+        maker = table.TableMaker(resource, accepted.api_version, table.included(context))
+        now = context.services.clock.now()
+
+        def rows(items: Sequence[Item]) -> list[bytes]:
+            return [_encode(maker.row(resource.item(item), now)) for item in items]
+
+        return Listing(_encode(maker.table((), metadata, now)), "rows", rows, TABLE_ROWS, _CONVERTED_BYTES)
+    if accepted.form == PARTIAL_LIST:
+        version = accepted.api_version
+        tree = {"kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": metadata, "items": ()}
+
+        def partials(items: Sequence[Item]) -> list[bytes]:
+            return [partial(resource, resource.render(item.value, item.revision), version) for item in items]
+
+        return Listing(_encode(tree), "items", partials, _APART, _APART_BYTES)
+    kind, version = resource.list_kind, resource.api_version
+    if resource.is_custom:
+        # The lists of custom resources have their fields in order, and always say where to go on.
+        shown = {"continue": "", **metadata}
+        empty = _encode_sorted({"apiVersion": version, "items": (), "kind": kind, "metadata": shown})
+        # Objects of an older version are decoded and converted.
+        return Listing(empty, "items", resource.render_list_items, _APART, _APART_BYTES)
+    tree = {"kind": kind, "apiVersion": version, "metadata": metadata, "items": ()}
+    return Listing(_encode(tree), "items", resource.render_list_items, _STORED, _STORED_BYTES)
+
+
+class ListText(Protocol):
+    """The text of a list in one format."""
+
+    # How many objects, with how many bytes, make a slice.
+    objects: int
+    size: int
+    # To write a byte takes as long as to write so many bytes of JSON.
+    factor: int
+
+    def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
+        """Returns the text of objects, after others or as the first ones."""
+
+    def whole(self, pieces: list[bytes]) -> list[bytes]:
+        """Returns the list of all pieces."""
+
+
+class JsonText:
+    """A list on one line."""
+
+    factor = 1
+
+    def __init__(self, made: Listing) -> None:
+        self.objects, self.size = made.objects, made.size
+        self._empty = made.empty
+        before, self._opening, self._after = made.empty.rpartition(b'"%b":[' % made.field.encode())
+        self._before = before + self._opening
+
+    def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
+        if is_first:
+            # Such a piece may be large: it is put together once, and never copied.
+            rendered[0] = self._before + rendered[0]
+            return b",".join(rendered)
+        return b",".join([b"", *rendered])
+
+    def whole(self, pieces: list[bytes]) -> list[bytes]:
+        if not pieces:
+            return [self._empty + b"\n"]
+        pieces[-1] += self._after + b"\n"
+        return pieces
+
+
+class PrettyText:
+    """A list with indents, for people."""
+
+    factor = 1
+
+    def __init__(self, made: Listing) -> None:
+        self.objects, self.size = min(made.objects, _APART), min(made.size, _APART_BYTES)
+        self._empty = msgspec.json.format(made.empty, indent=_INDENT)
+        field = made.field.encode()
+        self._opening = b'{"%b":[' % field
+        self._start = len(b'{\n  "%b": [' % field)
+        before, found, self._after = self._empty.rpartition(b'"%b": []' % field)
+        self._before = before + found[:-1]
+
+    def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
+        text = msgspec.json.format(self._opening + b",".join(rendered) + b"]}", indent=_INDENT)
+        inner = text[self._start : -len(b"\n  ]\n}")]
+        return self._before + inner if is_first else b"," + inner
+
+    def whole(self, pieces: list[bytes]) -> list[bytes]:
+        if not pieces:
+            return [self._empty]
+        pieces[-1] += b"\n  ]" + self._after
+        return pieces
+
+
+class YamlText:
+    """A list as YAML. To write an object takes a millisecond, so each is a slice of its own."""
+
+    objects, size = 1, 1
+    factor = YAML_FACTOR
+
+    def __init__(self, made: Listing) -> None:
+        from setpoint.objects import yamltext  # few ask for YAML, and the start of a server need not wait for it
+
+        self._dump = yamltext.dump
+        self._empty = self._dump(_decode(made.empty)).encode()
+        self._field = made.field
+        start, found, self._after = f"\n{self._empty.decode()}".rpartition(f"\n{made.field}: []\n")
+        self._before = f"{start}\n{made.field}:\n".removeprefix("\n").encode() if found else b""
+
+    def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
+        text = self._dump({self._field: [_decode(each) for each in rendered]}).encode()
+        inner = text.removeprefix(b"%b:\n" % self._field.encode())
+        return self._before + inner if is_first else inner
+
+    def whole(self, pieces: list[bytes]) -> list[bytes]:
+        if not pieces:
+            return [self._empty]
+        pieces[-1] += self._after.encode()
+        return pieces

@@ -1,0 +1,188 @@
+"""What a client accepts: the media type of its answer, and whether it wants a Table or the metadata alone.
+
+The clauses of an Accept header are tried in the order of their weight; one that asks for what an endpoint cannot do is
+passed over, and the next is tried. Two things are accepted that only look strange: a built-in resource whose clients
+insist on protobuf is answered in JSON, which all of them read (they go by the answer's Content-Type), and clauses
+without weight count like any other, as they do upstream.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from setpoint.objects.errors import NotAcceptable
+from setpoint.server.message import Request
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+MEDIA_TYPES = (JSON, YAML, PROTOBUF)
+_STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+
+META_GROUP = "meta.k8s.io"
+TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
+_FORMS = (TABLE, PARTIAL, PARTIAL_LIST)
+_VERSIONS = ("v1", "v1beta1")
+
+# Programs that people read the output of.
+_HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+# A header that is longer is read anew each time: what is remembered stays small.
+_REMEMBERED = 512
+
+
+class Accepted(NamedTuple):
+    """The form that an answer takes. Without a `form` it is the object, or the list, itself."""
+
+    media_type: str = JSON
+    form: str = ""  # Table, PartialObjectMetadata or PartialObjectMetadataList
+    version: str = ""  # of meta.k8s.io, where there is a form
+    pretty: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """The `apiVersion` of the form."""
+        return f"{META_GROUP}/{self.version}"
+
+
+class Clause(NamedTuple):
+    """One part of an Accept header."""
+
+    type: str
+    subtype: str
+    weight: float
+    parameters: dict[str, str]
+
+    def covers(self, media_type: str) -> bool:
+        if self.type == "*":
+            return self.subtype == "*"
+        type_, _, subtype = media_type.partition("/")
+        return self.type == type_ and self.subtype in (subtype, "*")
+
+
+PLAIN = Accepted()
+# The headers of those who take JSON.
+_UNDEMANDING = ("", JSON, "*/*")
+
+
+def negotiate(context: Context, resource: Resource) -> Accepted:
+    """The form in which a request to a resource is answered. Raises NotAcceptable."""
+    header = context.request.headers.get("accept", "")
+    return PLAIN if header in _UNDEMANDING else accepted(header, custom=resource.is_custom)
+
+
+def negotiate_stream(context: Context, resource: Resource) -> Accepted:
+    """The same for a watch, which cannot be YAML."""
+    found = negotiate(context, resource)
+    if found.media_type == YAML:
+        raise NotAcceptable.of(_STREAMS)
+    return found
+
+
+def accepted(header: str, *, custom: bool = False) -> Accepted:
+    """The best form that an Accept header allows. Raises NotAcceptable."""
+    if header in _UNDEMANDING:
+        return PLAIN
+    if len(header) <= _REMEMBERED:
+        return _accepted(header, custom)
+    return _accepted.__wrapped__(header, custom)
+
+
+@lru_cache(maxsize=256)
+def _accepted(header: str, custom: bool) -> Accepted:
+    if not custom:
+        check_produced(header)
+    instead: Accepted | None = None
+    for clause in clauses(header):
+        for media_type in MEDIA_TYPES:
+            if not clause.covers(media_type):
+                continue
+            found = _transform(clause, media_type, custom)
+            if found is None:
+                continue
+            if media_type != PROTOBUF:
+                return found
+            instead = instead or found._replace(media_type=JSON)
+    if instead is not None:
+        return instead
+    raise NotAcceptable.of(MEDIA_TYPES)
+
+
+def check_produced(header: str) -> None:
+    """Refuses a header that names no media type of the server by its full name, as the real server's router does."""
+    if not header:
+        return
+    for part in header.split(","):
+        name = part.partition(";")[0].strip(" ")
+        if name == "*/*" or name in MEDIA_TYPES:
+            return
+    raise NotAcceptable(
+        f"406: Not Acceptable\n\nAvailable representations: {', '.join(MEDIA_TYPES)}",
+        details=True,
+    )
+
+
+def _transform(clause: Clause, media_type: str, custom: bool) -> Accepted | None:
+    """What the parameters of a clause make of the answer; None where the server cannot do it."""
+    parameters = clause.parameters
+    stream = parameters.get("stream")
+    if stream and (stream != "watch" or media_type == YAML):
+        return None
+    if parameters.get("sv"):
+        return None
+    pretty = parameters.get("pretty") == "1"
+    if not any(name in parameters for name in ("as", "g", "v")):
+        return None if custom and media_type == PROTOBUF else Accepted(media_type, pretty=pretty)
+    form, group, version = (parameters.get(name, "") for name in ("as", "g", "v"))
+    if form not in _FORMS or group != META_GROUP or version not in _VERSIONS:
+        return None
+    if form == TABLE and media_type == PROTOBUF:
+        return None
+    return Accepted(media_type, form, version, pretty)
+
+
+def clauses(header: str) -> Sequence[Clause]:
+    """The clauses of a header: the weightier before the lighter, what is named before what is only allowed."""
+    found = [clause for part in header.split(",") if (clause := _clause(part)) is not None]
+    return sorted(found, key=lambda clause: (-clause.weight, clause.type == "*", clause.subtype == "*"))
+
+
+def _clause(part: str) -> Clause | None:
+    name, *rest = part.split(";")
+    type_, slash, subtype = (piece.strip(" ") for piece in name.partition("/"))
+    if not slash and type_ == "*":
+        subtype = "*"
+    if not type_ or not subtype or "/" in subtype:
+        return None
+    weight, parameters = 1.0, {}
+    for piece in rest:
+        key, _, value = (text.strip(" ") for text in piece.partition("="))
+        if not value or "=" in value:
+            continue
+        if key == "q":
+            weight = _weight(value)
+        else:
+            parameters[key] = value
+    return Clause(type_, subtype, weight, parameters)
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def plain_media_type(header: str) -> str:
+    """The best media type that an Accept header names, for answers whose form cannot be chosen: protobuf only where it
+    names no other, and JSON if there is none."""
+    found = [kind for clause in clauses(header) for kind in MEDIA_TYPES if clause.covers(kind)]
+    best = next((media_type for media_type in found if media_type != PROTOBUF), "")
+    return best or (PROTOBUF if found else JSON)
+
+
+def wants_indents(request: Request, query_value: str) -> bool:
+    """Whether JSON is shown to a human; `query_value` is the query parameter `pretty`."""
+    if query_value:
+        return query_value in _TRUE
+    return request.headers.get("user-agent", "").startswith(_HUMAN_AGENTS)

@@ -1,0 +1,44 @@
+"""PartialObjectMetadata: objects without anything but their metadata, cut out of their JSON and never encoded anew."""
+
+import msgspec
+
+from setpoint.objects.tree import Object
+from setpoint.server.registry.resource import Resource
+
+
+class _Whole(msgspec.Struct):
+    """An object of which only the bytes of the metadata are looked at."""
+
+    metadata: msgspec.Raw
+
+
+_decode = msgspec.json.Decoder(_Whole).decode
+_decode_tree = msgspec.json.Decoder(dict).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def partial(resource: Resource, body: bytes, api_version: str) -> bytes:
+    """The partial form of an object, given as finished JSON."""
+    metadata = bytes(_decode(body).metadata)
+    if resource.strategy.annotations_of_whole:
+        metadata = _encode(_shown(resource, _decode_tree(metadata)))
+    return b'{"kind":"PartialObjectMetadata","apiVersion":"%b","metadata":%b}' % (api_version.encode(), metadata)
+
+
+def partial_tree(resource: Resource, tree: Object, api_version: str) -> Object:
+    """The same of an object that is decoded already."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": api_version,
+        "metadata": _shown(resource, tree["metadata"]),
+    }
+
+
+def _shown(resource: Resource, metadata: Object) -> Object:
+    """The metadata, without the annotations that only whole objects show."""
+    hidden, annotations = resource.strategy.annotations_of_whole, metadata.get("annotations")
+    if not annotations or not any(name in annotations for name in hidden):
+        return metadata
+    left = {name: value for name, value in annotations.items() if name not in hidden}
+    shown = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**shown, "annotations": left} if left else shown

@@ -1,0 +1,267 @@
+"""Writes, for each message, the Python function that reads it.
+
+A function `read(data, pos, end, found=None)` gives the fields between `pos` and `end` as Go would write them as JSON,
+or adds them to `found`, for a message given twice is merged. Every encoder there is writes fields in the order of their
+numbers, so the function asks for one after the other, in a loop that goes around once; another order costs more rounds.
+What no line of it knows goes to `wire.unmatched`.
+
+Functions are made when they are first called: nobody sends all of the thousand messages.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+from setpoint.objects.tree import Json, Object
+from setpoint.server.codec.protobuf import fields as rare
+from setpoint.server.codec.protobuf import wire
+from setpoint.server.codec.protobuf.message_table import ENVELOPE, SCALARS, Field, table
+from setpoint.server.codec.protobuf.special_messages import SPECIAL
+
+_WIRE_TYPES = {"bool": wire.VARINT, "int32": wire.VARINT, "int64": wire.VARINT, "double": wire.FIXED64}
+_ZEROS: Object = {"string": "", "bytes": None, "bool": False, "int32": 0, "int64": 0, "double": 0}
+_NUMBERS = {"bool": "boolean", "int32": "int32", "int64": "int64"}
+# Go reads these two with the code of another message.
+_CALLED = {"Time": "Timestamp", "MicroTime": "Timestamp"}
+
+# How many short messages of a kind are remembered, and how many bytes are short.
+_REMEMBERED, _SHORT = 2048, 32
+
+# What generated functions call, and these functions themselves: at most one for each message of the table.
+_names: dict[str, Any] = {
+    "MalformedError": wire.MalformedError,
+    "TOO_MANY": wire.TOO_MANY,
+    "TRUNCATED": wire.TRUNCATED,
+    "base64": rare.base64,
+    "boolean": wire.boolean,
+    "double": rare.double,
+    "entry": rare.entry,
+    "int32": wire.int32,
+    "int64": wire.int64,
+    "numbers": rare.numbers,
+    "span": wire.span,
+    "text": rare.text,
+    "unmatched": wire.unmatched,
+}
+
+
+class Read(Protocol):
+    def __call__(self, data: wire.Buffer, pos: int, end: int, found: Any = None) -> Json: ...
+
+
+def reader(message: str) -> Read:
+    """The function that reads a message, given its full name."""
+    found: Read = _names[_name(message)]
+    return found
+
+
+def _name(message: str) -> str:
+    """The name under which the function of a message can be called; the first call makes it."""
+    name = message.replace(".", "_")
+    if name not in _names:
+
+        def first(data: wire.Buffer, pos: int, end: int, found: Any = None) -> Json:
+            _define(message, name)
+            return reader(message)(data, pos, end, found)
+
+        _names[name] = first
+    return name
+
+
+def _define(message: str, name: str) -> None:
+    fields = table().messages[message]
+    special = SPECIAL.get(message)
+    if special:
+        _names[f"{name}_value"] = special.convert
+    _names[f"{name}_known"] = {field.number: wire.Known(field.go_name, _wire_types(field)) for field in fields}
+    exec(compile("\n".join(source(message, name)), f"<protobuf {message}>", "exec"), _names)
+    if special and special.is_scalar:
+        _names[name] = _remembering(_names[name])
+
+
+def _remembering(read: Read) -> Read:
+    """The same function with a memory for short messages: times, quantities and ports come again and again."""
+
+    @lru_cache(_REMEMBERED)
+    def remembered(message: bytes) -> Json:
+        return read(wire.Buffer.of(message), 0, len(message))
+
+    def read_once(data: wire.Buffer, pos: int, end: int, found: Any = None) -> Json:
+        return remembered(data[pos:end]) if end - pos <= _SHORT else read(data, pos, end)
+
+    return read_once
+
+
+def source(message: str, name: str) -> Iterator[str]:
+    """The lines of the function that reads a message."""
+    fields = sorted(table().messages[message])
+    special = SPECIAL.get(message)
+    is_list = bool(fields) and fields[0].stands_for_message
+    yield f"def {name}(data, pos, end, found=None):"
+    if special:
+        yield f"    if pos == end: return {special.zero!r}"
+    # Only what is merged, or comes in another order, can have a field for the second time.
+    yield "    again = found is not None"
+    yield f"    if not again: found = {[] if is_list else dict(_zeros(fields))}"
+    yield "    while pos < end:"
+    yield "        start = pos"
+    yield "        tag = data[pos]"
+    for field in fields:
+        yield from _indent(2, _field(field, keep_bytes=special is not None or message == ENVELOPE))
+    called = message.rpartition(".")[2]
+    yield "        if pos == start:"
+    yield f"            pos = unmatched(data, pos, end, {_CALLED.get(called, called)!r}, {name}_known)"
+    yield "        again = True"
+    yield "    if pos > end: raise MalformedError(TRUNCATED)"
+    for field in _structs(fields):
+        yield f"    if {field.name!r} not in found: found[{field.name!r}] = {_name(field.type)}(data, end, end)"
+    yield f"    return {name}_value(found)" if special else "    return found"
+
+
+def _zeros(fields: Sequence[Field]) -> Iterator[tuple[str, Json]]:
+    """What Go writes for fields that are not there, as far as it is no object."""
+    for field in fields:
+        if field.is_embedded:
+            yield from _zeros(table().messages[field.type])
+        elif field.is_list or field.is_map or field.is_pointer:
+            if not field.omit_empty:
+                yield field.name, None
+        elif field.type in SCALARS:
+            if not field.omit_empty:
+                yield field.name, _ZEROS[field.type]
+        elif field.type in SPECIAL:
+            if not field.omit_zero:
+                yield field.name, SPECIAL[field.type].zero
+        elif _is_list(field.type) and not field.omit_empty:
+            yield field.name, None
+
+
+def _structs(fields: Sequence[Field]) -> Iterator[Field]:
+    """The fields for which Go writes an object even when they are not there."""
+    for field in fields:
+        if field.is_embedded:
+            yield from _structs(table().messages[field.type])
+        elif not (field.is_list or field.is_map or field.is_pointer) and _is_object(field.type):
+            yield field
+
+
+def _is_object(kind: str) -> bool:
+    return kind not in SCALARS and kind not in SPECIAL and not _is_list(kind)
+
+
+def _is_list(message: str) -> bool:
+    fields = table().messages[message]
+    return bool(fields) and fields[0].stands_for_message
+
+
+def _wire_types(field: Field) -> tuple[int, ...]:
+    usual = wire.BYTES if field.is_map else _WIRE_TYPES.get(field.type, wire.BYTES)
+    return (usual, wire.BYTES) if field.is_list and usual == wire.VARINT else (usual,)
+
+
+def _indent(levels: int, lines: Iterator[str]) -> Iterator[str]:
+    return ("    " * levels + line for line in lines)
+
+
+def _field(field: Field, *, keep_bytes: bool) -> Iterator[str]:
+    """The lines that read a field if it is next, and then look at the tag behind it."""
+    tests = [_test(field.number, wire_type) for wire_type in _wire_types(field)]
+    yield f"if {' or '.join(tests)}:"
+    size = 1 if field.number < 16 else 2
+    if field.is_list or field.is_map:
+        yield from _indent(1, _several(field, size, tests[0]))
+    else:
+        yield from _indent(1, _one(field, size, keep_bytes))
+    yield "    if pos >= end: break"
+    yield "    tag = data[pos]"
+
+
+def _test(number: int, wire_type: int) -> str:
+    """Whether the field is next: the bytes of its tag."""
+    tag = number << 3 | wire_type
+    return f"tag == {tag}" if tag < 0x80 else f"tag == {tag & 0x7F | 0x80} and data[pos + 1] == {tag >> 7}"
+
+
+def _span(size: int) -> Iterator[str]:
+    """Finds where the bytes of a field begin and end."""
+    yield f"stop = data[pos + {size}]"
+    yield "if stop < 128:"
+    yield f"    pos += {size + 1}"
+    yield "    stop += pos"
+    yield "    if stop > end: raise MalformedError(TRUNCATED)"
+    yield "else:"
+    yield f"    pos, stop = span(data, pos + {size}, end)"
+
+
+def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
+    """Reads a field that may have one value."""
+    name = repr(field.name)
+    if field.type in _NUMBERS:
+        yield f"value = data[pos + {size}]"
+        yield f"if value < 128: pos += {size + 1}"
+        yield f"else: value, pos = {_NUMBERS[field.type]}(data, pos + {size}, end)"
+        value = "value != 0" if field.type == "bool" else "value"
+        yield from _keep(field, "value", value)
+        return
+    if field.type == "double":
+        yield f"if pos + {size + 8} > end: raise MalformedError(TRUNCATED)"
+        yield f"value = double(data, pos + {size})"
+        yield f"pos += {size + 8}"
+        yield from _keep(field, "value", "value")
+        return
+    yield from _span(size)
+    if field.is_embedded:
+        yield f"{_name(field.type)}(data, pos, stop, found)"
+    elif field.type == "string":
+        yield from _keep(field, "stop > pos", "data[pos:stop].decode()")
+    elif field.type == "bytes":
+        yield from _keep(field, "stop > pos", "data[pos:stop]" if keep_bytes else "base64(data, pos, stop)")
+    elif field.type in SPECIAL:
+        # Given twice, which no encoder does, the last counts; Go would merge ports and schemas.
+        yield f"value = {_name(field.type)}(data, pos, stop)"
+        yield from _keep(field, "value is not None", "value")
+    else:
+        read = _name(field.type)
+        yield f"value = {read}(data, pos, stop, found.get({name})) if again else {read}(data, pos, stop)"
+        yield from _keep(field, "value", "value")
+    yield "pos = stop"
+
+
+def _keep(field: Field, test: str, value: str) -> Iterator[str]:
+    """Keeps a value, or only if the test holds where Go leaves the field out otherwise."""
+    name = repr(field.name)
+    can_be_empty = field.type in SCALARS or (field.type not in SPECIAL and _is_list(field.type))
+    if field.is_pointer or not (field.omit_zero or (field.omit_empty and can_be_empty)):
+        yield f"found[{name}] = {value}"
+    else:
+        yield f"if {test}: found[{name}] = {value}"
+        yield f"elif again: found.pop({name}, None)"
+
+
+def _several(field: Field, size: int, test: str) -> Iterator[str]:
+    """Reads all values of a list, or entries of a map, that follow each other."""
+    name = repr(field.name)
+    if field.stands_for_message:
+        yield "values = found"
+    else:
+        empty = "{}" if field.is_map else "[]"
+        yield f"values = found.get({name})"
+        yield f"if values is None: values = found[{name}] = {empty}"
+    if field.type in _NUMBERS:
+        yield f"pos = numbers(data, pos + {size}, end, tag & 7, {_NUMBERS[field.type]}, values)"
+        return
+    yield "while True:"
+    yield from _indent(1, _span(size))
+    read = {"string": "text", "bytes": "base64"}.get(field.type) or _name(field.type)
+    if field.is_map:
+        yield f"    entry(data, pos, stop, end, {read}, values)"
+    elif field.type == "string":
+        yield "    values.append(data[pos:stop].decode())"
+    else:
+        yield "    data.left -= 1"
+        yield "    if data.left < 0: raise MalformedError(TOO_MANY)"
+        yield f"    values.append({read}(data, pos, stop))"
+    yield "    pos = stop"
+    yield "    if pos >= end: break"
+    yield "    tag = data[pos]"
+    yield f"    if not ({test}): break"

@@ -1,0 +1,216 @@
+"""Bodies become objects: the media type, the kind, unknown and repeated fields, and the shape of the kind.
+
+What comes out is an object of the endpoint's own kind and version, with its defaults. What cannot be read is refused in
+the words of the real server; what is only superfluous is dropped, and told as the client asked for it.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple, Self
+
+from setpoint.objects import codec
+from setpoint.objects.errors import BadRequest, UnsupportedMediaType, unknown_field
+from setpoint.objects.goformat import json_type
+from setpoint.objects.gotext import quote
+from setpoint.objects.gvk import GroupVersion, GroupVersionKind
+from setpoint.objects.ordered import in_order
+from setpoint.objects.tree import Json, Object, copy
+from setpoint.schema import builtin
+from setpoint.schema.pruning import META_FIELDS
+from setpoint.server.offload import YAML_FACTOR
+from setpoint.server.registry.builtin_shape import shape_of
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import IGNORE, STRICT
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_new = tuple.__new__  # makes a named tuple in half the time
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+
+
+class OtherKind(BadRequest):
+    """A body that is of another kind than the resource. `why` is the reason alone, which is all that patches tell."""
+
+    why: str = ""
+
+    @classmethod
+    def of(cls, claimed: GroupVersionKind, resource: Resource, why: str) -> Self:
+        error = cls(f"{claimed.kind} in version {quote(claimed.version)} cannot be handled as a {resource.kind}: {why}")
+        error.why = why
+        return error
+
+
+class Body(NamedTuple):
+    """A body as JSON, and what strict validation has against its text: fields given twice."""
+
+    tree: Json
+    repeated: Sequence[str] = ()
+    is_yaml: bool = False
+
+    def strict_errors(self) -> list[str]:
+        """The texts for an error; those for warnings are `repeated`."""
+        if self.is_yaml and self.repeated:
+            from setpoint.objects import yamltext
+
+            return [yamltext.strict_error(tuple(self.repeated))]
+        return list(self.repeated)
+
+
+def media_type(context: Context) -> str:
+    """The media type of the body, without its parameters; JSON unless it says otherwise."""
+    given = context.request.headers.get("content-type", "")
+    return given.partition(";")[0].strip().lower() if given and given != JSON else JSON
+
+
+def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twice: bool) -> Body:
+    """The body of a create or update as JSON. With `look_twice`, repeated fields are found."""
+    body, given = context.request.body, media_type(context)
+    try:
+        if given == JSON:
+            tree = codec.decode(body)
+            return _new(Body, (tree, codec.duplicate_fields(body, tree) if look_twice else (), False))
+        if given == YAML:
+            from setpoint.objects import yamltext  # few send YAML, and the start of a server need not wait for it
+
+            document = yamltext.load(body)
+            # As if it were turned into JSON first, with all names in order: what comes first there is complained about.
+            return Body(in_order(document.tree), document.duplicates, is_yaml=True)
+    except BadRequest as error:
+        prefix = "couldn't get version/kind; json parse error: " if given == JSON else ""
+        raise BadRequest.unrecognized(gvk.kind, prefix + error.message, body) from None
+    if given == PROTOBUF and not custom:
+        return Body(decode_protobuf(body, gvk))
+    raise UnsupportedMediaType.of([JSON, YAML] if custom else [JSON, YAML, PROTOBUF])
+
+
+def decode_protobuf(body: bytes, gvk: GroupVersionKind) -> Object:
+    """The object in a protobuf body, of this kind unless it says otherwise."""
+    # The tables of all messages are large: who never sends protobuf never loads them.
+    from setpoint.server.codec import protobuf
+
+    return protobuf.decode(body, gvk)
+
+
+async def read_object(context: Context, resource: Resource, validation: str) -> Object:
+    """The object in the body of a request to the resource."""
+    # Made here: one thread at a time may make the values of a cached property, and the others would wait for it.
+    _ = resource.shape, resource.strategy
+    return await context.offload(lambda: _read_object(context, resource, validation), body_size(context), resource)
+
+
+def body_size(context: Context) -> int:
+    """The size of a body of JSON that takes about as long to read as the body of the request."""
+    size = len(context.request.body)
+    return size if media_type(context) == JSON else size * YAML_FACTOR
+
+
+def _read_object(context: Context, resource: Resource, validation: str) -> Object:
+    body = read_body(context, resource.gvk, custom=resource.is_custom, look_twice=validation != IGNORE)
+    try:
+        tree = check_kind(body.tree, resource, context.request.body)
+    except BadRequest:
+        if resource.is_custom and validation != IGNORE:
+            _warn_of_all(context, body.tree, resource)
+        raise
+    return admit(context, resource, tree, body, validation)
+
+
+def admit(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
+    """Gives a tree the shape and the defaults of its kind."""
+    try:
+        unknown = resource.shape.admit(tree)
+    except ValueError as error:
+        raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
+    if (unknown or body.repeated) and validation != IGNORE:
+        texts = [unknown_field(path) for path in unknown]
+        if validation == STRICT:
+            raise BadRequest.strict_decoding(resource.kind, resource.version, [*body.strict_errors(), *texts])
+        for text in (*body.repeated, *texts):
+            context.warn(text)
+    resource.strategy.default(tree)
+    return tree
+
+
+def check_kind(body: Json, resource: Resource, data: bytes) -> Object:
+    """Makes sure that a body is of the kind it should be; what a built-in one leaves out is filled in."""
+    tree: Object = {} if body is None else body
+    if type(tree) is not dict:
+        why = f"json: cannot unmarshal {json_type(tree)} into Go value of type {_TYPE_META}"
+        raise BadRequest.unrecognized(resource.kind, f"couldn't get version/kind; json parse error: {why}", data)
+    found, kind = tree.get("apiVersion"), tree.get("kind")
+    if found == resource.api_version and kind == resource.kind:
+        return tree
+    for name, value in (("apiVersion", found), ("kind", kind)):
+        if value is not None and type(value) is not str:
+            why = f"json: cannot unmarshal {json_type(value)} into Go struct field .{name} of type string"
+            raise BadRequest.unrecognized(resource.kind, f"couldn't get version/kind; json parse error: {why}", data)
+    if resource.is_custom:
+        _check_custom_kind(tree, resource, data)
+        return tree
+    try:
+        claimed = GroupVersionKind.of(tree)
+    except ValueError as error:
+        raise BadRequest.unrecognized(resource.kind, str(error), data) from None
+    if not claimed.version:
+        claimed = GroupVersionKind(resource.group, resource.version, claimed.kind)
+    if not claimed.kind:
+        claimed = GroupVersionKind(claimed.group, claimed.version, resource.kind)
+    if claimed != resource.gvk:
+        raise _other_kind(tree, claimed, resource)
+    tree["apiVersion"], tree["kind"] = resource.api_version, resource.kind
+    return tree
+
+
+def _warn_of_all(context: Context, tree: Json, resource: Resource) -> None:
+    """Of a version of a custom resource that does not exist no field is known."""
+    if type(tree) is not dict or resource.crd is None:
+        return
+    group, _, version = str(tree.get("apiVersion", "")).partition("/")
+    if group == resource.group and resource.crd.version(version) is None:
+        for name in sorted(tree.keys() - META_FIELDS):
+            context.warn(unknown_field(name))
+
+
+def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
+    """A custom resource must say what it is; that it says another kind is found when it is validated."""
+    text = data.decode("utf-8", "replace")
+    if not tree.get("kind"):
+        raise BadRequest.unrecognized(resource.kind, f"Object 'Kind' is missing in '{text}'", data)
+    if not tree.get("apiVersion"):
+        raise BadRequest.unrecognized(resource.kind, f"Object 'apiVersion' is missing in '{text}'", data)
+    if tree["apiVersion"] != resource.api_version:
+        raise _other_version(str(tree["apiVersion"]), resource)
+
+
+@cache
+def _known_versions() -> frozenset[GroupVersion]:
+    """The versions of built-in groups that there are or once were."""
+    return frozenset(gvk.group_version for gvk in builtin.kinds())
+
+
+def _other_version(found: str, resource: Resource) -> BadRequest:
+    return BadRequest(
+        f"the API version in the data ({found}) does not match the expected API version ({resource.api_version})"
+    )
+
+
+def _other_kind(tree: Object, claimed: GroupVersionKind, resource: Resource) -> BadRequest:
+    """Why an object of another built-in kind cannot be taken. It is decoded as what it claims to be, and may fail at
+    that."""
+    definition = builtin.kinds().get(claimed)
+    if definition is None and claimed.kind == resource.kind and claimed.group_version in _known_versions():
+        return _other_version(claimed.api_version, resource)
+    if definition is None:
+        where = quote(claimed.api_version)
+        why = f"no kind {quote(claimed.kind)} is registered for version {where} in scheme {quote(_SCHEME)}"
+        return OtherKind.of(claimed, resource, why)
+    try:
+        shape_of(definition).admit(copy(tree))
+    except ValueError as error:
+        return OtherKind.of(claimed, resource, str(error))
+    if claimed.group_kind == resource.group_kind:
+        return _other_version(claimed.api_version, resource)
+    package = resource.group.partition(".")[0] or "core"
+    types = f"({claimed.version}.{claimed.kind}) to ({package}.{resource.kind})"
+    return OtherKind.of(claimed, resource, f"converting {types}: unknown conversion")

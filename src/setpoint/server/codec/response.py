@@ -1,0 +1,167 @@
+"""Answers with one object, a list, or a Status, in the form that the client accepts.
+
+Objects come here as finished JSON. Who wants just that gets just that; what is decoded here is decoded for YAML and for
+tables.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from urllib.parse import parse_qs
+
+import msgspec
+
+from setpoint.objects import pieces
+from setpoint.objects.errors import APIError, NotAcceptable
+from setpoint.objects.tree import Json, Object
+from setpoint.server.codec import negotiation, table
+from setpoint.server.codec.list_text import JsonText, Listing, ListText, PrettyText, YamlText, listing
+from setpoint.server.codec.negotiation import JSON, PARTIAL, PARTIAL_LIST, PROTOBUF, YAML, Accepted
+from setpoint.server.codec.partial_metadata import partial as partial_object
+from setpoint.server.codec.protobuf_status import encode_status
+from setpoint.server.message import Request, Response
+from setpoint.server.offload import YAML_FACTOR
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.slices import slices, weighed
+from setpoint.server.verbs.selection import Selected
+from setpoint.store.contract import Item
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_INDENT = 2
+# To write a cause of an error takes about as long as to read this many bytes of JSON.
+_CAUSE_BYTES = 128
+_MANY_CAUSES = 500
+_new = tuple.__new__  # makes a named tuple in half the time
+
+
+async def object_answer(context: Context, resource: Resource, body: bytes, status: int = 200) -> Response:
+    """Returns the answer with an object of the resource, given as finished JSON."""
+    accepted = negotiation.negotiate(context, resource)
+    if not accepted.form:
+        return await _written(context, accepted, body, status)
+    if accepted.form == PARTIAL_LIST:
+        what = f"you requested {PARTIAL_LIST}, but the requested object is not a list ({_go_type(resource)})"
+        raise NotAcceptable(what)
+    if accepted.form == PARTIAL:
+        made = await context.offload(lambda: partial_object(resource, body, accepted.api_version), len(body))
+    else:
+        maker, now = _table_maker(context, resource, accepted), context.services.clock.now()
+        made = await context.offload(lambda: _encode(maker.of_object(_decode(body), now)), len(body))
+    return await _written(context, accepted, made, status)
+
+
+def _table_maker(context: Context, resource: Resource, accepted: Accepted) -> table.TableMaker:
+    return table.TableMaker(resource, accepted.api_version, table.included(context))
+
+
+async def list_answer(context: Context, resource: Resource, selected: Selected) -> Response:
+    """The answer with the list of what was selected. Large ones are written in slices, between which others run."""
+    accepted = negotiation.negotiate(context, resource)
+    if accepted.form == PARTIAL:
+        what = f"you requested {PARTIAL}, but the requested object is a list ({_go_type(resource, is_list=True)})"
+        raise NotAcceptable(what)
+    made = listing(context, resource, accepted, list_metadata(selected))
+    items = selected.items
+    if context.seat is not None:
+        await context.seat.reserve(await weighed(context, items))
+    query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
+    pretty = accepted.pretty or negotiation.wants_indents(context.request, query_value)
+    text: ListText = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)
+    held = await resource.prepare(items)
+    pieces: list[bytes] = []
+    for part in slices(items, text.objects, text.size):
+        if pieces:
+            await context.pause()
+        if resource.fetch is None:
+            # One of the objects of a slice may be large.
+            size = max([len(item.value) for item in part]) * text.factor
+            piece = await context.offload(partial(_part, text, made, part, is_first=not pieces), size)
+        else:
+            rendered = await resource.converting(partial(made.render, part), part)
+            piece = text.part(rendered, is_first=not pieces)
+        pieces.append(piece)
+    del held
+    body = text.whole(pieces)
+    return _new(Response, (200, accepted.media_type, body[0] if len(body) == 1 else body, ()))
+
+
+def _part(text: ListText, made: Listing, items: Sequence[Item], *, is_first: bool) -> bytes:
+    return text.part(made.render(items), is_first=is_first)
+
+
+def list_metadata(selected: Selected) -> Object:
+    """The metadata of a list, as those of built-in kinds show it."""
+    metadata: Object = {"resourceVersion": str(selected.revision)}
+    if selected.continue_token:
+        metadata["continue"] = selected.continue_token
+    if selected.remaining is not None:
+        metadata["remainingItemCount"] = selected.remaining
+    return metadata
+
+
+async def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
+    """Returns the answer with an object of another kind, which has no other form."""
+    yaml = _plain_media_type(context.request) == YAML
+    return await _written(context, Accepted(YAML if yaml else JSON), _encode(tree), status)
+
+
+async def failure_answer(context: Context, error: APIError) -> Response:
+    """Returns the answer with an error, which may have tens of thousands of causes."""
+    size = len(error.message) + _CAUSE_BYTES * len(error.causes)
+    return await context.services.offloaded(partial(error_answer, context.request, error), size, context.user.name)
+
+
+def error_answer(request: Request, error: APIError) -> Response:
+    """An error as the API answers it."""
+    headers = (("Retry-After", str(error.retry_after_seconds)),) if error.retry_after_seconds else ()
+    status = error.to_status()
+    media_type = _plain_media_type(request)
+    if media_type == YAML:
+        body = _yaml(status)
+    elif media_type == PROTOBUF:
+        body = encode_status(status)
+    else:
+        query = parse_qs(request.query).get("pretty", ("",)) if "pretty" in request.query else ("",)
+        encoded = pieces.encode(status) if len(error.causes) > _MANY_CAUSES else _encode(status)
+        body = _json(encoded, pretty=negotiation.wants_indents(request, query[0]))
+    return Response(error.code, media_type, body, headers)
+
+
+def _plain_media_type(request: Request) -> str:
+    """The media type of an answer that there is only one form of."""
+    header = request.headers.get("accept", "")
+    return negotiation.plain_media_type(header) if "yaml" in header or "protobuf" in header else JSON
+
+
+async def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> Response:
+    if accepted.media_type == YAML:
+        text = await context.offload(lambda: _yaml(_decode(body)), len(body) * YAML_FACTOR)
+        return Response(status, YAML, text)
+    request = context.request
+    query_value = context.parameter("pretty") if "pretty" in request.query else ""
+    pretty = accepted.pretty or negotiation.wants_indents(request, query_value)
+    return _new(Response, (status, JSON, _json(body, pretty=pretty), ()))
+
+
+def _json(body: bytes, *, pretty: bool) -> bytes:
+    """JSON as it is sent: on one line, or with indents for people."""
+    if pretty:
+        return msgspec.json.format(body, indent=_INDENT)
+    return body if body.endswith(b"\n") else body + b"\n"
+
+
+def _yaml(tree: Json) -> bytes:
+    from setpoint.objects import yamltext  # few ask for YAML, and the start of a server need not wait for it
+
+    return yamltext.dump(tree).encode()
+
+
+def _go_type(resource: Resource, *, is_list: bool = False) -> str:
+    """The name of the type that the real server keeps such objects in."""
+    if resource.is_custom:
+        return "*unstructured.UnstructuredList" if is_list else "*unstructured.Unstructured"
+    # Both groups of events share the older one's type.
+    group = "" if resource.group == "events.k8s.io" else resource.group
+    package = group.partition(".")[0] or "core"
+    return f"*{package}.{resource.kind}{'List' if is_list else ''}"

@@ -1,0 +1,117 @@
+"""Tables: objects as rows of cells, for people. The server makes the cells, so that every client shows the same."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from setpoint.objects import meta
+from setpoint.objects.errors import BadRequest
+from setpoint.objects.field import invalid
+from setpoint.objects.tree import Json, Object
+from setpoint.schema.crd import table as crd_table
+from setpoint.server.codec.partial_metadata import partial_tree
+from setpoint.server.registry.kinds.printers.columns import CREATED_AT, NAME
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.strategy import Column
+from setpoint.server.request.context import Context
+
+NONE, METADATA, OBJECT = "None", "Metadata", "Object"
+# What the columns that nearly every kind has are about, in the API's own words.
+_DESCRIPTIONS = {
+    "Name": crd_table.NAME_DESCRIPTION,
+    "Age": crd_table.AGE_DESCRIPTION,
+    "Created At": crd_table.AGE_DESCRIPTION,
+}
+# The columns of a kind that says nothing about its own.
+_DEFAULT: Sequence[Column] = (NAME, CREATED_AT)
+
+
+class Cells(Protocol):
+    """The columns of a kind: what they are, and what an object shows in them."""
+
+    headers: list[Object]
+
+    def cells(self, tree: Object, now: datetime) -> list[Json]: ...
+
+
+class BuiltinCells:
+    """The columns of a built-in kind, as its strategy lists them."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns or _DEFAULT
+        self.headers: list[Object] = [
+            {
+                "name": column.name,
+                "type": column.type,
+                "format": column.format,
+                "description": column.description or _DESCRIPTIONS.get(column.name, ""),
+                "priority": column.priority,
+            }
+            for column in self._columns
+        ]
+
+    def cells(self, tree: Object, now: datetime) -> list[Json]:
+        return [column.cell(tree, now) for column in self._columns]
+
+
+def cells_of(resource: Resource) -> Cells:
+    """The columns of a resource."""
+    version = resource.crd.version(resource.version) if resource.crd is not None else None
+    if version is not None:
+        return crd_table.Table(version.additional_printer_columns)
+    return BuiltinCells(resource.strategy.columns)
+
+
+def included(context: Context) -> str:
+    """How much of each object its row carries. Raises BadRequest."""
+    wanted = context.parameter("includeObject") or METADATA
+    if wanted not in (NONE, METADATA, OBJECT):
+        error = invalid("includeObject", wanted, "must be 'Metadata', 'Object', 'None', or empty")
+        raise BadRequest(f"Unable to convert to Table as requested: {error}")
+    return wanted
+
+
+class TableMaker:
+    """Makes the tables of one request."""
+
+    def __init__(self, resource: Resource, api_version: str, include: str) -> None:
+        self._resource = resource
+        self._cells = cells_of(resource)
+        self._api_version = api_version
+        self._include = include
+
+    def table(self, trees: Iterable[Object], metadata: Object, now: datetime, *, headers: bool = True) -> Object:
+        """The table of some objects. Without headers its columns go unnamed, as in all but the first of a watch."""
+        return {
+            "kind": "Table",
+            "apiVersion": self._api_version,
+            "metadata": metadata,
+            "columnDefinitions": self._cells.headers if headers else None,
+            "rows": [self.row(tree, now) for tree in trees],
+        }
+
+    def of_object(self, tree: Object, now: datetime, *, headers: bool = True) -> Object:
+        """The table of one object."""
+        # What was only tried has no revision.
+        revision = meta.resource_version(tree)
+        return self.table([tree], {"resourceVersion": revision} if revision else {}, now, headers=headers)
+
+    def of_bookmark(self, tree: Object, now: datetime, *, headers: bool) -> Object:
+        """The table of a bookmark: an object with next to nothing in it, which is shown whatever was asked for."""
+        table = self.of_object(tree, now, headers=headers)
+        table["rows"][0]["object"] = partial_tree(self._resource, tree, self._api_version)
+        return table
+
+    def row(self, tree: Object, now: datetime) -> Object:
+        """The row of one object."""
+        row: Object = {"cells": self._cells.cells(tree, now)}
+        conditions = self._resource.strategy.row_conditions(tree)
+        if conditions:
+            row["conditions"] = conditions
+        row["object"] = self._shown(tree)
+        return row
+
+    def _shown(self, tree: Object) -> Json:
+        if self._include == OBJECT:
+            return tree
+        return partial_tree(self._resource, tree, self._api_version) if self._include == METADATA else None

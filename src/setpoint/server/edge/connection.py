@@ -1,0 +1,672 @@
+"""One connection: parses requests, has them answered one after the other, writes the answers.
+
+Requests may be pipelined; they are answered in order. What a client may cost is bounded everywhere: the size of a
+request, the requests that wait, the time each step takes, and the bytes that wait for a client that does not read.
+
+A handler that has begun is never cut off, even if the client has gone: what it writes, it finishes. A stream is.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, cast
+
+import httptools
+
+from setpoint.objects.errors import APIError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
+from setpoint.server.edge import websocket
+from setpoint.server.edge.http_response import (
+    CHUNKED,
+    CLOSE,
+    CONTINUE,
+    KEEP_ALIVE,
+    LAST_CHUNK,
+    UNTIL_CLOSED,
+    head,
+    length,
+    refusal,
+    start,
+)
+from setpoint.server.edge.request_head import METHODS, NAMES, Envelope, Head, Read, may_repeat
+from setpoint.server.message import LISTED, Counter, Frame, Peer, Request, Response, Seat, Stream
+from setpoint.server.verbs.read_fast_path import MOMENT
+
+if TYPE_CHECKING:
+    from setpoint.client.http.frames import Frames
+    from setpoint.server.edge.listener import Listener
+
+_NEVER = float("inf")
+_WHOLE = (bytes, list)
+_WRITES = frozenset(("POST", "PUT", "PATCH"))
+_MAX_REPEATS = 256
+# How many collections one connection's reads are remembered of.
+_MAX_READS = 64
+# To copy a body of fewer bytes costs less than to hand over a second one.
+_LARGE = 16 << 10
+# A larger body is written in pieces of so many bytes, so that to encrypt it does not keep the loop from others. As many
+# bytes may wait in the transport before it asks us to stop.
+_PIECE = 64 << 10
+_new = tuple.__new__  # makes a named tuple in half the time
+_CRASHED = "the server failed at this request; its log says why"
+_LATE = "request did not complete within the allotted timeout"
+
+_log = logging.getLogger(__name__)
+
+
+class Connection(asyncio.Protocol):
+    """The edge's side of one socket. `deadline` is when the listener's sweep looks into it, by the loop's own clock."""
+
+    # Slots, for with so many attributes Python would look each of them up in a dictionary.
+    __slots__ = (
+        "_asked",
+        "_body",
+        "_busy",
+        "_chunked",
+        "_completed",
+        "_counted",
+        "_counter",
+        "_deaf",
+        "_ending",
+        "_envelope",
+        "_expecting",
+        "_frames",
+        "_gone",
+        "_head",
+        "_headers",
+        "_hears",
+        "_held_back",
+        "_in_head",
+        "_limits",
+        "_listener",
+        "_loop",
+        "_lost",
+        "_offer",
+        "_parser",
+        "_peer",
+        "_reading",
+        "_repeatable",
+        "_repeats",
+        "_seat",
+        "_streaming",
+        "_task",
+        "_transport",
+        "_turns",
+        "_turns_bytes",
+        "_unsent",
+        "_untold",
+        "_unwritten",
+        "_url",
+        "_user",
+        "_wake",
+        "_writable",
+        "deadline",
+    )
+
+    def __init__(self, listener: "Listener") -> None:
+        self._listener = listener
+        self._limits = listener.limits
+        self._loop = listener.loop
+        self._parser = httptools.HttpRequestParser(self)
+        self._peer = Peer()
+        self._transport: asyncio.Transport
+        self.deadline = self._loop.time() + self._limits.request_seconds
+        # The request being read, and how many bytes came in since the parser last had something to tell of it.
+        self._reading = False
+        self._in_head = False
+        self._url = b""
+        self._headers: dict[str, str] = {}
+        self._repeats = 0
+        self._body: bytes | bytearray = b""
+        self._expecting = False
+        self._untold = 0
+        # The head of the last request without a body that may come again, what is known of those with one, and how many
+        # requests the parser found in what it was fed.
+        self._head = Head()
+        self._envelope = Envelope()
+        self._completed = 0
+        self._repeatable = False
+        # What is still to be answered: a request, or the fault of one that could not be read; and whether the client
+        # will keep the connection, and knows HTTP/1.1.
+        self._turns: deque[tuple[Request | APIError, bool, bool]] = deque()
+        self._turns_bytes = 0
+        self._held_back = False
+        # Answers the turns, one after the other, from the first request to the end of the connection; what it waits for
+        # while there are none; whether it is at one.
+        self._task: asyncio.Task[None] | None = None
+        self._wake: asyncio.Future[None] | None = None
+        self._busy = False
+        self._streaming = False
+        self._chunked = True
+        # Nothing more is read from a deaf connection; an ending one answers what it has read.
+        self._deaf = False
+        self._ending = False
+        self._lost = False
+        self._gone = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._unsent = 0
+        # The request that is being answered, the seat that is given up when its answer is sent, and how much of that
+        # answer the transport was not given yet.
+        self._asked: Request | None = None
+        self._seat: Seat | None = None
+        self._unwritten = 0
+        # Who counts the bytes of a stream that wait in the transport, for whom, and how many were counted.
+        self._counter: Counter | None = None
+        self._user = ""
+        self._counted = 0
+        # A WebSocket that the client offers, and, once it is one, its frames.
+        self._offer: websocket.Offer | None = None
+        self._frames: Frames | None = None
+        self._hears: Callable[[bytes], None] | None = None
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        self._transport.set_write_buffer_limits(high=_PIECE)
+        self._peer = self._listener.peer(transport)
+        self._listener.joined(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = self._deaf = True
+        self._turns.clear()
+        self._gone.set()
+        self._writable.set()
+        self._count(0)
+        if self._streaming and self._task is not None:
+            self._task.cancel()
+        elif self._wake is not None:
+            self._wake.cancel()
+        del self._parser  # as the task, it knows us as we know it
+        self._listener.left(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            if self._frames is not None:
+                self._hear(self._frames, data)
+            return
+        first, head = not self._reading, self._head
+        if first and (found := head.repeated(data)) is not None:
+            if not (head.reads and self._answer_read(*found)):
+                self._take_request(*found, head.headers, b"", True, True)
+            return
+        if first and (sent := self._envelope.read(data)) is not None and len(sent.body) <= self._limits.body_bytes:
+            self._take_request(*sent, True, True)
+            return
+        self._untold += len(data)
+        self._completed = 0
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nobody has to accept the offer of another protocol: unless it is for a stream, the request is answered as
+            # it stands. What follows it on the connection is not for this parser.
+            self._deaf = self._ending = True
+            self._frames = websocket.frames() if self._offer is not None else None
+        except httptools.HttpParserCallbackError as error:
+            cause = error.__context__
+            self._refuse(cause if isinstance(cause, APIError) else BadRequest("malformed HTTP request"))
+        except httptools.HttpParserError as error:
+            self._refuse(BadRequest(f"malformed HTTP request: {error}"))
+        else:
+            # So long a head; or half a header, which the parser keeps to itself, or a chunk of a body full of comments.
+            if self._untold > self._limits.head_bytes:
+                limit = self._limits.head_bytes
+                self._refuse(BadRequest(f"the request line and headers are larger than {limit} bytes"))
+            elif first and self._completed == 1 and not self._reading and self._repeatable:
+                head.learn(data, self._headers)
+
+    def eof_received(self) -> bool:
+        """The client sends no more. What it has asked for is still answered, but for a stream: nobody watches with half
+        a connection, and this is how a client that went away looks at first."""
+        over_tls = self._transport.get_extra_info("sslcontext") is not None  # asyncio's forgets it when it closes
+        self.end()
+        return self._busy and not self._streaming and not over_tls
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+        self._unsent = self._backlog()
+        self.deadline = self._loop.time() + self._limits.stalled_seconds
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+        self._count(0)
+        if self._busy:
+            self.deadline = _NEVER
+        else:
+            self._rest()
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        self._url, self._headers, self._repeats, self._body = b"", {}, 0, b""
+        self._reading = self._in_head = True
+        if not self._busy:
+            self.deadline = self._loop.time() + self._limits.request_seconds
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            return  # a trailer: it comes too late to mean anything
+        key = NAMES.get(name) or name.decode("latin-1").lower()
+        text = value.decode("latin-1")
+        headers = self._headers
+        if key in headers:
+            self._repeats += 1
+            if self._repeats > _MAX_REPEATS:  # joining them takes ever longer
+                raise BadRequest(f"more than {_MAX_REPEATS} headers are there more than once")
+            text = f"{headers[key]}\n{text}" if key.startswith(LISTED) else f"{headers[key]}, {text}"
+        headers[key] = text
+
+    def on_headers_complete(self) -> None:
+        self._untold = 0
+        self._in_head = False
+        headers = self._headers
+        if "host" not in headers and self._parser.get_http_version() == "1.1":
+            raise BadRequest("missing required Host header")
+        if "content-length" in headers and int(headers["content-length"]) > self._limits.body_bytes:
+            raise RequestEntityTooLarge.body(self._limits.body_bytes)
+        if "expect" in headers and headers["expect"].lower() == "100-continue":
+            self._expecting = True
+            if not self._busy:
+                self._transport.write(CONTINUE)
+
+    def on_body(self, body: bytes) -> None:
+        self._untold = 0
+        if not self._body:
+            self._body = body
+        elif isinstance(self._body, bytes):
+            self._body = bytearray(self._body + body)
+        else:
+            self._body += body
+        if len(self._body) > self._limits.body_bytes:
+            raise RequestEntityTooLarge.body(self._limits.body_bytes)
+
+    def on_message_complete(self) -> None:
+        self._untold = 0
+        self._reading = self._expecting = False
+        parser, headers = self._parser, self._headers
+        keep_alive, modern = parser.should_keep_alive(), parser.get_http_version() == "1.1"
+        self._completed += 1
+        self._repeatable = keep_alive and modern and may_repeat(headers) and "content-length" not in headers
+        name = parser.get_method()
+        method = METHODS.get(name) or name.decode("ascii")
+        self._take_request(method, self._url.decode("latin-1"), headers, bytes(self._body), keep_alive, modern)
+
+    def _take_request(
+        self, method: str, target: str, headers: dict[str, str], body: bytes, keep_alive: bool, modern: bool
+    ) -> None:
+        if "upgrade" in headers:
+            offer = self._offer = websocket.offered(headers)
+            if offer is not None and offer.token and "authorization" not in headers:
+                headers["authorization"] = f"Bearer {offer.token}"
+        path, _, query = (target if target.startswith("/") else _origin_form(target)).partition("?")
+        had_turns = self._busy
+        self._turns_bytes += len(body)
+        self._take_turn(_new(Request, (method, path, query, headers, body, self._peer, self)), keep_alive, modern)
+        if had_turns and (
+            len(self._turns) >= self._limits.pipelined or self._turns_bytes > self._limits.pipelined_bytes
+        ):
+            self._held_back = True
+            self._transport.pause_reading()
+
+    # Answering.
+
+    def _answer_read(self, method: str, target: str) -> bool:
+        """Answers a read like the last one, at once. False: it has to go the ordinary way."""
+        collection, _, name = target.rpartition("/")
+        found = self._head.reads.get(collection)
+        now = self._loop.time()
+        if found is None or self._busy or method != "GET" or now > found.until or not self._writable.is_set():
+            return False
+        body = found.repeat.read(name)
+        if body is None:
+            return False
+        audit_id = found.repeat.audit_id()
+        top = f"{found.start}{self._listener.date_line()}Audit-Id: {audit_id}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._transport.write(top.encode("ascii") + body)
+        self.deadline = now + self._limits.idle_seconds
+        return True
+
+    async def _learn_read(self, asked: Request, response: Response) -> None:
+        """Remembers how a read was answered, if the next ones may be answered alike."""
+        collection = asked.path.rpartition("/")[0]
+        head, now = self._head, self._loop.time()
+        known = head.reads.get(collection)
+        if known is not None and now <= known.until:
+            return
+        repeat = await self._listener.repeat(asked._replace(outlet=None)) if self._listener.repeat is not None else None
+        if repeat is None:
+            head.reads.pop(collection, None)
+        elif len(head.reads) < _MAX_READS or collection in head.reads:
+            head.reads[collection] = Read(repeat, now + MOMENT, start(response))
+
+    def _take_turn(self, asked: Request | APIError, keep_alive: bool, modern: bool) -> None:
+        self._turns.append((asked, keep_alive, modern))
+        if self._busy:
+            return
+        self._busy = True
+        if self._wake is not None:
+            self._wake.set_result(None)
+        else:
+            self._task = self._loop.create_task(self._answer())
+
+    async def _answer(self) -> None:
+        """Answers whatever comes, till the end of the connection. One task does, for one for every request would cost
+        as much as parsing it."""
+        try:
+            await self._answer_all()
+        finally:
+            self._leave_seat()
+            # The task knows us as we know it: neither should wait for the collector.
+            self._task = self._wake = None
+
+    async def _answer_all(self) -> None:
+        """Answers what waits, in order, and then waits for more."""
+        turns, handler = self._turns, self._listener.handler
+        while not self._transport.is_closing():
+            if not turns:
+                self._busy = False
+                if self._ending:
+                    return self._finish()
+                self._rest()
+                self._wake = self._loop.create_future()
+                await self._wake
+                continue
+            asked, keep_alive, modern = turns.popleft()
+            self.deadline = self._loop.time() + self._limits.answer_seconds
+            if isinstance(asked, APIError):
+                self._write_whole("", refusal(asked), CLOSE)
+                return self._finish(linger=True)
+            self._turns_bytes -= len(asked.body)
+            if asked.method in _WRITES:
+                self.deadline = self._loop.time() + self._limits.write_seconds
+            self._asked = asked
+            try:
+                response = await handler(asked)
+            except Exception:
+                _log.exception("%s %s failed", asked.method, asked.path)
+                response = refusal(InternalError.of(_CRASHED))
+            if self._transport.is_closing():
+                return None
+            keep_alive = keep_alive and not (self._ending and not turns)
+            if response.status == 200 and asked.method == "GET" and asked.headers is self._head.headers:
+                await self._learn_read(asked, response)
+            if not isinstance(response.body, _WHOLE):
+                keep_alive = keep_alive and modern
+                await self._stream(asked.method, response, response.body, CLOSE if not keep_alive else "", modern)
+            else:
+                connection = CLOSE if not keep_alive else "" if modern else KEEP_ALIVE
+                if self._seat is None and len(response.body) <= _PIECE and isinstance(response.body, bytes):
+                    self._write_whole(asked.method, response, connection)
+                else:
+                    await self._send(asked.method, response, connection)
+            if not self._writable.is_set():
+                await self._writable.wait()
+            self._leave_seat()
+            if not keep_alive or self._transport.is_closing():
+                return self._finish()
+            if self._held_back:
+                self._held_back = False
+                self._transport.resume_reading()
+        return None
+
+    def _write_whole(self, method: str, response: Response, connection: str) -> None:
+        body = response.body
+        if isinstance(body, bytes):
+            top = head(response, self._listener.date_line(), length(response, len(body)), connection)
+            if method == "HEAD":
+                self._transport.write(top)
+            elif len(body) < _LARGE:
+                self._transport.write(top + body)
+            else:
+                self._transport.writelines((top, body))
+        elif isinstance(body, list):
+            framing = length(response, sum(map(len, body)))
+            self._transport.write(head(response, self._listener.date_line(), framing, connection))
+            if method != "HEAD":
+                self._transport.writelines(body)
+
+    async def _send(self, method: str, response: Response, connection: str) -> None:
+        """Writes an answer that may be large, in pieces, each after the client has taken most of those before it."""
+        body = response.body
+        whole = [body] if isinstance(body, bytes) else body if isinstance(body, list) else []
+        transport, seat = self._transport, self._seat
+        self._unwritten = size = sum(map(len, whole))
+        self.deadline = _NEVER
+        try:
+            transport.write(head(response, self._listener.date_line(), length(response, size), connection))
+            if method == "HEAD":
+                return
+            is_first = True
+            for piece in _pieces(whole):
+                if is_first:
+                    is_first = False
+                elif seat is not None:
+                    await seat.pause(len(piece))
+                else:
+                    await asyncio.sleep(0)
+                if not self._writable.is_set():
+                    await self._writable.wait()
+                if transport.is_closing():
+                    return
+                self._unwritten -= len(piece)
+                transport.write(piece)
+                if seat is not None and self._writable.is_set():
+                    seat.sent(size - self._unwritten)
+        finally:
+            self._unwritten = 0
+
+    def _backlog(self) -> int:
+        """Returns how many bytes wait for the client."""
+        return self._unwritten + self._transport.get_write_buffer_size()
+
+    async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:
+        offer, frames = self._offer, self._frames
+        if offer is not None and frames is not None:
+            chosen = dict(response.headers).get(websocket.PROTOCOL, offer.protocols[0] if offer.protocols else "")
+            self._transport.write(websocket.accepted(offer, chosen))
+        else:
+            framing = CHUNKED if modern else UNTIL_CLOSED
+            self._transport.write(head(response, self._listener.date_line(), framing, connection))
+        if method == "HEAD":
+            return
+        self._streaming, self._chunked = True, modern and frames is None
+        if self._writable.is_set():
+            self.deadline = _NEVER
+        try:
+            await stream.run(self)
+        except Exception:
+            _log.exception("a stream failed")
+            self._transport.abort()  # lest the client takes what it has for the whole
+        finally:
+            self._streaming = False
+            self._count(0)
+            self._counter = None
+        if modern and not self._transport.is_closing():
+            if frames is None:
+                self._transport.write(LAST_CHUNK)
+            else:
+                frames.close()
+                self._transport.write(frames.output())
+
+    def _rest(self) -> None:
+        """Waits for the next request, or the rest of it."""
+        seconds = self._limits.request_seconds if self._reading else self._limits.idle_seconds
+        self.deadline = self._loop.time() + seconds
+        if self._expecting:
+            self._transport.write(CONTINUE)
+
+    # What a request sees: `exchange.Outlet`.
+
+    @property
+    def is_gone(self) -> bool:
+        return self._lost
+
+    def sending(self, request: Request, seat: Seat) -> bool:
+        if request is not self._asked or self._seat is not None:
+            return False
+        self._seat = seat
+        return True
+
+    def _leave_seat(self) -> None:
+        """The answer is sent, or never will be."""
+        self._asked = None
+        if self._seat is not None:
+            self._seat.leave()
+            self._seat = None
+
+    # What a stream sees: `exchange.Sink`.
+
+    def write(self, frame: Frame) -> bool:
+        transport = self._transport
+        if transport.is_closing():
+            return False
+        if self._chunked:
+            transport.write(frame.chunk)
+        elif self._frames is None:
+            transport.write(frame.payload)
+        else:
+            if self._hears is not None:
+                self._frames.binary(frame.payload)
+            else:
+                # Every line is an event, and every event a message.
+                for line in frame.payload.splitlines(keepends=True):
+                    self._frames.text(line)
+            transport.write(self._frames.output())
+        size = transport.get_write_buffer_size()
+        if size > self._limits.stream_bytes or not self._count(size):
+            transport.abort()
+            return False
+        return True
+
+    def count_unsent(self, counter: Counter, user: str) -> None:
+        self._counter, self._user = counter, user
+
+    def _count(self, size: int) -> bool:
+        """Has the bytes counted that wait in the transport. False: there are too many for the user."""
+        counter, counted = self._counter, self._counted
+        if counter is None or (size <= _PIECE and not counted):
+            return True
+        self._counted = size
+        counter.add(self._user, size - counted)
+        return size <= counted or not counter.is_over(self._user)
+
+    async def drain(self) -> bool:
+        if not self._writable.is_set():
+            await self._writable.wait()
+        return not self.closed
+
+    @property
+    def closed(self) -> bool:
+        return self._gone.is_set() or self._transport.is_closing()
+
+    async def wait_closed(self) -> None:
+        await self._gone.wait()
+
+    def listen(self, hear: Callable[[bytes], None]) -> bool:
+        if self._frames is None:
+            return False
+        self._hears = hear
+        return True
+
+    def hold(self, held: bool) -> None:
+        if held:
+            self._transport.pause_reading()
+        elif not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _hear(self, frames: "Frames", data: bytes) -> None:
+        """Passes the messages of a WebSocket's client on to who listens; the protocol's own frames are answered."""
+        messages = frames.receive(data)
+        answer = frames.output()
+        if answer and self._streaming:  # before, the offer is not taken yet
+            self._transport.write(answer)
+        if self._hears is not None:
+            for message in messages:
+                self._hears(message)
+        if frames.fault:
+            self._transport.close()
+        elif frames.has_ended:
+            self._gone.set()
+
+    # Ending.
+
+    def _refuse(self, error: APIError) -> None:
+        """Answers a request that cannot be read, in its turn. Where the next one would begin is not known."""
+        self._deaf = True
+        self._take_turn(error, False, True)
+
+    def end(self) -> None:
+        """Answers what has been read, or begun to be; tells a stream to end; then closes."""
+        self._ending = True
+        self._gone.set()
+        if not self._busy and not (self._reading and not self._deaf):
+            self._close()
+
+    def _finish(self, *, linger: bool = False) -> None:
+        self._deaf = True
+        self._busy = False
+        self._turns.clear()
+        if not linger or self._transport.is_closing():
+            self._close()
+            return
+        # To close while the client still sends would make its side drop the answer unread.
+        self.deadline = _NEVER
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._loop.call_later(self._limits.linger_seconds, self._close)
+
+    def _close(self) -> None:
+        """Closes once the client has taken what was written; the sweep sees to it that this comes to pass."""
+        if not self._lost:
+            self.deadline = self._loop.time() + self._limits.stalled_seconds
+            self._transport.close()
+
+    def sweep(self, now: float) -> None:
+        """Ends what takes too long."""
+        if now < self.deadline:
+            return
+        if self._transport.is_closing():
+            self._transport.abort()
+        elif not self._writable.is_set():
+            unsent = self._backlog()
+            if unsent < self._unsent:  # slow, but it reads
+                self._unsent = unsent
+                self.deadline = now + self._limits.stalled_seconds
+            else:
+                self._transport.abort()
+        elif self._busy and not self._streaming:
+            self._write_whole("", refusal(Timeout.of(_LATE)), CLOSE)
+            self._finish()
+        else:
+            self._transport.abort()
+
+    def turn_away(self, error: APIError) -> None:
+        """Answers before anything was asked, and closes at once."""
+        self._write_whole("", refusal(error), CLOSE)
+        self._finish()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+
+def _pieces(whole: list[bytes]) -> Iterator[bytes | memoryview]:
+    """A body in pieces that take the loop a moment each. The list is used up: what is sent needs no memory."""
+    whole.reverse()
+    while whole:
+        part = whole.pop()
+        if len(part) <= _PIECE:
+            yield part
+        else:
+            view = memoryview(part)
+            yield from (view[start : start + _PIECE] for start in range(0, len(part), _PIECE))
+
+
+def _origin_form(url: str) -> str:
+    """The path and query of a target that names its server too, as one sent to a proxy does."""
+    _, scheme, rest = url.partition("://")
+    _, slash, path = rest.partition("/")
+    return f"/{path}" if scheme and slash else "/" if scheme else url

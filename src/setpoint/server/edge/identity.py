@@ -1,0 +1,112 @@
+"""What a server proves itself with, kept in a directory: its authority, its certificate, the administrator's token.
+
+All of it is made at the first start and found again at the next, so that the clients of one life know the server of the
+next. Without a directory it lives and dies with the process. The certificate is renewed long before it expires, at the
+start or while the server runs; the authority is not.
+"""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from setpoint.objects.clock import Clock
+from setpoint.server import secret_files
+from setpoint.server.edge.certificates import KUBERNETES_NAMES, Authority, CertificateError, Pair
+from setpoint.server.edge.tls import load_pair, server_context
+from setpoint.store.files import make_directory
+
+_AUTHORITY = "authority.pem"
+_END = b"-----END CERTIFICATE-----\n"
+
+
+def token(directory: Path | None) -> str:
+    """The administrator's token: the one that is kept, or a new one."""
+    made = secrets.token_urlsafe(32)
+    if directory is None:
+        return made
+    _prepare(directory)
+    return secret_files.write_once(directory / "admin.token", made.encode()).decode("ascii", "replace").strip() or made
+
+
+def kept_authority(directory: Path, now: datetime) -> Authority:
+    """The authority that is kept in a directory. Raises OSError, or CertificateError if it cannot be used."""
+    path = directory / _AUTHORITY
+    try:
+        authority = Authority(_parted(path.read_bytes()))
+    except CertificateError as error:
+        raise CertificateError(f"{path}: {error}. Move it away to have a new authority made") from error
+    if authority.expires <= now:
+        raise CertificateError(f"{path}: the authority has expired. Move it away to have a new one made")
+    return authority
+
+
+class Identity:
+    """The authority and the certificate of a server, as a TLS context that is kept up to date."""
+
+    renewal_seconds = 6 * 3600.0
+
+    def __init__(self, names: Sequence[str], clock: Clock, directory: Path | None = None) -> None:
+        """Finds or makes them. `names` are what the server is called besides the names it always has.
+
+        Raises OSError, or CertificateError if what the directory holds cannot be used.
+        """
+        self._names = (*KUBERNETES_NAMES, *names)
+        self._clock = clock
+        self._directory = directory
+        if directory is not None:
+            _prepare(directory)
+        self.authority = self._find_authority()
+        self.context = server_context(self.authority.pair.certificate.decode("ascii"))
+        self._serving = self._find_serving()
+        self._load()
+
+    def renew(self) -> bool:
+        """Replaces the certificate if its time is near; connections from now on see the new one."""
+        if self.authority.still_serves(self._serving, self._names, self._clock.now()):
+            return False
+        self._serving = self._issue()
+        self._load()
+        return True
+
+    def _find_authority(self) -> Authority:
+        now = self._clock.now()
+        if self._directory is None:
+            return Authority.create(now)
+        path = self._directory / _AUTHORITY
+        if not path.exists():
+            secret_files.write_once(path, _joined(Authority.create(now).pair))
+        authority = kept_authority(self._directory, now)
+        public = self._directory / "ca.crt"
+        if not public.exists() or public.read_bytes() != authority.pair.certificate:
+            secret_files.write(public, authority.pair.certificate, 0o644)
+        return authority
+
+    def _find_serving(self) -> Pair:
+        if self._directory is not None and (path := self._directory / "server.pem").exists():
+            pair = _parted(path.read_bytes())
+            if self.authority.still_serves(pair, self._names, self._clock.now()):
+                return pair
+        return self._issue()
+
+    def _issue(self) -> Pair:
+        pair = self.authority.issue_server(self._names, self._clock.now())
+        if self._directory is not None:
+            secret_files.write(self._directory / "server.pem", _joined(pair))
+        return pair
+
+    def _load(self) -> None:
+        load_pair(self.context, _joined(self._serving))
+
+
+def _prepare(directory: Path) -> None:
+    make_directory(directory)
+
+
+def _joined(pair: Pair) -> bytes:
+    return pair.certificate + pair.key
+
+
+def _parted(data: bytes) -> Pair:
+    certificate, end, key = data.partition(_END)
+    return Pair(certificate + end, key)

@@ -1,0 +1,196 @@
+"""The client's transport to a server in the same process: a call, without sockets.
+
+Streams are handed over piece by piece; who does not take them is cut off when too much waits, as on a connection.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from urllib.parse import urlencode
+
+from setpoint.client.transport import Answer, Call, NoAnswerInTime, Stream, TransportError
+from setpoint.server.message import LISTED, Frame, Handler, Peer, Request, Response
+from setpoint.server.message import Stream as ServedStream
+
+# How much of a stream may wait before its reader counts as too slow, and how much makes a busy writer wait.
+_TOO_MUCH, _MUCH = 64 << 20, 1 << 20
+_PEER = Peer("in process", in_process=True)
+
+
+class LocalTransport:
+    """Carries requests to a handler. `headers` say who asks, and as what; without any it is `user`, in these groups, or
+    the administrator. `is_controller` is for the server's own controllers alone."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        headers: Mapping[str, str] | None = None,
+        user: str = "",
+        groups: Sequence[str] = (),
+        *,
+        is_controller: bool = False,
+    ) -> None:
+        self._handler = handler
+        peer = _PEER._replace(is_controller=is_controller)
+        self._peer = peer._replace(common_name=user, organizations=groups) if user else peer
+        self._headers = dict(headers or {})
+        self._open: set[_Pipe] = set()
+        self._closed = False
+
+    async def send(self, call: Call) -> Answer:
+        response = await self._ask(call)
+        body = response.body
+        if not isinstance(body, bytes | list):
+            raise TransportError("the answer is a stream: ask for it as one", sent=True)
+        return _answer(response, body if isinstance(body, bytes) else b"".join(body))
+
+    @asynccontextmanager
+    async def stream(self, call: Call) -> AsyncIterator[Stream]:
+        response = await self._ask(call)
+        body = response.body
+        if isinstance(body, bytes | list):
+            whole = body if isinstance(body, bytes) else b"".join(body)
+            yield _Whole(_answer(response, whole), whole if response.status < 300 else b"")
+            return
+        pipe = _Pipe(_answer(response, b""))
+        self._open.add(pipe)
+        running = asyncio.ensure_future(pipe.run(body))
+        try:
+            yield pipe
+        finally:
+            self._open.discard(pipe)
+            pipe.close()
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    async def close(self) -> None:
+        self._closed = True
+        for pipe in list(self._open):
+            pipe.close()
+
+    async def _ask(self, call: Call) -> Response:
+        if self._closed:
+            raise TransportError("the client is closed", sent=False)
+        headers = dict(self._headers)
+        for name, value in call.headers.items():
+            headers[name] = value if isinstance(value, str) else _joint(name).join(value)
+        request = Request(call.method, call.path, urlencode(call.query), headers, call.body, self._peer)
+        if call.timeout is None:
+            return await self._handler(request)
+        try:
+            async with asyncio.timeout(call.timeout):
+                return await self._handler(request)
+        except TimeoutError:
+            raise NoAnswerInTime(f"the server did not answer within {call.timeout:g} s", sent=True) from None
+
+
+def _joint(name: str) -> str:
+    """What stands between the values of a header that has several."""
+    return "\n" if name.startswith(LISTED) else ", "
+
+
+def _answer(response: Response, body: bytes) -> Answer:
+    headers = {"content-type": response.content_type}
+    for name, value in response.headers:
+        key = name.lower()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    return Answer(response.status, headers, body)
+
+
+class _Whole:
+    """An answer that was asked for as a stream and is none."""
+
+    def __init__(self, answer: Answer, body: bytes) -> None:
+        self.answer = answer
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._body:
+            yield self._body
+
+    def cut(self, why: str) -> None:
+        self._body = b""
+
+
+class _Pipe:
+    """A stream between the server, to which it is a sink, and the client."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+        self._failure: TransportError | None = None
+        self._gone = asyncio.Event()
+        self._more: asyncio.Future[None] | None = None
+        self._less: asyncio.Future[None] | None = None
+
+    async def run(self, stream: ServedStream) -> None:
+        """Has the server write."""
+        try:
+            await stream.run(self)
+        except Exception as error:
+            self._failure = TransportError(f"the stream failed: {error}", sent=True)
+        finally:
+            self._ended = True
+            _wake(self._more)
+
+    # The server's side: `exchange.Sink`.
+
+    def write(self, frame: Frame) -> bool:
+        if self.closed:
+            return False
+        self._pieces.append(frame.payload)
+        self._size += len(frame.payload)
+        if self._size > _TOO_MUCH:
+            self._failure = TransportError("the stream was cut off: too much of it waited to be read", sent=True)
+            self.close()
+            return False
+        _wake(self._more)
+        return True
+
+    async def drain(self) -> bool:
+        while self._size > _MUCH and not self.closed:
+            self._less = asyncio.get_running_loop().create_future()
+            await self._less
+        return not self.closed
+
+    @property
+    def closed(self) -> bool:
+        return self._gone.is_set()
+
+    async def wait_closed(self) -> None:
+        await self._gone.wait()
+
+    # The client's side.
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            while self._pieces:
+                piece = self._pieces.popleft()
+                self._size -= len(piece)
+                if self._size <= _MUCH:
+                    _wake(self._less)
+                yield piece
+            if self._failure is not None:
+                raise self._failure
+            if self._ended or self.closed:
+                return
+            self._more = asyncio.get_running_loop().create_future()
+            await self._more
+
+    def cut(self, why: str) -> None:
+        if not self._ended and not self.closed:
+            self._failure = TransportError(why, sent=True)
+            self.close()
+
+    def close(self) -> None:
+        self._gone.set()
+        _wake(self._less)
+        _wake(self._more)
+
+
+def _wake(waiting: "asyncio.Future[None] | None") -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)

@@ -1,0 +1,189 @@
+"""The past of one object: every revision of it that is kept, who made it, out of what, and what it changed.
+
+    GET /apis/setpoint.dev/v1/[namespaces/{namespace}/]{plural}[.{group}]/{name}/history[?limit=N&continue=REVISION]
+
+The resource is named as in `kubectl` and in error messages: `configmaps`, `deployments.apps`. So a rule that allows to
+read the past names what it is the past of: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`.
+Beside that right one needs the one to `get` the object: nobody reads in the past what they may not read now. An object
+need not be there any more, and all the lives of its name since the creation of its namespace are told; with the right
+in the whole cluster, those before as well (`past_access`). The answer is an `ObjectHistory`, newest revision first:
+
+    {"kind": "ObjectHistory", "apiVersion": "setpoint.dev/v1",
+     "metadata": {"resourceVersion": "41", "continue": "17"},
+     "items": [{"revision": "40", "previous": "17", "type": "MODIFIED", "time": "2026-01-31T12:00:00.000000Z",
+                "actor": {"user": "system:admin", "groups": ["system:masters"], "fieldManager": "kubectl"},
+                "cause": {"id": "…"},
+                "patch": [{"op": "replace", "path": "/data/k", "value": "v"}]}]}
+
+`patch` is the JSON Patch that makes the revision out of the one before it: a new object is added whole, and so is one
+whose predecessor is no longer kept; a deleted one is removed. `managedFields` and `resourceVersion` take no part, for
+the actor and the revision say it better. A cause is the request's audit id, or the reconcile of a controller with its
+key and, in `because`, the changes that it ran for. A reconcile is `verified` where one of the server's own controllers
+told of it, or a user with the right to `assert` `causes.setpoint.dev`; else it has `claimedBy`, the user who claims it.
+The whole object at a revision is at its own path, with
+`?at=REVISION`.
+
+A revision whose value was purged (`server/history/purge.py`) has the type `PURGED`, no patch, and in `purged` the user
+who had it removed, the time and the reason. `purges` lists the latest purges of the object, also those whose revisions
+are no longer kept.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from setpoint.merge import jsonpatch
+from setpoint.objects.errors import BadRequest, Expired, NotFound
+from setpoint.objects.gotext import parse_uint
+from setpoint.objects.times import format_micro_time
+from setpoint.objects.tree import Json, Object
+from setpoint.server.access.authorization.attributes import authorize_reading
+from setpoint.server.access.past_access import first_revision
+from setpoint.server.codec.response import json_answer
+from setpoint.server.history.tombstones import tombstones
+from setpoint.server.message import Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.requestinfo import OWN_GROUP
+from setpoint.server.watch.frames import kind_of
+from setpoint.store.contract import Entry, Item
+
+GROUP, VERSION = OWN_GROUP, "v1"
+# How many revisions an answer has, unless it was asked for less.
+_PAGE = 100
+# How many bytes the objects of an answer have together: with large objects there are fewer revisions in it.
+_PAGE_BYTES = 4 << 20
+
+
+async def history(context: Context, resource: Resource) -> Response:
+    """Answers with the past of an object. Raises NotFound where there is none, and Expired before the first revision
+    that the user may read."""
+    info, store = context.info, context.services.store
+    asked, name = resource.group_resource, info.name
+    namespace = info.namespace if resource.namespaced else ""
+    await authorize_reading(context, resource, namespace, name)
+    limit, before = _number(context, "limit"), _number(context, "continue")
+    first = await first_revision(context, resource, name)
+    if before is not None and before <= first:
+        raise Expired(f"the history of {asked} {name!r} before revision {first} is that of an earlier namespace")
+    limit = min(limit, _PAGE) if limit else _PAGE
+    revision = await store.revision()
+    # One more than is shown: the oldest one shown is compared with it.
+    key = resource.storage.key(namespace, name)
+    entries = [entry for entry in await store.history(key, before, limit + 1) if entry.revision >= first]
+    purges = await tombstones(store, key, first) if before is None else []
+    if not entries and not purges and before is None:
+        raise NotFound.of(asked, name)
+    metadata: Object = {"resourceVersion": str(revision)}
+    entries, size = _within_bytes(entries)
+    if len(entries) > limit or size > _PAGE_BYTES:
+        limit = min(limit, len(entries) - 1)
+        metadata["continue"] = str(entries[limit - 1].revision)
+    if resource.fetch is None:
+        items = await context.offload(lambda: _items(resource, entries, limit), size)
+    else:
+        stored = (Item(entry.key, entry.value, entry.revision, 0) for entry in entries if entry.value is not None)
+        items = await resource.converting(lambda: _items(resource, entries, limit), stored)
+    return await json_answer(
+        context,
+        {
+            "kind": "ObjectHistory",
+            "apiVersion": f"{GROUP}/{VERSION}",
+            "metadata": metadata,
+            "items": items,
+            **({"purges": purges} if purges else {}),
+        },
+    )
+
+
+def _within_bytes(entries: list[Entry]) -> tuple[list[Entry], int]:
+    """Returns the newest entries, two at least, whose objects pass the size of a page with the last one, and how many
+    bytes these have. The last one is not shown: the one before it is compared with it."""
+    size = 0
+    for place, entry in enumerate(entries, 1):
+        size += len(entry.value or b"")
+        if size > _PAGE_BYTES and 1 < place < len(entries):
+            return entries[:place], size
+    return entries, min(size, _PAGE_BYTES)
+
+
+def _number(context: Context, name: str) -> int | None:
+    text = context.parameter(name)
+    if not text:
+        return None
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise BadRequest(f"{name} must be a number: {error}") from None
+
+
+def _items(resource: Resource, entries: Sequence[Entry], limit: int) -> list[Object]:
+    """The newest entries, each with what it changed. Every object is decoded once."""
+    found: list[Object] = []
+    trees = [_tree(resource, entry) for entry in entries]
+    for place, entry in enumerate(entries[:limit]):
+        before = entries[place + 1] if place + 1 < len(entries) else None
+        if entry.purged is not None:
+            found.append(told(entry))
+            continue
+        known = before is not None and before.revision == entry.previous and before.purged is None
+        found.append(_item(entry, _patch(trees[place], trees[place + 1] if known else None)))
+    return found
+
+
+def _tree(resource: Resource, entry: Entry) -> Object | None:
+    if entry.value is None:
+        return None
+    tree = resource.decode(entry.value, entry.revision)
+    for name in ("managedFields", "resourceVersion"):
+        tree["metadata"].pop(name, None)
+    return tree
+
+
+def _patch(tree: Object | None, before: Object | None) -> Json:
+    if tree is None:
+        return [{"op": "remove", "path": ""}]
+    if before is None:
+        return [{"op": "add", "path": "", "value": tree}]
+    return jsonpatch.diff(before, tree)
+
+
+def _item(entry: Entry, patch: Json) -> Object:
+    return {**told(entry), "patch": patch}
+
+
+def told(entry: Entry) -> Object:
+    """A line of the log without the object: which revision, when, who and why."""
+    actor, cause = entry.actor, entry.cause
+    item: Object = {"revision": str(entry.revision)}
+    if entry.previous:
+        item["previous"] = str(entry.previous)
+    item["type"] = kind_of(entry)
+    item["time"] = format_micro_time(datetime.fromtimestamp(entry.time, UTC))
+    item["actor"] = _without_empty(
+        user=actor.user,
+        groups=list(actor.groups),
+        uid=actor.uid,
+        fieldManager=actor.field_manager,
+        impersonator=actor.impersonator,
+    )
+    if entry.purged is not None:
+        purged_at = format_micro_time(datetime.fromtimestamp(entry.purged.time, UTC))
+        item["purged"] = {"user": entry.purged.user, "time": purged_at, "reason": entry.purged.reason}
+    if cause is not None:
+        because: list[Json] = [
+            _without_empty(event=each.event, kind=each.kind, object=each.object, revision=each.revision)
+            for each in cause.because
+        ]
+        item["cause"] = _without_empty(
+            id=cause.id,
+            controller=cause.controller,
+            key=cause.key,
+            because=because,
+            verified=cause.is_reconcile and not (claimant := cause.claimant(actor)),
+            claimedBy=cause.is_reconcile and claimant,
+        )
+    return item
+
+
+def _without_empty(**fields: Json) -> Object:
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,144 @@
+"""The log itself: which revision wrote what, when, who and why, across all kinds, without the objects.
+
+    GET /apis/setpoint.dev/v1/revisions[?after=REVISION][&limit=N][&objects=true]
+    GET /apis/setpoint.dev/v1/revisions?time=2026-01-31T12:00:00Z
+
+The answer is a `RevisionList`, oldest first, whose items are as those of an `ObjectHistory` with the `object` that each
+wrote in place of the patch. With `time` there are no items: `metadata.at` is the last revision that had been written by
+then, at which everything can be read with `?at=REVISION`. What a revision changed is for the history of its object to
+tell, which takes the right to read that; the right to this is the one to `list` `revisions.setpoint.dev`.
+
+With `objects` each item has the whole object too, as it is stored, as `value` (null where it was deleted), its `key`,
+and the revision that `created` it: for who takes a copy of everything. That takes the rights to list each of the
+resources and to get its history, in the whole cluster. An answer is then as long as is easy to hold; `continue` says
+after which revision the next begins.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from setpoint.objects.errors import BadRequest, Expired
+from setpoint.objects.gotext import parse_uint
+from setpoint.objects.times import format_micro_time, parse_micro_time, parse_time
+from setpoint.objects.tree import Object
+from setpoint.server.access.authorization.attributes import authorize_listing
+from setpoint.server.access.past_access import authorize_history
+from setpoint.server.codec.response import json_answer
+from setpoint.server.history.object_history import GROUP, VERSION, told
+from setpoint.server.message import Response
+from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.store.contract import Entry
+
+_PAGE = 500
+# With the objects: how many there are at most, how many are read at once at first, and how many bytes are enough.
+_WHOLE_PAGE = 4000
+_STEP = 64
+_PAGE_BYTES = 4 << 20
+
+
+async def revisions(context: Context) -> Response:
+    """Answers with a part of the log, or with the revision at a time."""
+    store = context.services.store
+    metadata: Object = {"resourceVersion": str(await store.revision()), "oldest": str(await store.oldest())}
+    items: list[Object] = []
+    if text := context.parameter("time"):
+        metadata["at"] = str(await _at(context, _time(text)))
+    else:
+        limit, after = _number(context, "limit") or _PAGE, _number(context, "after")
+        if context.parameter("objects") == "true":
+            items, following = await _whole(context, after, min(limit, _WHOLE_PAGE))
+        else:
+            limit = min(limit, _PAGE)
+            entries = await store.log(after, limit)
+            prefixes = _prefixes(context.registry)
+            items = [item for entry in entries if (item := _item(entry, prefixes)) is not None]
+            following = entries[-1].revision if len(entries) >= limit else 0
+        if following:
+            metadata["continue"] = str(following)
+    kind = {"kind": "RevisionList", "apiVersion": f"{GROUP}/{VERSION}"}
+    return await json_answer(context, {**kind, "metadata": metadata, "items": items})
+
+
+async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object], int]:
+    """A part of the log with the objects, and after which revision it goes on; 0 where nothing follows."""
+    store, prefixes = context.services.store, _prefixes(context.registry)
+    allowed: set[Resource] = set()
+    items: list[Object] = []
+    size = 0
+    step = _STEP
+    while len(items) < limit and size < _PAGE_BYTES:
+        entries = await store.log(after, step)
+        for entry in entries:
+            resource = _resource(entry, prefixes)
+            item = _item(entry, prefixes)
+            if resource is None or item is None:
+                continue
+            if resource not in allowed:
+                await authorize_listing(context, resource)
+                await authorize_history(context, resource)
+                allowed.add(resource)
+            size += len(entry.value or b"")
+            value: Any = None if entry.value is None else msgspec.Raw(entry.value)
+            items.append({**item, "key": entry.key, "created": str(entry.created), "value": value})
+        if len(entries) < step:
+            return items, 0
+        after = entries[-1].revision
+        # Values are worked out from those before them: the more at once, the less for each.
+        step = min(4 * step, limit) if size < _PAGE_BYTES // 8 else _STEP
+    return items, after
+
+
+async def _at(context: Context, moment: datetime) -> int:
+    """The last revision that had been written at a time. Raises Expired for one before all that is kept."""
+    moments = context.services.moments
+    found = await moments.at(moment.timestamp())
+    if found is not None:
+        return found
+    begins = await moments.begins()
+    if begins is None:
+        return await context.services.store.revision()
+    since = format_micro_time(datetime.fromtimestamp(begins, UTC))
+    raise Expired(f"nothing is kept of {format_micro_time(moment)}: the past begins at {since}")
+
+
+def _time(text: str) -> datetime:
+    for parse in (parse_micro_time, parse_time):
+        try:
+            return parse(text)
+        except ValueError:
+            continue
+    raise BadRequest(f"time must be one such as 2026-01-31T12:00:00Z, and {text!r} is none")
+
+
+def _number(context: Context, name: str) -> int:
+    text = context.parameter(name)
+    try:
+        return parse_uint(text) if text else 0
+    except ValueError as error:
+        raise BadRequest(f"{name} must be a number: {error}") from None
+
+
+def _prefixes(registry: Registry) -> dict[str, Resource]:
+    """The resource whose objects lie below each prefix, in the version they are stored in."""
+    return {resource.storage.prefix: resource.in_storage_version for resource in registry}
+
+
+def _resource(entry: Entry, prefixes: dict[str, Resource]) -> Resource | None:
+    """Which resource an entry is about; None for what is no object of a kind that is served."""
+    parts = entry.key.split("/", 3)
+    return prefixes.get("/".join(parts[:3]) + "/") if len(parts) == 4 else None
+
+
+def _item(entry: Entry, prefixes: dict[str, Resource]) -> Object | None:
+    """A line of the log; None for what is no object of a kind that is served."""
+    resource = _resource(entry, prefixes)
+    if resource is None:
+        return None
+    namespace, _, name = entry.key.split("/", 3)[3].rpartition("/")
+    place = {"namespace": namespace} if namespace else {}
+    about = {"apiVersion": resource.api_version, "kind": resource.kind, **place, "name": name}
+    return {**told(entry), "object": {**about, "resource": str(resource.group_resource)}}

@@ -1,1 +1,0 @@
-"""The HTTP edge: sockets, TLS and HTTP/1.1, turned into calls of one handler."""

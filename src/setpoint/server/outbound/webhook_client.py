@@ -1,0 +1,142 @@
+"""Calls a webhook: finds it, posts the question, and hands back what a good answer holds.
+
+Everything that is no good answer is a `CallError`, with the text that the real server has for it. Used for webhooks of
+admission and of conversion, and fit for any other that a `clientConfig` describes.
+"""
+
+import posixpath
+from base64 import b64decode
+from binascii import Error as Base64Error
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from setpoint.objects import codec
+from setpoint.objects.errors import APIError
+from setpoint.objects.gotext import quote
+from setpoint.objects.tree import Object
+from setpoint.server.outbound.service_resolver import ServiceError, ServiceResolver
+
+if TYPE_CHECKING:
+    from setpoint.client.transport import Answer
+    from setpoint.server.outbound.client import Client, Endpoint
+
+_TEXTS = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+# What is said by the server alone.
+_OWN_WORDS = (403, 415)
+_NOT_ACCEPTABLE = "the server was unable to respond with a content type that the client supports"
+
+
+class CallError(Exception):
+    """There is no answer to go by."""
+
+    def __init__(self, why: str, *, has_bad_authorities: bool = False) -> None:
+        super().__init__(why)
+        self.has_bad_authorities = has_bad_authorities
+
+
+class ClientConfig(NamedTuple):
+    """Where a webhook is, as its configuration says."""
+
+    url: str
+    authorities: bytes
+    # Namespace, name and port; None where the URL says it all.
+    service: tuple[str, str, int] | None = None
+
+    @classmethod
+    def of(cls, tree: Object) -> "ClientConfig":
+        """Reads a `clientConfig`."""
+        try:
+            authorities = b64decode(tree.get("caBundle") or "")
+        except (Base64Error, ValueError):
+            authorities = b"no certificate"
+        service = tree.get("service")
+        if service is None:
+            split = urlsplit(tree.get("url") or "")
+            return cls(f"{split.scheme}://{split.netloc}{_clean(split.path)}", authorities)
+        namespace, name, port = service.get("namespace") or "", service.get("name") or "", service.get("port") or 443
+        url = f"https://{name}.{namespace}.svc:{port}{_clean(service.get('path') or '')}"
+        return cls(url, authorities, (namespace, name, port))
+
+
+def _clean(path: str) -> str:
+    return posixpath.normpath(f"/{path.lstrip('/')}")
+
+
+class WebhookClient:
+    """Calls webhooks for one server."""
+
+    def __init__(self, client: "Client", resolver: ServiceResolver) -> None:
+        self._client = client
+        self._resolver = resolver
+
+    def close(self) -> None:
+        """Ends the calls that are under way, and all connections."""
+        self._client.close()
+
+    async def call(self, config: ClientConfig, body: bytes, seconds: int) -> bytes:
+        """What a webhook of admission answers, as `post`."""
+        try:
+            return await self.post(config, body, seconds)
+        except CallError as error:
+            told = "could not get REST client" if error.has_bad_authorities else "failed to call webhook"
+            raise CallError(f"{told}: {error}") from None
+
+    async def post(self, config: ClientConfig, body: bytes, seconds: int) -> bytes:
+        """What a webhook answers. It is told how long it has. Raises CallError."""
+        from setpoint.server.outbound.client import AuthoritiesError
+        from setpoint.server.outbound.failure import CallFailed, before_answer
+
+        query = f"timeout={seconds}s"
+        try:
+            endpoint = self._endpoint(config)
+            answer = await self._client.post(endpoint, body, timeout=seconds, query=query)
+        except ServiceError as error:
+            raise CallError(str(before_answer("POST", f"{config.url}?{query}", str(error)))) from None
+        except AuthoritiesError as error:
+            raise CallError(str(error), has_bad_authorities=True) from None
+        except CallFailed as error:
+            raise CallError(str(error)) from None
+        if not 200 <= answer.status <= 206:
+            raise CallError(_refusal(answer))
+        if not answer.body:
+            kind = answer.headers.get("content-type") or "application/json"
+            raise CallError(f"0-length response with status code: {answer.status} and content type: {kind}")
+        return answer.body
+
+    def _endpoint(self, config: ClientConfig) -> "Endpoint":
+        from setpoint.server.outbound.client import Endpoint
+
+        address = None if config.service is None else self._resolver.resolve(*config.service)
+        return Endpoint(config.url, config.authorities, address)
+
+
+def _refusal(answer: "Answer") -> str:
+    """What an answer says that is none: in its own words where it is a Status."""
+    status = answer.status
+    try:
+        tree = codec.decode(answer.body)
+    except APIError:
+        tree = None
+    if isinstance(tree, dict) and tree.get("kind") == "Status" and isinstance(tree.get("message"), str):
+        return str(tree["message"])
+    is_text = answer.headers.get("content-type", "text/").startswith("text/")
+    text = answer.body[:2048].decode("utf-8", "replace").strip() if is_text else "unknown"
+    if status in _OWN_WORDS:
+        return text
+    if status == 406:
+        return text if text not in ("", "unknown") else _NOT_ACCEPTABLE
+    if status in _TEXTS:
+        return _TEXTS[status]
+    if status >= 500:
+        return f"an error on the server ({quote(text)}) has prevented the request from succeeding"
+    return f"the server responded with the status code {status} but did not return more information"

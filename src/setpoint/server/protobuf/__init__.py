@@ -1,3 +1,0 @@
-"""Protobuf request bodies: what client-go sends for every built-in kind, turned into JSON trees."""
-
-from setpoint.server.protobuf.envelope import decode as decode

@@ -1,0 +1,1 @@
+"""Documents that the server publishes about itself: discovery, OpenAPI, health, metrics and version."""

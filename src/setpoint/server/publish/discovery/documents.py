@@ -1,0 +1,95 @@
+"""Answers for `/api` and `/apis`, and for the groups and versions below them."""
+
+from setpoint.objects.errors import NotAcceptable, NotFound
+from setpoint.objects.gvk import GroupVersion
+from setpoint.objects.tree import Object
+from setpoint.server.codec.negotiation import MEDIA_TYPES, Clause, check_produced, clauses
+from setpoint.server.codec.response import json_answer
+from setpoint.server.message import Response
+from setpoint.server.publish.discovery import aggregated, legacy
+from setpoint.server.publish.read_only import check_method, is_known
+from setpoint.server.request.context import Context
+
+_JSON = ("application", "json")
+
+
+class Discovery:
+    """What kinds there are, for clients that find their way by asking: all at once, or without `aggregated` only group
+    by group, as older servers tell it."""
+
+    def __init__(self, aggregated: bool = True) -> None:
+        self._aggregated = aggregated
+
+    async def respond(self, context: Context) -> Response | None:
+        parts = context.request.path.strip("/").split("/")
+        if parts[0] not in ("api", "apis"):
+            return None
+        if len(parts) == 1:
+            check_method(context, head=False)
+            return await _root(context, core=parts[0] == "api", at_once=self._aggregated)
+        found = _document(context, parts)
+        if found is None:
+            _refuse_unknown(context, parts)
+            return None
+        check_method(context, head=False)
+        check_produced(context.request.headers.get("accept", ""))
+        return await json_answer(context, found)
+
+
+def _document(context: Context, parts: list[str]) -> Object | None:
+    match parts:
+        case ["api", version]:
+            return legacy.resource_list(context.registry, GroupVersion("", version))
+        case ["apis", group]:
+            return legacy.group(context.registry, group)
+        case ["apis", group, version] if group:
+            return legacy.resource_list(context.registry, GroupVersion(group, version))
+        case _:
+            return None
+
+
+def _refuse_unknown(context: Context, parts: list[str]) -> None:
+    """What is unknown below a group of the server's own is not found, with a Status; elsewhere there is no page."""
+    if legacy.is_builtin_group(context.registry, "" if parts[0] == "api" else parts[1]):
+        raise NotFound.resource()
+
+
+async def _root(context: Context, *, core: bool, at_once: bool) -> Response:
+    """`/api` or `/apis`, in the form that the client prefers of those it names."""
+    if _wants_aggregated(context.request.headers.get("accept", ""), at_once):
+        found = aggregated.document(context.registry, core=core)
+        return _cached(context, found)
+    address = context.request.headers.get("host", "")
+    tree = legacy.api_versions(address) if core else legacy.group_list(context.registry)
+    answer = await json_answer(context, tree)
+    return answer._replace(headers=[*answer.headers, ("Vary", "Accept")])
+
+
+def _cached(context: Context, found: aggregated.Document) -> Response:
+    """The document, or only the word that the client has it already."""
+    headers = (("Cache-Control", "public"), ("ETag", found.etag), ("Vary", "Accept"))
+    if is_known(context, found.etag):
+        return Response(304, "", b"", headers)
+    return Response(200, aggregated.CONTENT_TYPE, found.body, headers)
+
+
+def _wants_aggregated(header: str, at_once: bool) -> bool:
+    """Whether the first clause that can be answered asks for the aggregated form. Raises NotAcceptable."""
+    check_produced(header)
+    if not header:
+        return False
+    for clause in clauses(header):
+        if not any(clause.covers(media_type) for media_type in MEDIA_TYPES):
+            continue
+        if not any(name in clause.parameters for name in ("as", "g", "v")):
+            return False
+        if at_once and _is_aggregated(clause):
+            return True
+    raise NotAcceptable.of(MEDIA_TYPES)
+
+
+def _is_aggregated(clause: Clause) -> bool:
+    wanted = {"g": aggregated.GROUP, "v": aggregated.VERSION, "as": aggregated.KIND}
+    return (clause.type, clause.subtype) == _JSON and all(
+        clause.parameters.get(name) == value for name, value in wanted.items()
+    )

@@ -1,0 +1,124 @@
+"""Discovery one document a group and version: APIVersions, APIGroupList, APIGroup and APIResourceList.
+
+Every client knows this form; those that know the aggregated one need it no longer.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+
+from setpoint.objects.gvk import GroupVersion, version_priority
+from setpoint.objects.tree import Object
+from setpoint.schema.crd.conditions import TERMINATING
+from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.resource import Resource, Subresource
+
+_WHILE_TERMINATING = ("delete", "deletecollection", "get", "list", "watch")
+
+
+def groups(registry: Registry) -> Mapping[str, Sequence[GroupVersion]]:
+    """The versions of each group, the preferred one first, in the order of discovery. The core group is "".
+
+    Definitions may add versions to a built-in group; those come after its own.
+    """
+    found: dict[str, list[GroupVersion]] = {}
+    for gv in registry.group_versions:
+        found.setdefault(gv.group, []).append(gv)
+    builtin = registry.builtin_group_versions
+    for versions in found.values():
+        # The order of built-in versions is that of the registry, which is no matter of their names.
+        versions.sort(key=lambda gv: (0,) if gv in builtin else (1, *version_priority(gv.version)))
+    return found
+
+
+def is_builtin_group(registry: Registry, name: str) -> bool:
+    """Whether a group is one of the server's own."""
+    return any(gv.group == name for gv in registry.builtin_group_versions)
+
+
+def api_versions(address: str) -> Object:
+    """What `/api` answers; `address` is where the client reached the server."""
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+    }
+
+
+def group_list(registry: Registry) -> Object:
+    """What `/apis` answers."""
+    shown = [_group(name, versions) for name, versions in groups(registry).items() if name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": shown}
+
+
+def group(registry: Registry, name: str) -> Object | None:
+    """What `/apis/{name}` answers; None where there is no such group."""
+    versions = groups(registry).get(name)
+    if not name or versions is None:
+        return None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
+
+
+def _group(name: str, versions: Sequence[GroupVersion]) -> Object:
+    shown = [{"groupVersion": str(gv), "version": gv.version} for gv in versions]
+    return {"name": name, "versions": shown, "preferredVersion": shown[0]}
+
+
+def resource_list(registry: Registry, gv: GroupVersion) -> Object | None:
+    """What `/api/v1` and `/apis/{group}/{version}` answer; None where there is no such version."""
+    resources = registry.group_versions.get(gv)
+    if resources is None:
+        return None
+    shown = [entry for resource in resources for entry in _entries(registry, resource)]
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": str(gv), "resources": shown}
+
+
+def _entries(registry: Registry, resource: Resource) -> Iterator[Object]:
+    """A resource and its subresources as entries of an APIResourceList."""
+    entry: Object = {
+        "name": resource.resource,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(verbs(registry, resource)),
+    }
+    optional = {
+        "shortNames": list(resource.short_names),
+        "categories": list(resource.categories),
+        "storageVersionHash": storage_version_hash(resource),
+    }
+    yield entry | {name: value for name, value in optional.items() if value}
+    for subresource in resource.subresources.values():
+        yield _subresource(resource, subresource)
+
+
+def _subresource(resource: Resource, subresource: Subresource) -> Object:
+    kind = subresource.kind or resource.gvk
+    entry: Object = {
+        "name": f"{resource.resource}/{subresource.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+    }
+    if kind.group_version != resource.gvk.group_version:
+        entry |= {"group": kind.group, "version": kind.version}
+    return entry | {"kind": kind.kind, "verbs": list(subresource.verbs)}
+
+
+def verbs(registry: Registry, resource: Resource) -> Sequence[str]:
+    """What can be done with a resource; one whose definition is on its way out takes nothing new."""
+    if resource.crd is not None:
+        crd = registry.definitions.get(resource.crd.name, resource.crd)
+        if any(found.type == TERMINATING and found.status == "True" for found in crd.status.conditions or ()):
+            return _WHILE_TERMINATING
+    return resource.verbs
+
+
+def storage_version_hash(resource: Resource) -> str:
+    """Changes with the version in which objects are stored; empty for what is not stored."""
+    if "watch" not in resource.verbs:
+        return ""
+    stored = GroupVersion.parse(resource.storage.api_version)
+    if resource.crd is not None and stored.version not in resource.crd.served_versions():
+        return ""
+    text = f"{stored.group}/{stored.version}/{resource.kind}"
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

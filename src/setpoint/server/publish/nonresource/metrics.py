@@ -1,0 +1,193 @@
+"""Counts requests, and answers for `/metrics` in the text format of Prometheus.
+
+The names are those of kube-apiserver where it has the same thing, so that dashboards find them. What a request is
+counted under is bounded: requests for what is not served are counted together, and so is everything beyond some
+thousands of series.
+"""
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from setpoint import __version__
+from setpoint.objects.measure import CONTENT_TYPE, Family, Histogram, exposition
+from setpoint.schema.builtin import RELEASE
+from setpoint.server.message import Response, Sink, Stream
+from setpoint.server.publish.nonresource.process import process_families
+from setpoint.server.publish.read_only import check_method
+from setpoint.server.registry.resource import ALL_VERBS, Resource
+from setpoint.server.request.context import Context
+
+_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_MOST_TALLIES = 5000
+_LINES_A_TURN = 2000
+_VERBS = {"create": "POST", "update": "PUT"}
+_METHODS = frozenset(("get", "head", "post", "put", "patch", "delete", "options"))
+_FINISHED = (bytes, list)
+
+
+class _Series(NamedTuple):
+    """What requests are counted under. All is empty but the verb for what is no resource."""
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    scope: str = ""
+
+
+_OTHERS = _Series("OTHER")
+
+
+class _Tally:
+    """The requests of one series that were answered with one code."""
+
+    __slots__ = ("buckets", "code", "seconds", "series", "streams")
+
+    def __init__(self, series: _Series, code: int) -> None:
+        self.series = series
+        self.code = code
+        # How many took how long: as many as fit into each bucket but not into the one before.
+        self.buckets = [0] * (len(_BUCKETS) + 1)
+        self.seconds = 0.0
+        self.streams = 0
+
+
+class Metrics:
+    """The measurements of one server."""
+
+    def __init__(self) -> None:
+        self._tallies: dict[tuple[_Series, int], _Tally] = {}
+        # The same by what a request says, for requests of a sort that was seen before.
+        self._by_request: dict[tuple[str, str, str, str, str, bool, bool, int], _Tally] = {}
+        self._open_streams: dict[_Series, int] = {}
+
+    def observe(self, context: Context, response: Response, seconds: float) -> Response:
+        """Counts a request that was answered. The answer comes back, the same but for streams, which count on."""
+        verb, _, _, group, version, namespace, resource, name, subresource, _, _ = context.info
+        key = (verb, group, version, resource, subresource, not name, not namespace, response.status)
+        known = self._by_request.get(key)
+        tally = known if known is not None else self._first(key, context)
+        body = response.body
+        if not isinstance(body, _FINISHED):
+            tally.streams += 1
+            return response._replace(body=_Counted(body, tally.series, self._open_streams))
+        tally.buckets[bisect_left(_BUCKETS, seconds)] += 1
+        tally.seconds += seconds
+        return response
+
+    def _first(self, key: tuple[str, str, str, str, str, bool, bool, int], context: Context) -> _Tally:
+        """The tally of a sort of request that is new, remembered if it is one of a bounded number."""
+        series = _series(context)
+        tally = self._tally(series, key[-1])
+        if tally.series == series and series is not _OTHERS and series.subresource == context.info.subresource:
+            self._by_request[key] = tally
+        return tally
+
+    def _tally(self, series: _Series, code: int) -> _Tally:
+        found = self._tallies.get((series, code))
+        if found is None:
+            if len(self._tallies) >= _MOST_TALLIES:
+                series = _OTHERS
+            found = self._tallies.setdefault((series, code), _Tally(series, code))
+        return found
+
+    async def respond(self, context: Context) -> Response | None:
+        if context.request.path.rstrip("/") != "/metrics":
+            return None
+        check_method(context)
+        parts = chain(
+            self._families(),
+            *(part.families() for part in context.services.measured),
+            process_families(),
+            await _store_families(context),
+        )
+        # The page may have a hundred thousand lines: others get their turn while it is written.
+        lines = []
+        for line in exposition(list(parts)):
+            lines.append(f"{line}\n")
+            if len(lines) % _LINES_A_TURN == 0:
+                await asyncio.sleep(0)
+        return Response(200, CONTENT_TYPE, "".join(lines).encode())
+
+    def _families(self) -> Iterator[Family]:
+        """How the requests went."""
+        tallies = list(self._tallies.values())
+        totals = [
+            ({**tally.series._asdict(), "code": str(tally.code)}, sum(tally.buckets) + tally.streams)
+            for tally in tallies
+        ]
+        yield Family("apiserver_request_total", "counter", "Requests by verb, resource and code.", totals)
+        by_series: dict[_Series, list[_Tally]] = {}
+        for tally in tallies:
+            by_series.setdefault(tally.series, []).append(tally)
+        yield Family(
+            "apiserver_request_duration_seconds",
+            "histogram",
+            "How long requests took that are not streams.",
+            [(series._asdict(), _together(found)) for series, found in by_series.items()],
+        )
+        running = [(series._asdict(), count) for series, count in self._open_streams.items()]
+        yield Family("apiserver_longrunning_requests", "gauge", "Streams that are open, such as watches.", running)
+
+
+class _Counted:
+    """A stream that is counted while it runs."""
+
+    def __init__(self, stream: Stream, series: _Series, running: dict[_Series, int]) -> None:
+        self._stream = stream
+        self._series = series
+        self._running = running
+
+    async def run(self, sink: Sink) -> None:
+        self._running[self._series] = self._running.get(self._series, 0) + 1
+        try:
+            await self._stream.run(sink)
+        finally:
+            self._running[self._series] -= 1
+
+
+def _series(context: Context) -> _Series:
+    info = context.info
+    if not info.is_resource:
+        return _Series(info.verb.upper()) if info.verb in _METHODS else _OTHERS
+    resource = context.registry.resource(info.group, info.version, info.resource)
+    if resource is None or info.verb not in ALL_VERBS:
+        return _OTHERS
+    verb = _VERBS.get(info.verb) or info.verb.upper()
+    subresource = info.subresource if info.subresource in resource.subresources else ""
+    scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
+    return _Series(verb, info.group, info.version, info.resource, subresource, scope)
+
+
+async def _store_families(context: Context) -> list[Family]:
+    """What the store says of itself."""
+    store = context.services.store
+    stored: dict[str, Resource] = {}
+    for resource in context.registry:
+        if "watch" in resource.verbs:
+            stored.setdefault(resource.storage.prefix, resource)
+    objects = [
+        ({"group": resource.group, "resource": resource.resource}, await store.count(prefix))
+        for prefix, resource in stored.items()
+    ]
+    revision, oldest = await store.revision(), await store.oldest()
+    version = {"git_version": RELEASE, "setpoint_version": __version__}
+    return [
+        Family("apiserver_storage_objects", "gauge", "Stored objects by resource.", objects),
+        Family("setpoint_store_revision", "gauge", "The revision of the last change.", [({}, revision)]),
+        Family(
+            "setpoint_store_oldest_revision", "gauge", "The oldest revision that can still be read.", [({}, oldest)]
+        ),
+        Family("kubernetes_build_info", "gauge", "Which Kubernetes this server behaves like.", [(version, 1)]),
+    ]
+
+
+def _together(tallies: Sequence[_Tally]) -> Histogram:
+    together = Histogram(_BUCKETS)
+    together.buckets = [sum(found) for found in zip(*(tally.buckets for tally in tallies), strict=True)]
+    together.sum = sum(tally.seconds for tally in tallies)
+    return together

@@ -1,0 +1,30 @@
+"""All plain paths that a server has, together: what `Server(plain=...)` is given."""
+
+from collections.abc import Sequence
+
+from setpoint.server.pipeline import Plain
+from setpoint.server.publish.discovery.documents import Discovery
+from setpoint.server.publish.nonresource.health import Check, Health
+from setpoint.server.publish.nonresource.index import Index
+from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.openid import PATHS as OPENID_PATHS
+from setpoint.server.publish.nonresource.openid import OpenIDPages
+from setpoint.server.publish.nonresource.version import VersionPage
+from setpoint.server.publish.openapi.documents import OpenAPI
+
+_PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/version")
+
+
+def standard(
+    metrics: Metrics | None = None, readiness: Sequence[Check] = (), *, aggregated_discovery: bool = True
+) -> Sequence[Plain]:
+    """Discovery, OpenAPI, version, health, metrics and the list of paths.
+
+    `metrics` is the one that the server reports its requests to (`Server(observer=...)`); `readiness` are checks for
+    `/readyz` beside those that every server has; without `aggregated_discovery` clients ask group by group. Each server
+    needs a sequence of its own.
+    """
+    health = Health(readiness)
+    index = Index([*_PATHS, *OPENID_PATHS, *health.paths])
+    pages = (VersionPage(), OpenIDPages(), metrics or Metrics())
+    return (health, Discovery(aggregated_discovery), OpenAPI(), *pages, index)

@@ -1,0 +1,47 @@
+"""Answers for `/version`: which Kubernetes this server behaves like, and what it is itself."""
+
+import platform
+
+from setpoint import __version__
+from setpoint.objects.tree import Object
+from setpoint.schema.builtin import RELEASE
+from setpoint.server.codec.response import json_answer
+from setpoint.server.message import Response
+from setpoint.server.publish.read_only import check_method
+from setpoint.server.request.context import Context
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def version() -> Object:
+    """What `/version` answers. Clients read the numbers, and `gitVersion` as a semantic version."""
+    major, minor, _ = RELEASE.removeprefix("v").split(".")
+    machine = platform.machine()
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+        "gitVersion": f"{RELEASE}+setpoint.{__version__}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{platform.system().lower()}/{_ARCHITECTURES.get(machine, machine)}",
+    }
+
+
+class VersionPage:
+    """Tells clients what they talk to."""
+
+    def __init__(self) -> None:
+        self._version = version()
+
+    async def respond(self, context: Context) -> Response | None:
+        if context.request.path.strip("/") != "version":
+            return None
+        check_method(context, head=False)
+        return await json_answer(context, self._version)

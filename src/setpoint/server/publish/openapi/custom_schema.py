@@ -1,0 +1,157 @@
+"""The schema of a custom resource as it is published: what its definition says, with what every object has.
+
+Version 2 knows less than a definition may say, and kubectl trips over some of what it does know (an untyped value with
+properties, a list without items): that is left out there. Documents never fail for a definition: one whose schema is
+too deep to walk is published as an object of any shape.
+"""
+
+from collections.abc import Mapping
+
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.tree import Json, Object
+from setpoint.schema import builtin
+from setpoint.schema.crd.definition import Version
+from setpoint.server.publish.openapi import definition_names
+from setpoint.server.publish.openapi.builtin_definitions import GVK, V2_PREFIX, V3_PREFIX
+from setpoint.server.registry.resource import Resource
+
+_KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED = "x-kubernetes-embedded-resource"
+_INT_OR_STRING = "x-kubernetes-int-or-string"
+_EITHER = [{"type": "integer"}, {"type": "string"}]
+_NOT_IN_V2 = frozenset(("allOf", "anyOf", "oneOf", "not", "default", "nullable"))
+# Definitions that have the descriptions that all objects, and all lists, share.
+_SOME_KIND, _SOME_LIST = "io.k8s.api.core.v1.ConfigMap", "io.k8s.api.core.v1.ConfigMapList"
+
+
+def definitions(resource: Resource, *, v2: bool = False) -> Mapping[str, Object]:
+    """The definitions of a custom resource and of its lists, by name."""
+    gv = resource.gvk.group_version
+    list_kind = gv.with_kind(resource.list_kind)
+    name = definition_names.definition_name(resource.gvk)
+    return {
+        name: _object(resource, v2=v2) | _extensions(resource, resource.gvk),
+        definition_names.definition_name(list_kind): _list(resource, name, v2=v2) | _extensions(resource, list_kind),
+    }
+
+
+def _extensions(resource: Resource, kind: GroupVersionKind) -> Object:
+    found: Object = {GVK: [{"group": kind.group, "kind": kind.kind, "version": kind.version}]}
+    if fields := _version(resource).selectable_fields:
+        paths = [{"fieldPath": field.json_path.removeprefix(".")} for field in fields]
+        found["x-kubernetes-selectable-fields"] = paths
+    return found
+
+
+def _version(resource: Resource) -> Version:
+    versions = resource.crd.spec.versions if resource.crd else ()
+    return next((found for found in versions if found.name == resource.version), Version())
+
+
+def _object(resource: Resource, *, v2: bool) -> Object:
+    schema = _version(resource).openapi_schema
+    if not isinstance(schema, dict) or (v2 and schema.get(_KEEPS_UNKNOWN)):
+        return {"type": "object"}
+    try:
+        node = _node(schema, v2=v2)
+    except RecursionError:
+        return {"type": "object"}
+    node["properties"] = node.get("properties", {}) | _object_fields(v2=v2)
+    return node
+
+
+def _list(resource: Resource, name: str, *, v2: bool) -> Object:
+    texts = builtin.descriptions(_SOME_LIST)
+    return {
+        "type": "object",
+        "description": f"{resource.list_kind} is a list of {resource.kind}",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"type": "string", "description": texts["apiVersion"]},
+            "items": {"type": "array", "description": f"The {resource.resource}.", "items": _reference(name, v2=v2)},
+            "kind": {"type": "string", "description": texts["kind"]},
+            "metadata": _reference(definition_names.LIST_META, texts["metadata"], v2=v2),
+        },
+    }
+
+
+def _object_fields(*, v2: bool) -> Object:
+    """The fields that every object has."""
+    texts = builtin.descriptions(_SOME_KIND)
+    return {
+        "apiVersion": {"type": "string", "description": texts["apiVersion"]},
+        "kind": {"type": "string", "description": texts["kind"]},
+        "metadata": _reference(definition_names.OBJECT_META, texts["metadata"], v2=v2),
+    }
+
+
+def _reference(name: str, description: str = "", *, v2: bool) -> Object:
+    ref = {"$ref": (V2_PREFIX if v2 else V3_PREFIX) + name}
+    if not description:
+        return ref
+    return {**ref, "description": description} if v2 else {"allOf": [ref], "description": description}
+
+
+def _node(schema: Object, *, v2: bool) -> Object:
+    """A copy of a schema in the words of either version, with the fields of embedded objects."""
+    found: Object = {}
+    opaque = v2 and (schema.get("nullable") or schema.get(_KEEPS_UNKNOWN))
+    for keyword, value in schema.items():
+        if value is None or (v2 and keyword in _NOT_IN_V2):
+            continue
+        if keyword in ("properties", "items", "type") and opaque:
+            # Whatever may be null has no type in version 2; of what keeps unknown fields only an object loses its own.
+            if keyword == "type" and not schema.get("nullable") and value != "object":
+                found[keyword] = value
+        elif keyword == "properties" and isinstance(value, dict):
+            found[keyword] = _fields(value, v2=v2)
+        elif keyword in ("items", "additionalProperties") and isinstance(value, dict):
+            found[keyword] = _node(value, v2=v2)
+        else:
+            found[keyword] = value
+    if v2:
+        _settle_v2(found, schema)
+    elif schema.get(_INT_OR_STRING) and not _says_either(schema):
+        _say_either(found)
+    if schema.get(_EMBEDDED) and not opaque:
+        found["properties"] = found.get("properties", {}) | _object_fields(v2=v2)
+        required = found.get("required", [])
+        found["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
+    return found
+
+
+def _fields(fields: Object, *, v2: bool) -> Object:
+    found: Object = {}
+    for name, child in fields.items():
+        if isinstance(child, dict):
+            found[name] = _node(child, v2=v2)
+    return found
+
+
+def _settle_v2(found: Object, schema: Object) -> None:
+    """Takes back what does not hold together any more after something was left out."""
+    if found.get("type") == "array" and "items" not in found:
+        del found["type"]
+    fields, values = schema.get("properties") or {}, schema.get("additionalProperties")
+    required = [name for name in found.get("required", ()) if not _is_nullable(fields.get(name))]
+    if required and not _is_nullable(values):
+        found["required"] = required
+    else:
+        found.pop("required", None)
+
+
+def _is_nullable(schema: Json) -> bool:
+    return isinstance(schema, dict) and bool(schema.get("nullable"))
+
+
+def _says_either(schema: Object) -> bool:
+    """Whether a schema says itself that its value is a number or a string."""
+    parts = schema.get("allOf") or ()
+    return schema.get("anyOf") == _EITHER or any(part.get("anyOf") == _EITHER for part in parts[:1])
+
+
+def _say_either(found: Object) -> None:
+    if "anyOf" in found:
+        found["allOf"] = [{"anyOf": _EITHER}, *found.get("allOf", ())]
+    else:
+        found["anyOf"] = _EITHER

@@ -1,0 +1,222 @@
+"""Answers for `/openapi/v3` and what is below it, and for `/openapi/v2`.
+
+Documents are made when they are first asked for. What names them (the hash in their address, their ETag) is computed
+from what they are made of, not from the finished document: the index, which clients read before everything else, costs
+next to nothing. A change of a definition changes the registry, and with it the hashes of just the documents it is in.
+The modules that make documents are loaded when the first one is made.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from setpoint import __version__
+from setpoint.objects.errors import NotAcceptable
+from setpoint.objects.gvk import GroupVersion
+from setpoint.schema.builtin import RELEASE
+from setpoint.server.codec.negotiation import clauses
+from setpoint.server.message import Response
+from setpoint.server.publish.openapi.definition_names import root_path
+from setpoint.server.publish.read_only import check_method, digest, is_known
+from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+
+if TYPE_CHECKING:
+    from setpoint.server.publish.openapi.v2 import Fragment
+
+_JSON = "application/json"
+_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+# What clients say, and what they get.
+_V3_TYPES: Mapping[str, str] = {_JSON: _JSON}
+_V2_TYPES: Mapping[str, str] = {
+    _JSON: _JSON,
+    _V2_PROTOBUF: _V2_PROTOBUF,
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _V2_PROTOBUF,
+}
+_VERSION = "version"
+_HASHES = "openapi hashes"
+# Another release may tell of the same resources in another way.
+_MADE_BY = f"{__version__} {RELEASE}".encode()
+_A_YEAR = timedelta(days=365)
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class _Form(NamedTuple):
+    """One of the encodings of version 2."""
+
+    fragment: "Callable[[Sequence[Resource]], Fragment]"
+    document: "Callable[[Sequence[Fragment]], bytes]"
+
+
+class OpenAPI:
+    """The OpenAPI documents of one server."""
+
+    def __init__(self) -> None:
+        # Documents take long enough to make to hold up other requests: a thread makes them, one after the other.
+        self._making = asyncio.Lock()
+        self._fingerprints: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
+        # Documents of version 3 by hash; those that no longer stand in the index go when another one is made.
+        self._documents: dict[str, bytes] = {}
+        # Fragments of version 2 by media type: those of custom resources, and the one of all built-in resources.
+        self._fragments: dict[str, WeakKeyDictionary[Resource, Fragment]] = {
+            media_type: WeakKeyDictionary() for media_type in (_JSON, _V2_PROTOBUF)
+        }
+        self._builtin: dict[str, Fragment] = {}
+
+    async def respond(self, context: Context) -> Response | None:
+        match context.request.path.rstrip("/").split("/", 3):
+            case ["", "openapi", "v3"]:
+                check_method(context)
+                return self._index(context)
+            case ["", "openapi", "v3", path]:
+                return await self._version_3(context, path)
+            case ["", "openapi", "v2"]:
+                check_method(context)
+                return await self._version_2(context)
+            case _:
+                return None
+
+    def hashes(self, registry: Registry) -> Mapping[str, str]:
+        """The hash of each document of version 3, by its path. Computed once for each registry."""
+        found: dict[str, str] | None = registry.documents.get(_HASHES)
+        if found is None:
+            found = {root_path(gv): self._hash(members) for gv, members in registry.group_versions.items()}
+            found[_VERSION] = self._hash(())
+            registry.documents[_HASHES] = found
+        return found
+
+    def _hash(self, members: Sequence[Resource]) -> str:
+        return digest(b"".join([_MADE_BY, *(self._fingerprint(resource) for resource in members)]))
+
+    def _fingerprint(self, resource: Resource) -> bytes:
+        """Differs for resources whose parts of a document differ."""
+        found = self._fingerprints.get(resource)
+        if found is None:
+            found = self._fingerprints[resource] = digest(_encode(_ingredients(resource))).encode()
+        return found
+
+    def _index(self, context: Context) -> Response:
+        hashes = self.hashes(context.registry)
+        paths = {path: {"serverRelativeURL": _address(path, found)} for path, found in hashes.items()}
+        body = _encode({"paths": paths})
+        etag = _etag(digest(body))
+        headers = [("ETag", etag)]
+        if is_known(context, etag):
+            return Response(304, "", b"", headers)
+        # The type is the real server's: clients do not look at it.
+        return Response(200, "text/plain; charset=utf-8", body, headers)
+
+    async def _version_3(self, context: Context, path: str) -> Response | None:
+        found = self.hashes(context.registry).get(path)
+        if found is None:
+            return None
+        check_method(context)
+        media_type = _negotiated(context, _V3_TYPES)
+        etag, asked = _etag(found), context.parameter("hash")
+        headers = [("ETag", etag), ("Vary", "Accept")]
+        if asked and asked != found:
+            return Response(301, "text/html; charset=utf-8", b"", [*headers, ("Location", _address(path, found))])
+        if asked:
+            expires = format_datetime(context.services.clock.now() + _A_YEAR, usegmt=True)
+            headers += [("Cache-Control", "public, immutable"), ("Expires", expires)]
+        if is_known(context, etag):
+            return Response(304, "", b"", headers)
+        return Response(200, media_type, await self._document(context.registry, path, found), headers)
+
+    async def _document(self, registry: Registry, path: str, name: str) -> bytes:
+        async with self._making:
+            found = self._documents.get(name)
+            if found is None:
+                found = await asyncio.to_thread(_make, registry, path)
+                current = {*self.hashes(registry).values(), name}
+                self._documents = {old: made for old, made in self._documents.items() if old in current}
+                self._documents[name] = found
+        return found
+
+    async def _version_2(self, context: Context) -> Response:
+        media_type = _negotiated(context, _V2_TYPES)
+        registry = context.registry
+        etag = _etag(digest(media_type.encode() + self._hash(list(registry)).encode()))
+        headers = [("ETag", etag), ("Vary", "Accept-Encoding, Accept")]
+        if is_known(context, etag):
+            return Response(304, "", b"", headers)
+        key = f"openapi v2 {media_type}"
+        async with self._making:
+            body = registry.documents.get(key)
+            if not isinstance(body, bytes):
+                body = registry.documents[key] = await asyncio.to_thread(self._whole, registry, media_type)
+        return Response(200, media_type, body, headers)
+
+    def _whole(self, registry: Registry, media_type: str) -> bytes:
+        form, known = _form(media_type), self._fragments[media_type]
+        builtin = self._builtin.get(media_type)
+        if builtin is None:
+            builtin = self._builtin[media_type] = form.fragment(registry.builtin)
+        fragments = [builtin]
+        for resource in registry.custom:
+            fragment = known.get(resource)
+            if fragment is None:
+                fragment = known[resource] = form.fragment([resource])
+            fragments.append(fragment)
+        return form.document(fragments)
+
+
+def _form(media_type: str) -> _Form:
+    from setpoint.server.publish.openapi import v2
+
+    if media_type == _JSON:
+        return _Form(v2.json_fragment, v2.json_document)
+    return _Form(v2.protobuf_fragment, v2.protobuf_document)
+
+
+def _make(registry: Registry, path: str) -> bytes:
+    from setpoint.server.publish.openapi import v3
+
+    if path == _VERSION:
+        return v3.version_document()
+    gv = GroupVersion.parse(path.partition("/")[2])
+    return v3.document(gv, registry.group_versions[gv])
+
+
+def _ingredients(resource: Resource) -> list[object]:
+    """What the parts of a document that tell of a resource are made of."""
+    subresources = [[name, found.verbs, str(found.kind)] for name, found in resource.subresources.items()]
+    crd = resource.crd
+    versions = [found for found in crd.spec.versions if found.name == resource.version] if crd else []
+    return [
+        resource.api_version,
+        resource.resource,
+        resource.kind,
+        resource.list_kind,
+        resource.namespaced,
+        list(resource.verbs),
+        subresources,
+        versions,
+    ]
+
+
+def _negotiated(context: Context, types: Mapping[str, str]) -> str:
+    """The media type of the answer. Raises NotAcceptable."""
+    header = context.request.headers.get("accept", "")
+    if not header:
+        return _JSON
+    for clause in clauses(header):
+        for asked, given in types.items():
+            if clause.covers(asked):
+                return given
+    raise NotAcceptable.of(dict.fromkeys(types.values()))
+
+
+def _address(path: str, found: str) -> str:
+    return f"/openapi/v3/{path}?hash={found}"
+
+
+def _etag(found: str) -> str:
+    return f'"{found}"'

@@ -1,0 +1,134 @@
+"""The parts of an OpenAPI version 2 document as messages of gnostic's `openapi.v2`, which client-go reads.
+
+Values of any type (enums, extensions) travel as YAML text there; what is written is JSON, which is YAML too.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from setpoint.objects.tree import Json, Object
+from setpoint.server.publish.openapi.protobuf_wire import boolean, double, integer, message, text
+
+_encode = msgspec.json.Encoder().encode
+_METHODS = {"get": 2, "put": 3, "post": 4, "delete": 5, "options": 6, "head": 7, "patch": 8}
+_PARAMETERS = 9
+
+
+def named_path(name: str, path: Object) -> bytes:
+    """One path, as a field of `Paths`."""
+    found = [message(number, _operation(path[method])) for method, number in _METHODS.items() if method in path]
+    found += [message(_PARAMETERS, _parameter(parameter)) for parameter in path.get("parameters", ())]
+    return message(2, text(1, name) + message(2, b"".join(found)))
+
+
+def named_schema(name: str, schema: Json) -> bytes:
+    """One schema, as a field of `Definitions` or `Properties`."""
+    try:
+        content = _schema(schema)
+    except (RecursionError, OverflowError, TypeError, ValueError):
+        # It is a definition that somebody sent. Whatever is in it, the document of all others does not fail for it:
+        # what cannot be said is left open.
+        content = b""
+    return message(1, text(1, name) + message(2, content))
+
+
+def _operation(operation: Object) -> bytes:
+    found = [text(1, tag) for tag in operation["tags"]]
+    found += [text(3, operation["description"]), text(5, operation["operationId"])]
+    found += [text(6, media_type) for media_type in operation["produces"]]
+    found += [text(7, media_type) for media_type in operation["consumes"]]
+    found += [message(8, _parameter(parameter)) for parameter in operation["parameters"]]
+    responses = (_response(code, response) for code, response in operation["responses"].items())
+    found.append(message(9, b"".join(responses)))
+    return b"".join(found) + _extensions(13, operation)
+
+
+def _response(code: str, response: Object) -> bytes:
+    content = text(1, response["description"])
+    if "schema" in response:
+        content += message(2, message(1, _schema(response["schema"])))
+    return message(1, text(1, code) + message(2, message(1, content)))
+
+
+def _parameter(parameter: Object) -> bytes:
+    """A `ParametersItem`."""
+    name, place, description = parameter["name"], parameter["in"], parameter.get("description", "")
+    required = parameter.get("required", False)
+    if place == "body":
+        body = text(1, description) + text(2, name) + text(3, place) + boolean(4, required)
+        return message(1, message(1, body + message(5, _schema(parameter["schema"]))))
+    head = boolean(1, required) + text(2, place) + text(3, description) + text(4, name)
+    unique = parameter.get("uniqueItems", False)
+    if place == "path":
+        content = message(4, head + text(5, parameter["type"]) + boolean(19, unique))
+    else:
+        content = message(3, head + text(6, parameter["type"]) + boolean(20, unique))
+    return message(1, message(2, content))
+
+
+def _schema(schema: Json) -> bytes:
+    """A `Schema`."""
+    if not isinstance(schema, dict):
+        return b""
+    found = [write(schema[keyword]) for keyword, write in _KEYWORDS.items() if keyword in schema]
+    return b"".join(found) + _extensions(31, schema)
+
+
+def _extensions(number: int, node: Object) -> bytes:
+    found = (
+        message(number, text(1, name) + message(2, _any(value))) for name, value in node.items() if name[:2] == "x-"
+    )
+    return b"".join(found)
+
+
+def _any(value: Json) -> bytes:
+    return text(2, _encode(value).decode() + "\n")
+
+
+def _string_list(number: int, value: str) -> bytes:
+    return message(number, text(1, value))
+
+
+def _additional_properties(value: Json) -> bytes:
+    if isinstance(value, bool):
+        # One of two: the field is there even if it says false.
+        return message(21, b"\x10\x01" if value else b"\x10\x00")
+    return message(21, message(1, _schema(value)))
+
+
+def _properties(value: Json) -> bytes:
+    return message(25, b"".join(named_schema(name, child) for name, child in value.items()))
+
+
+def _external_docs(value: Json) -> bytes:
+    return message(29, text(1, value.get("description", "")) + text(2, value.get("url", "")))
+
+
+_KEYWORDS: Mapping[str, Callable[[Json], bytes]] = {
+    "$ref": lambda value: text(1, value),
+    "format": lambda value: text(2, value),
+    "title": lambda value: text(3, value),
+    "description": lambda value: text(4, value),
+    "multipleOf": lambda value: double(6, value),
+    "maximum": lambda value: double(7, value),
+    "exclusiveMaximum": lambda value: boolean(8, value),
+    "minimum": lambda value: double(9, value),
+    "exclusiveMinimum": lambda value: boolean(10, value),
+    "maxLength": lambda value: integer(11, value),
+    "minLength": lambda value: integer(12, value),
+    "pattern": lambda value: text(13, value),
+    "maxItems": lambda value: integer(14, value),
+    "minItems": lambda value: integer(15, value),
+    "uniqueItems": lambda value: boolean(16, value),
+    "maxProperties": lambda value: integer(17, value),
+    "minProperties": lambda value: integer(18, value),
+    "required": lambda value: b"".join(text(19, name) for name in value),
+    "enum": lambda value: b"".join(message(20, _any(entry)) for entry in value),
+    "additionalProperties": _additional_properties,
+    "type": lambda value: _string_list(22, value),
+    "items": lambda value: message(23, message(1, _schema(value))),
+    "properties": _properties,
+    "externalDocs": _external_docs,
+    "example": lambda value: message(30, _any(value)),
+}

@@ -1,0 +1,116 @@
+"""Gives Services their addresses and node ports, each to one alone, however many are written at the same time.
+
+What all Services have is kept ready in a live view, so a write need not read the others; what a write has taken nobody
+else gets until that write is done. Where other servers write to the same store, they tell each other in one key what
+they are about to give away, before they do: whoever finds that key changed hears what the others did, and takes anew.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from setpoint.objects import meta
+from setpoint.objects.errors import Conflict
+from setpoint.objects.field import FieldError
+from setpoint.objects.tree import Object, copy
+from setpoint.server.registry.kinds.core.service.allocator import NOTHING, Claims, Holdings, Pool, claims_of
+from setpoint.store.contract import ABSENT, ExpectationFailed, Item
+
+if TYPE_CHECKING:
+    from setpoint.server.registry.resource import Resource
+    from setpoint.server.request.context import Context, Services
+
+_SHARED_KEY = "/allocations/services"
+_ATTEMPTS = 100
+# How long others believe a server that is about to give something away and never says more: it may have crashed.
+_PATIENCE = 300.0
+
+
+class _Promise(NamedTuple):
+    """What a server is about to give to a Service."""
+
+    server: str
+    key: str
+    until: float
+    addresses: list[int]
+    ports: list[int]
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[_Promise]).decode
+
+
+class Allocations:
+    """What the Services of one server have, and are about to have."""
+
+    def __init__(self, services: "Services") -> None:
+        self._services = services
+        self._holdings = Holdings(services.service_cidr)
+        self._view = services.views.of("", "v1", "services", claims_of, self._holdings.changed)
+        # By what others know this server; what it has promised; and the shared key as it was when the view was read.
+        self._name = ""
+        self._promised: dict[Pool, _Promise] = {}
+        self._heard: int | None = None
+
+    async def give(
+        self, context: "Context", resource: "Resource", tree: Object, old: Object | None, *, dry_run: bool
+    ) -> list[FieldError]:
+        """Gives an object, in place, what it is to have, and keeps it for the request until `release`. Returns what is
+        not to be had."""
+        key = resource.storage.key(meta.namespace(tree), meta.name(tree))
+        await self._view.current()
+        if self._services.views.shared and not dry_run:
+            return await self._give_among_others(context, resource, tree, old, key)
+        return resource.strategy.allocate(tree, old, self._open(context, key))
+
+    def _open(self, context: "Context", key: str, promised: Claims = NOTHING) -> Pool:
+        """A new pool for a request, in place of the one it has."""
+        context.release()
+        context.pool = self._holdings.pool(key, promised)
+        return context.pool
+
+    async def _give_among_others(
+        self, context: "Context", resource: "Resource", tree: Object, old: Object | None, key: str
+    ) -> list[FieldError]:
+        services = self._services
+        self._name = self._name or services.ids.uid()
+        item = await services.store.get(_SHARED_KEY)
+        for _ in range(_ATTEMPTS):
+            others = await self._heard_from_others(item)
+            trial = copy(tree)
+            pool = self._open(context, key, _claims(others, key))
+            if errors := resource.strategy.allocate(trial, old, pool):
+                return errors
+            if pool.taken:
+                until = services.clock.now().timestamp() + _PATIENCE
+                self._promised = {pool: promise for pool, promise in self._promised.items() if pool.is_open}
+                self._promised[pool] = _Promise(self._name, key, until, *map(list, pool.claims))
+                value, expect = _encode([*others, *self._promised.values()]), item.revision if item else ABSENT
+                try:
+                    revision = await services.commit(_SHARED_KEY, value, expect, context.actor(), context.cause)
+                except ExpectationFailed as failed:
+                    item = failed.actual
+                    continue
+                self._heard = revision
+            tree.update(trial)
+            return []
+        raise Conflict("other servers give addresses and ports away too fast to keep up with; please try again")
+
+    async def _heard_from_others(self, item: Item | None) -> list[_Promise]:
+        """What other servers are about to give away; what they have given away the view then knows."""
+        revision = item.revision if item else ABSENT
+        if revision != self._heard:
+            await self._view.read()
+            self._heard = revision
+        now = self._services.clock.now().timestamp()
+        promises = _decode(item.value) if item else []
+        return [promise for promise in promises if promise.server != self._name and promise.until > now]
+
+
+def _claims(promises: list[_Promise], key: str) -> Claims:
+    """What is promised to others than the Service with this key."""
+    found = [promise for promise in promises if promise.key != key]
+    return Claims(
+        [number for promise in found for number in promise.addresses],
+        [number for promise in found for number in promise.ports],
+    )

@@ -1,0 +1,68 @@
+"""The shape of the built-in kinds: that of the Go structs which the real server decodes a body into."""
+
+from functools import cache
+
+from setpoint.merge.typed.node import Type
+from setpoint.merge.types import Types
+from setpoint.objects.field import FieldError
+from setpoint.objects.lazy import lazy
+from setpoint.objects.tree import Object
+from setpoint.schema import builtin
+from setpoint.schema.validation import Verdict
+from setpoint.server.registry.kinds.gotypes.empty_lists import settle
+from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
+
+
+class BuiltinShape:
+    """One built-in kind in one version. What its schema says is checked when it is decoded, as Go's types do it."""
+
+    weight = 1
+
+    def __init__(self, definition: str) -> None:
+        self._definition = definition
+
+    @lazy
+    def type(self) -> Type:
+        return _types().definition(self._definition)
+
+    def empty(self) -> Object:
+        tree: Object = {}
+        normalize(tree, self._definition)
+        return tree
+
+    def settle(self, tree: Object) -> None:
+        settle(tree, self._definition)
+
+    def admit(self, tree: Object) -> list[str]:
+        return normalize(tree, self._definition)
+
+    def complete(self, tree: Object) -> None:
+        normalize(tree, self._definition)
+
+    def readmit(self, tree: Object) -> None:
+        normalize(tree, self._definition)
+
+    def trim(self, tree: Object) -> None:
+        normalize(tree, self._definition)
+
+    def validate(
+        self,
+        tree: Object,
+        old: Object | None,
+        before: list[FieldError],
+        subresource: str = "",
+        *,
+        quick: bool = False,
+    ) -> Verdict:
+        return Verdict(before, [])
+
+
+@cache
+def _types() -> Types:
+    return Types(builtin.definition)
+
+
+@cache
+def shape_of(definition: str) -> BuiltinShape:
+    """The shape of a definition. Shapes have no state but what they compiled: servers share them."""
+    return BuiltinShape(definition)

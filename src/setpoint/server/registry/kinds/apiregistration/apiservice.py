@@ -1,0 +1,102 @@
+"""APIServices: which server answers for a version of a group."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from setpoint.objects import conditions
+from setpoint.objects.field import FieldError, index, invalid, not_supported, required
+from setpoint.objects.gotext import quote
+from setpoint.objects.names import dns1035_label, dns1123_subdomain, path_segment
+from setpoint.objects.tree import Object
+from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.printers.cells import lookup
+from setpoint.server.registry.kinds.printers.columns import AGE, NAME
+from setpoint.server.registry.kinds.validation.values import wrong
+from setpoint.server.registry.strategy import Column
+
+_STATUSES = ("True", "False", "Unknown")
+
+
+def _service(tree: Object, _now: datetime) -> str:
+    service = lookup(tree, "spec", "service")
+    return "Local" if service is None else f"{service.get('namespace') or ''}/{service.get('name') or ''}"
+
+
+def _available(tree: Object, _now: datetime) -> str:
+    found = conditions.find(lookup(tree, "status", "conditions") or [], "Available")
+    if found is None:
+        return "Unknown"
+    status = found.get("status") or ""
+    return status if status == "True" else f"{status} ({found.get('reason') or ''})"
+
+
+class APIServiceStrategy(Rules):
+    allows_unconditional_update = False
+    columns = (NAME, Column("Service", _service), Column("Available", _available), AGE)
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        return path_segment(name, prefix)
+
+    def default(self, tree: Object) -> None:
+        service = lookup(tree, "spec", "service")
+        if service is not None:
+            service.setdefault("port", 443)
+
+    def prepare_for_create(self, tree: Object) -> None:
+        if lookup(tree, "spec", "service") is None:
+            # What this server answers for itself is available, or there would be no answer.
+            local = {
+                "type": "Available",
+                "status": "True",
+                "reason": "Local",
+                "message": "Local APIServices are always available",
+                "lastTransitionTime": tree["metadata"].get("creationTimestamp"),
+            }
+            tree["status"] = {"conditions": [local]}
+
+    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
+        spec = tree.get("spec") or {}
+        group, version, name = spec.get("group") or "", spec.get("version") or "", tree["metadata"].get("name") or ""
+        found = []
+        if name != f"{version}.{group}" and not path_segment(name):
+            why = f'must be `spec.version+"."+spec.group`: {quote(f"{version}.{group}")}'
+            found.append(invalid("metadata.name", name, why))
+        if not group and version != "v1":
+            why = "only v1 may have an empty group and it better be legacy kube"
+            found.append(required("spec.group", why))
+        if group:
+            found += wrong("spec.group", group, dns1123_subdomain(group))
+        found += wrong("spec.version", version, dns1035_label(version))
+        for field, most in (("groupPriorityMinimum", 20_000), ("versionPriority", 1_000)):
+            value = spec.get(field) or 0
+            if not 0 < value <= most:
+                found.append(invalid(f"spec.{field}", value, f"must be positive and less than {most}"))
+        return found + _validate_connection(spec)
+
+    def check_status(self, tree: Object, old: Object) -> list[FieldError]:
+        return [
+            not_supported(f"{index('status.conditions', position)}.status", condition.get("status") or "", _STATUSES)
+            for position, condition in enumerate(lookup(tree, "status", "conditions") or ())
+            if condition.get("status") not in _STATUSES
+        ]
+
+
+def _validate_connection(spec: Object) -> list[FieldError]:
+    service, bundle, insecure = spec.get("service"), spec.get("caBundle") or "", bool(spec.get("insecureSkipTLSVerify"))
+    found = []
+    if service is None:
+        if bundle:
+            size = len(bundle) * 3 // 4 - bundle.count("=")
+            found.append(invalid("spec.caBundle", f"{size} bytes", "local APIServices may not have a caBundle"))
+        if insecure:
+            why = "local APIServices may not have insecureSkipTLSVerify"
+            found.append(invalid("spec.insecureSkipTLSVerify", insecure, why))
+        return found
+    found += [required(f"spec.service.{name}") for name in ("namespace", "name") if not service.get(name)]
+    port = service.get("port") or 0
+    if not 1 <= port <= 65535:
+        why = "port is not valid: must be between 1 and 65535, inclusive"
+        found.append(invalid("spec.service.port", port, why))
+    if insecure and bundle:
+        found.append(invalid("spec.insecureSkipTLSVerify", insecure, "may not be true if caBundle is present"))
+    return found

@@ -1,0 +1,103 @@
+"""HorizontalPodAutoscalers, in two versions of the API over one storage.
+
+The newer version has any number of metrics; the older one has a single percentage, and carries all else in annotations.
+Every rule is about the newer one, so an object of the older version is brought to it before it is judged or shown.
+"""
+
+from datetime import datetime
+
+from setpoint.objects.field import FieldError, index
+from setpoint.objects.tree import Json, Object, copy
+from setpoint.server.registry.kinds.autoscaling.conversion import CPU, convert, drop_carried
+from setpoint.server.registry.kinds.autoscaling.metrics_text import metrics_text
+from setpoint.server.registry.kinds.autoscaling.validation import validate_spec
+from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.printers.cells import UNSET, Cell, lookup
+from setpoint.server.registry.kinds.printers.columns import AGE, NAME
+from setpoint.server.registry.kinds.validation.values import non_negative, non_negative_fields
+from setpoint.server.registry.strategy import Column
+
+_V1, _V2 = "autoscaling/v1", "autoscaling/v2"
+_DEFAULT_UTILIZATION = 80
+_SCALE_UP = (("Pods", 4), ("Percent", 100))
+_SCALE_DOWN = (("Percent", 100),)
+
+
+def _newer(tree: Object) -> Object:
+    """The object in the newer version. The tree stays as it is."""
+    return tree if tree.get("apiVersion") != _V1 else convert(copy(tree), _V1, _V2)
+
+
+def _shown(cell: Cell) -> Cell:
+    return lambda tree, now: cell(_newer(tree), now)
+
+
+def _reference(tree: Object, _now: datetime) -> str:
+    target = lookup(tree, "spec", "scaleTargetRef") or {}
+    return f"{target.get('kind') or ''}/{target.get('name') or ''}"
+
+
+def _targets(tree: Object, _now: datetime) -> str:
+    return metrics_text(lookup(tree, "spec", "metrics") or [], lookup(tree, "status", "currentMetrics") or [])
+
+
+def _least(tree: Object, _now: datetime) -> str:
+    found = lookup(tree, "spec", "minReplicas")
+    return UNSET if found is None else str(found)
+
+
+def _count(*path: str) -> Cell:
+    return lambda tree, _now: lookup(tree, *path) or 0
+
+
+class HorizontalPodAutoscalerStrategy(Rules):
+    keeps_generation = True
+    columns = (
+        NAME,
+        Column("Reference", _reference),
+        Column("Targets", _shown(_targets)),
+        Column("MinPods", _least),
+        Column("MaxPods", _count("spec", "maxReplicas")),
+        Column("Replicas", _count("status", "currentReplicas")),
+        AGE,
+    )
+
+    def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
+        return convert(tree, from_version, to_version)
+
+    def default(self, tree: Object) -> None:
+        spec = tree.setdefault("spec", {})
+        spec.setdefault("minReplicas", 1)
+        if tree.get("apiVersion") == _V1:
+            return
+        drop_carried(tree.get("metadata") or {})
+        if not spec.get("metrics"):
+            target = {"type": "Utilization", "averageUtilization": _DEFAULT_UTILIZATION}
+            spec["metrics"] = [{"type": "Resource", "resource": {"name": CPU, "target": target}}]
+        behavior = spec.get("behavior")
+        if behavior is not None:
+            _default_rules(behavior.setdefault("scaleUp", {}), _SCALE_UP)
+            behavior["scaleUp"].setdefault("stabilizationWindowSeconds", 0)
+            _default_rules(behavior.setdefault("scaleDown", {}), _SCALE_DOWN)
+
+    def bumps_generation(self, tree: Object, old: Object) -> bool:
+        return bool(_newer(tree).get("spec") != _newer(old).get("spec"))
+
+    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
+        before: Json = _newer(old).get("spec") if old else None
+        return validate_spec(_newer(tree).get("spec") or {}, before, "spec")
+
+    def check_status(self, tree: Object, old: Object) -> list[FieldError]:
+        status = _newer(tree).get("status") or {}
+        found: list[FieldError] = []
+        for position, condition in enumerate(status.get("conditions") or ()):
+            generation = condition.get("observedGeneration")
+            if generation is not None:
+                found += non_negative(generation, f"{index('status.conditions', position)}.observedGeneration")
+        return found + non_negative_fields(status, "status", "currentReplicas", "desiredReplicas")
+
+
+def _default_rules(rules: Object, policies: tuple[tuple[str, int], ...]) -> None:
+    rules.setdefault("selectPolicy", "Max")
+    if rules.get("policies") is None:
+        rules["policies"] = [{"type": kind, "value": value, "periodSeconds": 15} for kind, value in policies]

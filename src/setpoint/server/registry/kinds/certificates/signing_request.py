@@ -1,0 +1,374 @@
+"""Requests for certificates, their approval, and bundles of those who are trusted to sign."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from setpoint.objects.duration import human_duration
+from setpoint.objects.field import (
+    OMITTED,
+    FieldError,
+    duplicate,
+    forbidden,
+    index,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from setpoint.objects.gotext import quote
+from setpoint.objects.names import dns1123_label, dns1123_subdomain, path_segment
+from setpoint.objects.tree import Object
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules
+from setpoint.server.registry.kinds.printers.cells import NONE, field, label_text, lookup, selectable
+from setpoint.server.registry.kinds.printers.columns import AGE, NAME
+from setpoint.server.registry.kinds.validation.conditions import validate_conditions
+from setpoint.server.registry.kinds.validation.values import repeats, wrong
+from setpoint.server.registry.strategy import Column
+
+_USAGES = (
+    *("any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment"),
+    *("decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel"),
+    *("ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime"),
+    *("server auth", "signing", "timestamping"),
+)
+_LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
+_STATUSES = ("False", "True", "Unknown")
+_FINAL = ("Approved", "Denied", "Failed")
+_DECISIONS = ("Approved", "Denied")
+_REQUESTER = ("username", "uid", "groups", "extra")
+_MAX_BUNDLE = 1 << 20
+_HOUR, _DAY, _MAX_UID = 3_600, 86_400, 128
+_PEM: Final = re.compile(r"-----BEGIN ([^-\n]+)-----\s*(.*?)-----END \1-----", re.DOTALL)
+_RESET: Mapping[str, Sequence[str]] = {
+    "": ("spec", "status"),
+    "status": ("spec", "status.conditions"),
+    "approval": ("spec", "status.certificate"),
+}
+
+
+def validate_signer_name(name: str, path: str) -> list[FieldError]:
+    """The name of a signer: a domain and one more part."""
+    if not name:
+        return [required(path)]
+    domain, slash, part = name.partition("/")
+    if not slash or "/" in part:
+        why = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        return [invalid(path, name, why)]
+    found = [too_long(path, 253)] if len(domain) > 253 else []
+    for label in domain.split("."):
+        problems = dns1123_label(label)
+        if problems:
+            found += wrong(path, domain, (f"validating label {quote(label)}: {problem}" for problem in problems))
+            break
+    if "." not in domain:
+        found.append(invalid(path, domain, "should be a domain with at least two segments separated by dots"))
+    for label in part.split("."):
+        problems = dns1123_subdomain(label)
+        if problems:
+            found += wrong(path, part, (f"validating label {quote(label)}: {problem}" for problem in problems))
+            break
+    most = 253 + 63 + 253
+    return [*found, too_long(path, most)] if len(name) > most else found
+
+
+def _duration(tree: Object, _now: datetime) -> str:
+    seconds = lookup(tree, "spec", "expirationSeconds")
+    return NONE if seconds is None else human_duration(seconds)
+
+
+def _condition(tree: Object, _now: datetime) -> str:
+    types = {condition.get("type") for condition in lookup(tree, "status", "conditions") or ()}
+    shown = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
+    if "Failed" in types:
+        shown += ",Failed"
+    return f"{shown},Issued" if lookup(tree, "status", "certificate") else shown
+
+
+class CertificateSigningRequestStrategy(Rules):
+    """What is asked for never changes; who asks is the server's to say, not the client's."""
+
+    reset_fields = _RESET
+    requester_field = "spec"
+    status_endpoints = ("status", "approval")
+    selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
+    columns = (
+        NAME,
+        AGE,
+        Column("SignerName", field("spec", "signerName", absent=NONE)),
+        Column("Requestor", field("spec", "username")),
+        Column("RequestedDuration", _duration),
+        Column("Condition", _condition),
+    )
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        return path_segment(name, prefix)
+
+    def prepare_for_create(self, tree: Object) -> None:
+        for name in _REQUESTER:
+            tree["spec"].pop(name, None)
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        tree["spec"] = old.get("spec") or {}
+        status, before = tree.setdefault("status", {}), old.get("status") or {}
+        if subresource == "approval":
+            status.pop("certificate", None)
+            if "certificate" in before:
+                status["certificate"] = before["certificate"]
+        elif subresource == "status":
+            for kind in _DECISIONS:
+                _keep(status, before, kind)
+
+    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
+        spec, before = tree.get("spec") or {}, (old or {}).get("spec") or {}
+        found = []
+        problem = "" if old else _request_problem(spec.get("request") or "")
+        if problem:
+            found.append(invalid("spec.request", spec.get("request") or "", problem))
+        usages, signer = spec.get("usages") or [], spec.get("signerName") or ""
+        if not usages:
+            found.append(required("spec.usages"))
+        if usages != before.get("usages"):
+            for position, (usage, again) in enumerate(zip(usages, repeats(usages), strict=True)):
+                place = index("spec.usages", position)
+                if usage not in _USAGES:
+                    found.append(not_supported(place, usage, _USAGES))
+                if again:
+                    found.append(duplicate(place, usage))
+        if signer == _LEGACY_SIGNER and before.get("signerName") != signer:
+            why = "the legacy signerName is not allowed via this API version"
+            found.append(invalid("spec.signerName", signer, why))
+        elif signer != _LEGACY_SIGNER:
+            found += validate_signer_name(signer, "spec.signerName")
+        seconds = spec.get("expirationSeconds")
+        if seconds is not None and seconds < 600:
+            why = "may not specify a duration less than 600 seconds (10 minutes)"
+            found.append(invalid("spec.expirationSeconds", seconds, why))
+        return found + _validate_answer(tree.get("status") or {}, (old or {}).get("status") or {})
+
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        found = self.check(tree, old)
+        status, before = tree.get("status") or {}, old.get("status") or {}
+        path = "status.conditions"
+        for kind in _FINAL:
+            now, known = _of(status, kind), _of(before, kind)
+            if len(now) < len(known):
+                found.append(forbidden(path, f"updates may not remove a condition of type {quote(kind)}"))
+            elif subresource == "approval" or kind not in _DECISIONS:
+                continue
+            elif len(now) > len(known):
+                found.append(forbidden(path, f"updates may not add a condition of type {quote(kind)}"))
+            elif now != known:
+                found.append(forbidden(path, f"updates may not modify a condition of type {quote(kind)}"))
+        certificate, issued = status.get("certificate"), before.get("certificate")
+        if certificate != issued and subresource != "status":
+            found.append(forbidden("status.certificate", "updates may not set certificate content"))
+        elif certificate != issued and issued:
+            found.append(forbidden("status.certificate", "updates may not modify existing certificate content"))
+        return found
+
+
+def _of(status: Object, kind: str) -> list[Object]:
+    return [condition for condition in status.get("conditions") or () if condition.get("type") == kind]
+
+
+def _keep(status: Object, before: Object, kind: str) -> None:
+    """Puts back the conditions of a type as they were, where none came or went."""
+    known = _of(before, kind)
+    if known and len(_of(status, kind)) == len(known):
+        left = iter(known)
+        status["conditions"] = [next(left) if item.get("type") == kind else item for item in status["conditions"]]
+
+
+def _validate_answer(status: Object, before: Object) -> list[FieldError]:
+    path = "status.conditions"
+    found = []
+    types: list[str] = []
+    for position, condition in enumerate(status.get("conditions") or ()):
+        place, kind, value = index(path, position), condition.get("type") or "", condition.get("status") or ""
+        if not kind:
+            found.append(required(f"{place}.type"))
+        allowed = ("True",) if kind in _FINAL else _STATUSES
+        if not value:
+            found.append(required(f"{place}.status"))
+        elif value not in allowed:
+            found.append(not_supported(f"{place}.status", value, allowed))
+        if kind in types:
+            found.append(duplicate(f"{place}.type", kind))
+        types.append(kind)
+    if set(_DECISIONS) <= set(types) and not all(_of(before, kind) for kind in _DECISIONS):
+        last = max(_DECISIONS, key=types.index)
+        found.append(invalid(path, last, "Approved and Denied conditions are mutually exclusive"))
+    certificate = status.get("certificate")
+    if certificate and certificate != before.get("certificate"):
+        problem = _certificate_problem(certificate)
+        if problem:
+            found.append(invalid("status.certificate", "<certificate data>", problem))
+    return found
+
+
+def _text(encoded: str) -> str:
+    try:
+        return base64.b64decode(encoded, validate=True).decode("ascii", "replace")
+    except (ValueError, binascii.Error):
+        return ""
+
+
+def _request_problem(encoded: str) -> str:
+    """Why bytes are no request for a certificate, signed by who asks; empty if they are one."""
+    # The library is large: who asks for no certificates never loads it.
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    block = _PEM.search(_text(encoded))
+    if block is None or block[1] != "CERTIFICATE REQUEST":
+        return "PEM block type must be CERTIFICATE REQUEST"
+    try:
+        request = x509.load_pem_x509_csr(block[0].encode())
+        valid = request.is_signature_valid
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return "asn1: structure error: malformed certificate request"
+    return "" if valid else "x509: certificate request has a wrong signature"
+
+
+def _certificate_problem(encoded: str) -> str:
+    blocks = list(_PEM.finditer(_text(encoded)))
+    for block in blocks:
+        if block[1] != "CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {quote(block[1])}"
+        if _parsed(block[0]) is None:
+            return "x509: malformed certificate"
+    return "" if blocks else "must contain at least one CERTIFICATE PEM block"
+
+
+def _parsed(pem: str) -> bool | None:
+    """Whether a certificate is that of an authority; None where it is no certificate."""
+    from cryptography import x509
+
+    try:
+        certificate = x509.load_pem_x509_certificate(pem.encode())
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+    except x509.ExtensionNotFound:
+        return False
+    except (ValueError, TypeError):
+        return None
+    return constraints.ca
+
+
+class ClusterTrustBundleStrategy(Rules):
+    allows_unconditional_update = False
+    immutable = ("spec.signerName",)
+    selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
+    columns = (NAME, Column("SignerName", field("spec", "signerName", absent=NONE)))
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        # Which names are right depends on the signer: `check` says more.
+        return () if ":" in name else dns1123_subdomain(name, prefix)
+
+    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
+        spec, name = tree.get("spec") or {}, tree["metadata"].get("name") or ""
+        signer = spec.get("signerName") or ""
+        found = wrong("metadata.name", name, _bundle_name_problems(name, signer)) if old is None else []
+        if signer:
+            found += validate_signer_name(signer, "spec.signerName")
+        bundle = spec.get("trustBundle") or ""
+        if old is None or bundle != lookup(old, "spec", "trustBundle"):
+            found += _validate_bundle(bundle, "spec.trustBundle")
+        return found
+
+
+def _bundle_name_problems(name: str, signer: str) -> Sequence[str]:
+    if not signer:
+        return ['ClusterTrustBundle without signer name must not have ":" in its name'] if ":" in name else ()
+    prefix = signer.replace("/", ":") + ":"
+    if not name.startswith(prefix):
+        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}"]
+    return dns1123_subdomain(name.removeprefix(prefix))
+
+
+def _validate_bundle(bundle: str, path: str) -> list[FieldError]:
+    if len(bundle.encode()) > _MAX_BUNDLE:
+        return [too_long(path, _MAX_BUNDLE)]
+    problems = []
+    known: dict[str, list[int]] = {}
+    for position, block in enumerate(_PEM.finditer(bundle)):
+        is_authority = _parsed(block[0]) if block[1] == "CERTIFICATE" else None
+        if block[1] != "CERTIFICATE":
+            problems.append(f"entry {position} has bad block type: {block[1]}")
+        elif is_authority is None:
+            problems.append(f"entry {position} does not parse as X.509")
+        elif not is_authority:
+            problems.append(f"entry {position} does not have the CA bit set")
+        known.setdefault("".join(block[2].split()), []).append(position)
+    if not problems and not known:
+        problems.append("at least one trust anchor must be provided")
+    if not problems:
+        repeated = (positions for positions in known.values() if len(positions) > 1)
+        problems += [f"duplicate trust anchor (indices [{' '.join(map(str, each))}])" for each in repeated]
+    return wrong(path, "<value omitted>", problems)
+
+
+def _state(tree: Object, _now: datetime) -> str:
+    shown = "Pending"
+    for condition in lookup(tree, "status", "conditions") or ():
+        if condition.get("type") in ("Issued", "Denied", "Failed"):
+            shown = condition["type"]
+    return shown
+
+
+def _annotations(tree: Object, _now: datetime) -> str:
+    return label_text(lookup(tree, "spec", "unverifiedUserAnnotations"))
+
+
+class PodCertificateRequestStrategy(Rules):
+    allows_unconditional_update = False
+    status_writes_metadata = False
+    reset_fields = STATUS_ALONE
+    immutable = ("spec",)
+    selectable_fields = {  # noqa: RUF012 - a ClassVar of the base class
+        f"spec.{name}": selectable("spec", name) for name in ("signerName", "podName", "nodeName")
+    }
+    columns = (
+        NAME,
+        Column("PodName", field("spec", "podName")),
+        Column("ServiceAccountName", field("spec", "serviceAccountName")),
+        Column("NodeName", field("spec", "nodeName")),
+        Column("SignerName", field("spec", "signerName")),
+        Column("State", _state),
+        Column("UnverifiedUserAnnotations", _annotations),
+    )
+
+    def default(self, tree: Object) -> None:
+        tree.setdefault("spec", {}).setdefault("maxExpirationSeconds", _DAY)
+
+    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
+        if old is not None:
+            return []
+        spec = tree.get("spec") or {}
+        signer, seconds = spec.get("signerName") or "", spec.get("maxExpirationSeconds")
+        found = validate_signer_name(signer, "spec.signerName")
+        for name in ("pod", "serviceAccount", "node"):
+            value, uid, path = spec.get(f"{name}Name") or "", spec.get(f"{name}UID") or "", f"spec.{name}UID"
+            found += wrong(f"spec.{name}Name", value, dns1123_subdomain(value))
+            if not uid:
+                found.append(invalid(path, uid, "must not be empty"))
+            elif len(uid.encode()) > _MAX_UID:
+                found.append(too_long(path, _MAX_UID))
+        domain = signer.partition("/")[0]
+        most = _DAY if domain == "kubernetes.io" or domain.endswith(".kubernetes.io") else 91 * _DAY
+        if seconds is None:
+            return [*found, required("spec.maxExpirationSeconds", "must be set")]
+        if not _HOUR <= seconds <= most:
+            why = f"must be in the range [{_HOUR}, {most}]"
+            found.append(invalid("spec.maxExpirationSeconds", seconds, why))
+        given = [bool(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession")]
+        if given not in ([True, False, False], [False, True, True]):
+            why = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
+            found.append(invalid("spec", OMITTED, why))
+        return found
+
+    def check_status(self, tree: Object, old: Object) -> list[FieldError]:
+        return validate_conditions(lookup(tree, "status", "conditions") or [], "status.conditions")

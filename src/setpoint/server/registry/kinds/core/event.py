@@ -1,0 +1,216 @@
+"""The rules of Events, which are served in two groups from one store: an older form, and a newer one.
+
+They are judged in the older form, in which they are stored. The newer group asks more of a new event.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from setpoint.objects.field import FieldError, invalid, required
+from setpoint.objects.tree import Json, Object, copy
+from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
+from setpoint.server.registry.kinds.printers.cells import field, lookup, selectable, text
+from setpoint.server.registry.kinds.printers.columns import since
+from setpoint.server.registry.kinds.validation.values import immutable, qualified
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.strategy import Column, Strategy
+
+# How long an event is kept unless somebody chose otherwise, in seconds.
+EVENT_TTL = 3600.0
+_LIMIT = 128
+_NOTE_LIMIT = 1024
+_CORE, _EVENTS = "v1", "events.k8s.io/v1"
+# The names that the newer form has for the fields of the older one.
+_NAMES = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "reportingComponent": "reportingController",
+}
+_OLD_NAMES = {new: old for old, new in _NAMES.items()}
+_DEFINITIONS = {_CORE: "io.k8s.api.core.v1.Event", _EVENTS: "io.k8s.api.events.v1.Event"}
+_OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+
+def convert(tree: Object, to_version: str) -> Object:
+    """The same event in the other form."""
+    if tree.get("apiVersion") == to_version:
+        return tree
+    names = _NAMES if to_version == _EVENTS else _OLD_NAMES
+    made = {names.get(name, name): value for name, value in tree.items()}
+    made["apiVersion"] = to_version
+    normalize(made, _DEFINITIONS[to_version])
+    return made
+
+
+def _source(tree: Object) -> str:
+    return text(tree, "source", "component") or text(tree, "reportingComponent")
+
+
+def _fields(reference: str, reporting: str) -> dict[str, Callable[[Object], str]]:
+    found = {f"{reference}.{name}": selectable(reference, name) for name in _OBJECT_FIELDS}
+    found |= {name: selectable(name) for name in ("reason", reporting, "type")}
+    return found
+
+
+# --- cells, of an event in the older form ---
+
+
+def _first_seen(tree: Object, now: datetime) -> str:
+    return since(tree.get("firstTimestamp") or tree.get("eventTime"), now)
+
+
+def _last_seen(tree: Object, now: datetime) -> Json:
+    series = tree.get("series")
+    if series is not None:
+        return since(series.get("lastObservedTime"), now)
+    last = tree.get("lastTimestamp")
+    return since(last, now) if last else _first_seen(tree, now)
+
+
+def _target(tree: Object, _now: datetime) -> Json:
+    kind, name = text(tree, "involvedObject", "kind").lower(), text(tree, "involvedObject", "name")
+    return f"{kind}/{name}" if name else kind
+
+
+def _reporter(tree: Object, _now: datetime) -> Json:
+    instance = text(tree, "source", "host") or text(tree, "reportingInstance")
+    return f"{_source(tree)}, {instance}" if instance else _source(tree)
+
+
+def _message(tree: Object, _now: datetime) -> Json:
+    return text(tree, "message").strip()
+
+
+def _count(tree: Object, _now: datetime) -> Json:
+    series = tree.get("series")
+    return series.get("count", 0) if series is not None else tree.get("count") or 1
+
+
+_COLUMNS = (
+    Column("Last Seen", _last_seen, description="How long ago it last happened."),
+    Column("Type", field("type"), description="Whether it is a warning."),
+    Column("Reason", field("reason"), description="What happened, in a word."),
+    Column("Object", _target, description="What it happened to."),
+    Column("Subobject", field("involvedObject", "fieldPath"), priority=1, description="The part that it happened to."),
+    Column("Source", _reporter, priority=1, description="Who says so."),
+    Column("Message", _message, description="What happened, for people."),
+    Column("First Seen", _first_seen, priority=1, description="How long ago it first happened."),
+    Column("Count", _count, priority=1, description="How often it happened."),
+    Column("Name", field("metadata", "name"), format="name", priority=1),
+)
+
+
+def _of_newer_form(column: Column) -> Column:
+    cell = column.cell
+    return column._replace(cell=lambda tree, now: cell(_older(tree), now))
+
+
+def _older(tree: Object) -> Object:
+    """A view of an event of the newer form under the names of the older one."""
+    return {_OLD_NAMES.get(name, name): value for name, value in tree.items()}
+
+
+class EventStrategy(Strategy):
+    """Events of the core group."""
+
+    allows_create_on_update = True
+    has_dependents = False
+    status_fields: ClassVar[Sequence[str]] = ()
+    reset_fields: ClassVar = {}
+    selectable_fields: ClassVar = {**_fields("involvedObject", "reportingComponent"), "source": _source}
+    columns: ClassVar[Sequence[Column]] = _COLUMNS
+
+    # How long one is kept, in seconds.
+    kept = EVENT_TTL
+
+    def ttl(self, tree: Object) -> float | None:
+        return self.kept
+
+    def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
+        return convert(tree, to_version)
+
+    def validate(self, tree: Object) -> list[FieldError]:
+        return _validate(tree, "reportingComponent")
+
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        return self.validate(tree)
+
+
+def keep_events(resources: Iterable[Resource], seconds: float) -> None:
+    """Lets a server keep its events for another time."""
+    for resource in resources:
+        if resource.resource == "events" and isinstance(resource.strategy, EventStrategy):
+            resource.strategy.kept = seconds
+
+
+class NewerEventStrategy(EventStrategy):
+    """Events of the group `events.k8s.io`."""
+
+    selectable_fields: ClassVar = _fields("regarding", "reportingController")
+    columns: ClassVar[Sequence[Column]] = tuple(_of_newer_form(column) for column in _COLUMNS)
+
+    def validate(self, tree: Object) -> list[FieldError]:
+        event = convert(copy(tree), _CORE)
+        found = _validate(event, "reportingController") + _validate_series(event)
+        if not event.get("eventTime"):
+            found.append(required("eventTime"))
+        kind = event.get("type") or ""
+        if kind not in ("Normal", "Warning"):
+            found.append(invalid("type", "", f"has invalid value: {kind}"))
+        set_fields = [name for name in ("firstTimestamp", "lastTimestamp", "count", "source") if event.get(name)]
+        return found + [invalid(name, "", "needs to be unset") for name in set_fields]
+
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        event, before = convert(copy(tree), _CORE), convert(copy(old), _CORE)
+        found = _validate(event, "reportingController")
+        if event.get("series") != before.get("series"):
+            found += _validate_series(event)
+        for name in _KEPT:
+            shown = "reportingController" if name == "reportingComponent" else name
+            found += immutable(event.get(name), before.get(name), shown)
+        return found
+
+
+_KEPT = (
+    *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type"),
+    *("eventTime", "action", "related", "reportingComponent", "reportingInstance"),
+)
+
+
+def _validate(event: Object, reporting: str) -> list[FieldError]:
+    """What every event must meet. One with an `eventTime` is of the newer kind, and says more."""
+    namespace = event["metadata"].get("namespace") or ""
+    referred = lookup(event, "involvedObject", "namespace") or ""
+    place, mismatch = "involvedObject.namespace", "does not match event.namespace"
+    if not event.get("eventTime"):
+        fits = namespace in ("", "default") if not referred else namespace == referred
+        return [] if fits else [invalid(place, referred, mismatch)]
+    found: list[FieldError] = []
+    if not referred and namespace not in ("default", "kube-system"):
+        found.append(invalid(place, referred, mismatch))
+    controller = event.get("reportingComponent") or ""
+    if not controller:
+        found.append(required(reporting))
+    found += qualified(controller, reporting)
+    for name in ("reportingInstance", "action", "reason"):
+        value = event.get(name) or ""
+        if not value:
+            found.append(required(name))
+        elif len(value) > _LIMIT:
+            found.append(invalid(name, "", f"can have at most {_LIMIT} characters"))
+    if len(event.get("message") or "") > _NOTE_LIMIT:
+        found.append(invalid("message", "", f"can have at most {_NOTE_LIMIT} characters"))
+    return found
+
+
+def _validate_series(event: Object) -> list[FieldError]:
+    series = event.get("series")
+    if series is None:
+        return []
+    found = [invalid("series.count", "", "should be at least 2")] if series.get("count", 0) < 2 else []
+    return found if series.get("lastObservedTime") else [*found, required("series.lastObservedTime")]

@@ -1,0 +1,157 @@
+"""The rules of Nodes."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from setpoint.objects import conditions
+from setpoint.objects.field import FieldError, FieldErrorType, child, duplicate, forbidden, index, invalid, required
+from setpoint.objects.names import label_value
+from setpoint.objects.tree import Json, Object
+from setpoint.server.registry.kinds.core.pod.defaults import round_amounts
+from setpoint.server.registry.kinds.core.pod.resources import resource_amount
+from setpoint.server.registry.kinds.core.pod.scheduling import validate_taint_effect
+from setpoint.server.registry.kinds.printers.cells import NONE, UNKNOWN, Cell, field, lookup
+from setpoint.server.registry.kinds.printers.columns import AGE, NAME
+from setpoint.server.registry.kinds.validation.values import cidr, qualified, repeats
+from setpoint.server.registry.strategy import Column, Strategy
+
+_ROLE_PREFIX = "node-role.kubernetes.io/"
+_ROLE = "kubernetes.io/role"
+_POD_RANGES = 'node updates may not change podCIDR except from "" to valid'
+
+
+def _status(tree: Object, _now: datetime) -> Json:
+    ready = conditions.find(lookup(tree, "status", "conditions") or [], "Ready")
+    if ready is None:
+        shown = "Unknown"
+    else:
+        shown = "Ready" if ready.get("status") == "True" else "NotReady"
+    return f"{shown},SchedulingDisabled" if lookup(tree, "spec", "unschedulable") else shown
+
+
+def _roles(tree: Object, _now: datetime) -> Json:
+    found = set()
+    for name, value in (tree["metadata"].get("labels") or {}).items():
+        if name.startswith(_ROLE_PREFIX):
+            found.add(name.removeprefix(_ROLE_PREFIX))
+        elif name == _ROLE:
+            found.add(value)
+    return ",".join(sorted(found - {""})) or NONE
+
+
+def _address(kind: str) -> Cell:
+    def cell(tree: Object, _now: datetime) -> Json:
+        for address in lookup(tree, "status", "addresses") or ():
+            if address.get("type") == kind:
+                return address.get("address") or ""
+        return NONE
+
+    return cell
+
+
+def _kernel(tree: Object, _now: datetime) -> Json:
+    kernel = lookup(tree, "status", "nodeInfo", "kernelVersion") or UNKNOWN
+    architecture = lookup(tree, "status", "nodeInfo", "architecture")
+    return f"{kernel} ({architecture})" if architecture else kernel
+
+
+class NodeStrategy(Strategy):
+    creates_with_status = True
+    selectable_fields: ClassVar = {
+        "spec.unschedulable": lambda tree: "true" if lookup(tree, "spec", "unschedulable") else "false"
+    }
+    columns: ClassVar[Sequence[Column]] = (
+        NAME,
+        Column("Status", _status, description="Whether the node is ready, and takes new pods."),
+        Column("Roles", _roles, description="The roles that its labels give the node."),
+        AGE,
+        Column(
+            "Version", field("status", "nodeInfo", "kubeletVersion"), description="The version of the node's agent."
+        ),
+        Column("Internal-IP", _address("InternalIP"), priority=1, description="The address inside the cluster."),
+        Column("External-IP", _address("ExternalIP"), priority=1, description="The address outside the cluster."),
+        Column(
+            "OS-Image",
+            field("status", "nodeInfo", "osImage", absent=UNKNOWN),
+            priority=1,
+            description="The operating system of the node.",
+        ),
+        Column("Kernel-Version", _kernel, priority=1, description="The kernel of the node."),
+        Column(
+            "Container-Runtime",
+            field("status", "nodeInfo", "containerRuntimeVersion", absent=UNKNOWN),
+            priority=1,
+            description="What runs the containers of the node.",
+        ),
+    )
+
+    def default(self, tree: Object) -> None:
+        spec, status = tree.setdefault("spec", {}), tree.setdefault("status", {})
+        one, several = spec.get("podCIDR"), spec.get("podCIDRs")
+        if one and (not several or several[0] != one):
+            spec["podCIDRs"] = [one]
+        elif several and several[0] and not one:
+            spec["podCIDR"] = several[0]
+        if "capacity" in status:
+            status.setdefault("allocatable", {**status["capacity"]})
+        for name in ("capacity", "allocatable"):
+            round_amounts(status.get(name) or {})
+
+    def validate(self, tree: Object) -> list[FieldError]:
+        spec = tree["spec"]
+        found = _validate_taints(spec.get("taints") or [], "metadata.taints")
+        found += _validate_amounts(tree["status"])
+        ranges = spec.get("podCIDRs") or []
+        for position, text in enumerate(ranges):
+            found += cidr(text, index("spec.podCIDRs", position))
+        families = {":" in text for text in ranges}
+        if len(ranges) > 1 and (len(families) < 2 or len(ranges) > 2):
+            why = "may specify no more than one CIDR for each IP family"
+            found.append(invalid("spec.podCIDRs", ranges, why))
+        return found
+
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        spec, stored = tree["spec"], old.get("spec") or {}
+        found = _validate_amounts(tree.get("status") or {})
+        addresses = lookup(tree, "status", "addresses") or []
+        for position, (address, again) in enumerate(zip(addresses, repeats(addresses), strict=True)):
+            if again:
+                found.append(duplicate(index("status.addresses", position), address))
+        before = stored.get("podCIDRs") or []
+        if before and spec.get("podCIDRs") != before:
+            found.append(forbidden("spec.podCIDRs", _POD_RANGES))
+        provider = stored.get("providerID")
+        if provider and spec.get("providerID") != provider:
+            change = "modified" if spec.get("providerID") else "cleared"
+            found.append(invalid("spec.providerID", None, f"field cannot be {change} once set"))
+        found += _validate_taints(spec.get("taints") or [], "metadata.taints")
+        if spec.get("externalID") != stored.get("externalID"):
+            found.append(forbidden("spec.externalID", "may not be updated"))
+        return found
+
+
+def _validate_taints(taints: list[Object], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for position, taint in enumerate(taints):
+        place = index(path, position)
+        name, value, effect = taint.get("key") or "", taint.get("value") or "", taint.get("effect") or ""
+        found += qualified(name, child(place, "key"))
+        if messages := label_value(value):
+            found.append(invalid(child(place, "value"), value, ";".join(messages)))
+        where = child(place, "effect")
+        found += validate_taint_effect(effect, where) if effect else [required(where)]
+        if (name, effect) in seen:
+            why = "taints must be unique by key and effect pair"
+            found.append(FieldError(FieldErrorType.DUPLICATE, place, taint, why))
+        seen.add((name, effect))
+    return found
+
+
+def _validate_amounts(status: Object) -> list[FieldError]:
+    found: list[FieldError] = []
+    for kind in ("capacity", "allocatable"):
+        for name, value in (status.get(kind) or {}).items():
+            found += resource_amount(name, value, f"status.{kind}.{name}")
+    return found

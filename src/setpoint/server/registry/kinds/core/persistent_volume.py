@@ -1,0 +1,346 @@
+"""The rules of PersistentVolumes and PersistentVolumeClaims."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from setpoint.objects.field import FieldError, child, forbidden, invalid, key, not_supported, required
+from setpoint.objects.names import dns1123_subdomain, qualified_name
+from setpoint.objects.tree import Json, Object, copy
+from setpoint.server.registry.kinds.core.claim_spec import VOLUME_MODES, validate_access_modes, validate_claim_spec
+from setpoint.server.registry.kinds.core.pod.defaults import default_claim_spec, default_volume_source, round_amounts
+from setpoint.server.registry.kinds.core.pod.resources import is_native, resource_amount
+from setpoint.server.registry.kinds.core.pod.scheduling import validate_node_selector
+from setpoint.server.registry.kinds.core.volume_sources import validate_source
+from setpoint.server.registry.kinds.gotypes.difference import difference
+from setpoint.server.registry.kinds.printers.cells import UNSET, access_modes, field
+from setpoint.server.registry.kinds.printers.columns import AGE, NAME
+from setpoint.server.registry.kinds.validation.values import amount, immutable, positive_amount, put, wrong
+from setpoint.server.registry.strategy import Column, Strategy
+
+_CLASS = "volume.beta.kubernetes.io/storage-class"
+_RECLAIM = ("Delete", "Recycle", "Retain")
+_SOURCES = (
+    *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
+    *("cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "azureDisk"),
+    *("photonPersistentDisk", "portworxVolume", "scaleIO", "local", "storageos", "csi"),
+)
+_RESIZE_STATUSES = (
+    *("ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizePending", "NodeResizeInProgress"),
+    "NodeResizeInfeasible",
+)
+_FIXED = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+
+
+def _phase(tree: Object, _now: datetime) -> Json:
+    if "deletionTimestamp" in tree["metadata"]:
+        return "Terminating"
+    return (tree.get("status") or {}).get("phase") or ""
+
+
+def _class(tree: Object, _now: datetime) -> Json:
+    annotations = tree["metadata"].get("annotations") or {}
+    return annotations.get(_CLASS) or (tree.get("spec") or {}).get("storageClassName") or ""
+
+
+# --- volumes ---
+
+
+def _capacity(tree: Object, _now: datetime) -> Json:
+    return str(((tree.get("spec") or {}).get("capacity") or {}).get("storage", "0"))
+
+
+def _volume_modes(tree: Object, _now: datetime) -> Json:
+    return access_modes((tree.get("spec") or {}).get("accessModes"))
+
+
+def _claim(tree: Object, _now: datetime) -> Json:
+    reference = (tree.get("spec") or {}).get("claimRef")
+    return "" if reference is None else f"{reference.get('namespace') or ''}/{reference.get('name') or ''}"
+
+
+class PersistentVolumeStrategy(Strategy):
+    returns_deleted_object = True
+    columns: ClassVar[Sequence[Column]] = (
+        NAME,
+        Column("Capacity", _capacity, description="How much the volume holds."),
+        Column("Access Modes", _volume_modes, description="The ways the volume can be mounted."),
+        Column(
+            "Reclaim Policy",
+            field("spec", "persistentVolumeReclaimPolicy"),
+            description="What becomes of the volume when its claim is gone.",
+        ),
+        Column("Status", _phase, description="Whether the volume is free, bound or released."),
+        Column("Claim", _claim, description="The claim that the volume is bound to."),
+        Column("StorageClass", _class, description="The class that the volume belongs to."),
+        Column(
+            "VolumeAttributesClass",
+            field("spec", "volumeAttributesClassName", absent=UNSET),
+            description="The class of further attributes.",
+        ),
+        Column("Reason", field("status", "reason"), description="Why the volume is in its phase."),
+        AGE,
+        Column(
+            "VolumeMode",
+            field("spec", "volumeMode", absent=UNSET),
+            priority=1,
+            description="Whether the volume is a file system or a block device.",
+        ),
+    )
+
+    def default(self, tree: Object) -> None:
+        spec = tree.setdefault("spec", {})
+        if not spec.get("persistentVolumeReclaimPolicy"):
+            spec["persistentVolumeReclaimPolicy"] = "Retain"
+        spec.setdefault("volumeMode", "Filesystem")
+        default_volume_source(spec)
+        round_amounts(spec.get("capacity") or {})
+        tree.setdefault("status", {}).setdefault("phase", "Pending")
+
+    def prepare_for_create(self, tree: Object) -> None:
+        tree["status"] = {"phase": "Pending"}
+        created = tree["metadata"].get("creationTimestamp")
+        if created:
+            tree["status"]["lastPhaseTransitionTime"] = created
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        if subresource == "status":
+            status, before = tree.setdefault("status", {}), old.get("status") or {}
+            told = status.get("lastPhaseTransitionTime")
+            if told is None or told == before.get("lastPhaseTransitionTime"):
+                moment = told or before.get("lastPhaseTransitionTime")
+                if status.get("phase") != before.get("phase"):
+                    # The moment of this write is that of its managed fields.
+                    entries = tree["metadata"].get("managedFields") or ()
+                    moment = max((entry.get("time") or "" for entry in entries), default="") or moment
+                if moment:
+                    status["lastPhaseTransitionTime"] = moment
+
+    def validate(self, tree: Object) -> list[FieldError]:
+        return _validate_volume(tree["spec"], "spec")
+
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        if subresource == "status":
+            return []
+        spec, stored = tree["spec"], old["spec"]
+        found = self.validate(tree)
+        sources, before = _sources(spec), _sources(stored)
+        if "csi" in sources and "csi" in before and "controllerExpandSecretRef" not in before["csi"]:
+            sources["csi"] = {name: it for name, it in sources["csi"].items() if name != "controllerExpandSecretRef"}
+        if sources != before:
+            diff = difference("PersistentVolumeSource", before, sources)
+            why = f"spec.persistentvolumesource is immutable after creation\n{diff}"
+            found.append(forbidden("spec.persistentvolumesource", why))
+        found += immutable(spec.get("volumeMode"), stored.get("volumeMode"), "volumeMode")
+        if stored.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+            why = "update from non-nil value to nil is forbidden"
+            found.append(forbidden("spec.volumeAttributesClassName", why))
+        return found
+
+
+def _sources(spec: Object) -> Object:
+    return {name: spec[name] for name in _SOURCES if name in spec}
+
+
+def _validate_volume(spec: Object, path: str) -> list[FieldError]:
+    found = validate_access_modes(spec.get("accessModes") or [], path)
+    capacity = spec.get("capacity") or {}
+    place = child(path, "capacity")
+    if not capacity:
+        found.append(required(place))
+    if "storage" not in capacity or len(capacity) > 1:
+        found.append(not_supported(place, capacity, ("storage",)))
+    for name, value in capacity.items():
+        if amount(value).value() < 0:
+            found.append(invalid(key(place, name), amount(value).value(), "must be a valid resource quantity"))
+        found += positive_amount(value, key(place, name))
+    policy = spec.get("persistentVolumeReclaimPolicy") or ""
+    if policy and policy not in _RECLAIM:
+        found.append(not_supported(child(path, "persistentVolumeReclaimPolicy"), policy, _RECLAIM))
+    if "nodeAffinity" in spec:
+        where = child(child(path, "nodeAffinity"), "required")
+        wanted = spec["nodeAffinity"].get("required")
+        why = "must specify required node constraints"
+        found += [required(where, why)] if wanted is None else validate_node_selector(wanted, where)
+    given = [name for name in _SOURCES if name in spec]
+    if not given:
+        found.append(required(path, "must specify a volume type"))
+    for position, name in enumerate(given):
+        if position:
+            found.append(forbidden(child(path, name), "may not specify more than 1 volume type"))
+        else:
+            found += validate_source(name, spec[name], child(path, name), persistent=True)
+    if "local" in spec and "nodeAffinity" not in spec:
+        found.append(required(child(path, "nodeAffinity"), "Local volume requires node affinity"))
+    root = (spec.get("hostPath") or {}).get("path") or ""
+    if root and not root.strip("/") and policy == "Recycle":
+        why = "may not be 'recycle' for a hostPath mount of '/'"
+        found.append(forbidden(child(path, "persistentVolumeReclaimPolicy"), why))
+    if spec.get("storageClassName"):
+        name = spec["storageClassName"]
+        found += wrong(child(path, "storageClassName"), name, dns1123_subdomain(name))
+    mode = spec.get("volumeMode")
+    if mode is not None and mode not in VOLUME_MODES:
+        found.append(not_supported(child(path, "volumeMode"), mode, VOLUME_MODES))
+    return found + _validate_attributes_class(spec, path)
+
+
+def _validate_attributes_class(spec: Object, path: str) -> list[FieldError]:
+    name = spec.get("volumeAttributesClassName")
+    if name is None:
+        return []
+    place = child(path, "volumeAttributesClassName")
+    found = wrong(place, name, dns1123_subdomain(name)) if name else [required(place, "an empty string is disallowed")]
+    if "csi" not in spec:
+        found.append(required(child(path, "csi"), "has to be specified when using volumeAttributesClassName"))
+    return found
+
+
+# --- claims ---
+
+
+def _claim_capacity(tree: Object, _now: datetime) -> Json:
+    if not (tree.get("spec") or {}).get("volumeName"):
+        return ""
+    return str(((tree.get("status") or {}).get("capacity") or {}).get("storage", "0"))
+
+
+def _claim_modes(tree: Object, _now: datetime) -> Json:
+    bound = (tree.get("spec") or {}).get("volumeName")
+    return access_modes((tree.get("status") or {}).get("accessModes")) if bound else ""
+
+
+class PersistentVolumeClaimStrategy(Strategy):
+    returns_deleted_object = True
+    columns: ClassVar[Sequence[Column]] = (
+        NAME,
+        Column("Status", _phase, description="Whether the claim is bound to a volume."),
+        Column("Volume", field("spec", "volumeName"), description="The volume that the claim is bound to."),
+        Column("Capacity", _claim_capacity, description="How much the volume of the claim holds."),
+        Column("Access Modes", _claim_modes, description="The ways the volume of the claim can be mounted."),
+        Column("StorageClass", _class, description="The class of volumes that the claim is for."),
+        Column(
+            "VolumeAttributesClass",
+            field("spec", "volumeAttributesClassName", absent=UNSET),
+            description="The class of further attributes.",
+        ),
+        AGE,
+        Column(
+            "VolumeMode",
+            field("spec", "volumeMode", absent=UNSET),
+            priority=1,
+            description="Whether the claim is for a file system or a block device.",
+        ),
+    )
+
+    def default(self, tree: Object) -> None:
+        default_claim_spec(tree.setdefault("spec", {}))
+        status = tree.setdefault("status", {})
+        if not status.get("phase"):
+            status["phase"] = "Pending"
+        for name in ("capacity", "allocatedResources"):
+            round_amounts(status.get(name) or {})
+
+    def prepare_for_create(self, tree: Object) -> None:
+        tree["status"] = {"phase": "Pending"}
+        _align_data_sources(tree["spec"])
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        if not subresource:
+            _align_data_sources(tree["spec"])
+
+    def validate(self, tree: Object) -> list[FieldError]:
+        return validate_claim_spec(tree["spec"], "spec")
+
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        if subresource == "status":
+            return _validate_claim_status(tree)
+        return self.validate(tree) + _validate_claim_changes(tree, old)
+
+
+def _align_data_sources(spec: Object) -> None:
+    """The older and the newer field for the source of the data say the same, where the older one can say it."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = {**source}
+    elif reference is not None and source is None and not reference.get("namespace"):
+        native = (reference.get("apiGroup") or "", reference.get("kind"))
+        if native in _OLD_SOURCES:
+            spec["dataSource"] = {name: value for name, value in reference.items() if name != "namespace"}
+
+
+_OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+
+
+def _validate_claim_changes(tree: Object, old: Object) -> list[FieldError]:
+    found: list[FieldError] = []
+    spec: Object = copy(tree["spec"])
+    stored: Object = copy(old["spec"])
+    if not stored.get("volumeName") and spec.get("volumeName"):
+        stored["volumeName"] = spec["volumeName"]
+    annotations = tree["metadata"].get("annotations") or {}
+    before = old["metadata"].get("annotations") or {}
+    wanted = spec.get("storageClassName")
+    if _CLASS in before and "storageClassName" not in stored and wanted == before[_CLASS]:
+        spec.pop("storageClassName")
+    else:
+        if annotations.get(_CLASS, "") != before.get(_CLASS, ""):
+            place = key("metadata.annotations", _CLASS)
+            found.append(invalid(place, annotations.get(_CLASS, ""), "field is immutable"))
+        if "storageClassName" not in stored and wanted is not None and _CLASS not in before:
+            spec.pop("storageClassName")
+    bound = (tree.get("status") or {}).get("phase") == "Bound"
+    requests, asked = _storage(spec), _storage(stored)
+    if bound:
+        if requests is not None and asked is not None:
+            spec["resources"]["requests"]["storage"] = asked
+        put(spec, "volumeAttributesClassName", stored.get("volumeAttributesClassName"))
+    if spec != stored:
+        diff = difference("PersistentVolumeClaimSpec", stored, spec)
+        found.append(forbidden("spec", f"{_FIXED}\n{diff}"))
+    capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+    smaller = requests is not None and asked is not None and amount(requests) < amount(asked)
+    if smaller and amount(requests) <= amount(capacity):
+        place = "spec.resources.requests.storage"
+        found.append(forbidden(place, "field can not be less than status.capacity"))
+    found += immutable(tree["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode")
+    return found + _validate_class_change(tree["spec"], old)
+
+
+def _storage(spec: Object) -> Json:
+    return ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+
+
+def _validate_class_change(spec: Object, old: Object) -> list[FieldError]:
+    name = spec.get("volumeAttributesClassName")
+    applied = (old.get("status") or {}).get("currentVolumeAttributesClassName")
+    if name == old["spec"].get("volumeAttributesClassName") or applied is None or name:
+        return []
+    value = "nil" if name is None else "empty string"
+    why = f"update to {value} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    return [forbidden("spec.volumeAttributesClassName", why)]
+
+
+def _validate_claim_status(tree: Object) -> list[FieldError]:
+    status = tree.get("status") or {}
+    found: list[FieldError] = []
+    if not tree["spec"].get("accessModes"):
+        found.append(required("Spec.accessModes"))
+    for name, value in (status.get("capacity") or {}).items():
+        if amount(value).value() < 0:
+            place = key("status.capacity", name)
+            found.append(invalid(place, amount(value).value(), "must be a valid resource quantity"))
+    for name, value in (status.get("allocatedResourceStatuses") or {}).items():
+        found += _validate_claim_resource(name, "status.allocatedResourceStatuses")
+        if value not in _RESIZE_STATUSES:
+            found.append(not_supported("status.allocatedResourceStatuses", name, sorted(_RESIZE_STATUSES)))
+    for name, value in (status.get("allocatedResources") or {}).items():
+        errors = _validate_claim_resource(name, "status.allocatedResources")
+        found += errors or resource_amount("storage", value, key("status.allocatedResources", name))
+    return found
+
+
+def _validate_claim_resource(name: str, path: str) -> list[FieldError]:
+    if errors := wrong(path, name, qualified_name(name)):
+        return errors
+    return [not_supported(path, name, ("storage",))] if is_native(name) and name != "storage" else []

@@ -1,0 +1,273 @@
+"""What may change in a pod that is there: next to nothing of its spec, and of its status what makes sense."""
+
+from setpoint.objects.field import FieldError, child, forbidden, index, invalid, key, required
+from setpoint.objects.gotext import quote
+from setpoint.objects.names import dns1123_subdomain
+from setpoint.objects.tree import Object, copy
+from setpoint.server.registry.kinds.core.pod.scheduling import validate_tolerations
+from setpoint.server.registry.kinds.core.pod.validation import validate_pod
+from setpoint.server.registry.kinds.gotypes.difference import difference
+from setpoint.server.registry.kinds.validation.values import (
+    INT32_MAX,
+    immutable,
+    in_range,
+    ip,
+    parse_ip,
+    put,
+    qualified,
+    wrong,
+)
+
+_UPDATABLE = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+    "previously negative)"
+)
+_MIRROR = "kubernetes.io/config.mirror"
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_TERMINATED = "may not be transitioned to non-terminated state"
+
+
+def validate_pod_update(tree: Object, old: Object) -> list[FieldError]:
+    """An update of the pod itself."""
+    spec, stored = tree.get("spec") or {}, old.get("spec") or {}
+    annotations = (tree.get("metadata") or {}).get("annotations"), (old.get("metadata") or {}).get("annotations")
+    if spec == stored and annotations[0] == annotations[1]:
+        return []
+    found = validate_pod(tree) + _validate_annotations(tree, old)
+    for name in ("containers", "initContainers"):
+        new_ones, old_ones = spec.get(name) or [], stored.get(name) or []
+        if len(new_ones) != len(old_ones):
+            return [*found, forbidden(child("spec", name), "pod updates may not add or remove containers")]
+        for position, container in enumerate(new_ones):
+            if not container.get("image"):
+                found.append(required(f"spec.{name}[{position}].image"))
+    deadline, before = spec.get("activeDeadlineSeconds"), stored.get("activeDeadlineSeconds")
+    place = "spec.activeDeadlineSeconds"
+    if deadline is not None:
+        if errors := in_range(deadline, place, 0, INT32_MAX):
+            return found + errors
+        if before is not None and before < deadline:
+            return [*found, invalid(place, deadline, "must be less than or equal to previous value")]
+    elif before is not None:
+        found.append(invalid(place, None, "must not update from a positive integer to nil value"))
+    found += _validate_added_tolerations(spec.get("tolerations") or [], stored.get("tolerations") or [])
+    found += _validate_deleted_gates(spec.get("schedulingGates") or [], stored.get("schedulingGates") or [])
+    errors, munged = _without_allowed_changes(spec, stored)
+    found += errors
+    if munged != stored:
+        diff = difference("PodSpec", stored, munged)
+        found.append(forbidden("spec", f"pod updates may not change fields other than {_UPDATABLE}\n{diff}"))
+    return found
+
+
+def _without_allowed_changes(spec: Object, stored: Object) -> tuple[list[FieldError], Object]:
+    """The new spec with everything taken back that may change."""
+    munged: Object = copy(spec)
+    for name in ("containers", "initContainers"):
+        for container, before in zip(munged.get(name) or (), stored.get(name) or (), strict=False):
+            put(container, "image", before.get("image"))
+    for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
+        put(munged, name, stored.get(name))
+    if stored.get("terminationGracePeriodSeconds", 0) < 0 and munged.get("terminationGracePeriodSeconds") == 1:
+        munged["terminationGracePeriodSeconds"] = stored["terminationGracePeriodSeconds"]
+    found: list[FieldError] = []
+    if stored.get("schedulingGates"):
+        found = _validate_gated(munged, stored)
+    return found, munged
+
+
+def _validate_gated(munged: Object, stored: Object) -> list[FieldError]:
+    """A pod that waits at a gate may still be told more closely where to run."""
+    found: list[FieldError] = []
+    wanted, before = munged.get("nodeSelector") or {}, stored.get("nodeSelector") or {}
+    if wanted != before:
+        if any(wanted.get(name) != value for name, value in before.items()):
+            why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+            found.append(invalid("spec.nodeSelector", wanted, why))
+        put(munged, "nodeSelector", stored.get("nodeSelector"))
+    affinity, old_affinity = munged.get("affinity") or {}, stored.get("affinity") or {}
+    new_node, old_node = affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")
+    if new_node != old_node:
+        found += _validate_node_affinity(new_node, old_node)
+        affinity = {**affinity}
+        put(affinity, "nodeAffinity", old_node)
+        put(munged, "affinity", affinity if affinity or "affinity" in stored else None)
+    return found
+
+
+def _validate_node_affinity(new: Object | None, old: Object | None) -> list[FieldError]:
+    place = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    before = (old or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    if before is None:
+        return []
+    after = (new or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    if after is None:
+        return [invalid(place, None, "required node affinity cannot be removed")] if new else []
+    old_terms, new_terms = before.get("nodeSelectorTerms") or [], after.get("nodeSelectorTerms") or []
+    where = child(place, "nodeSelectorTerms")
+    if len(old_terms) != len(new_terms):
+        return [invalid(where, new_terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")]
+    found = []
+    for position, (term, kept) in enumerate(zip(new_terms, old_terms, strict=True)):
+        if not _only_adds(term, kept):
+            why = "only additions are allowed (no mutations or deletions)"
+            found.append(invalid(index(where, position), term, why))
+    return found
+
+
+def _only_adds(new: Object, old: Object) -> bool:
+    if not old.get("matchExpressions") and not old.get("matchFields"):
+        return not new.get("matchExpressions") and not new.get("matchFields")
+    return all(
+        (new.get(name) or [])[: len(old.get(name) or [])] == (old.get(name) or [])
+        for name in ("matchExpressions", "matchFields")
+    )
+
+
+def _validate_added_tolerations(new: list[Object], old: list[Object]) -> list[FieldError]:
+    path = "spec.tolerations"
+    kept = [{name: value for name, value in item.items() if name != "tolerationSeconds"} for item in new]
+    for toleration in old:
+        bare = {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+        if bare not in kept:
+            return [forbidden(path, "existing toleration can not be modified except its tolerationSeconds")]
+    return validate_tolerations(new, path)
+
+
+def _validate_deleted_gates(new: list[Object], old: list[Object]) -> list[FieldError]:
+    known = {gate.get("name") for gate in old}
+    return [
+        forbidden(
+            f"spec.schedulingGates[{position}].name",
+            f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'",
+        )
+        for position, gate in enumerate(new)
+        if gate.get("name") not in known
+    ]
+
+
+def _validate_annotations(tree: Object, old: Object) -> list[FieldError]:
+    new = (tree.get("metadata") or {}).get("annotations") or {}
+    before = (old.get("metadata") or {}).get("annotations") or {}
+    found: list[FieldError] = []
+    for name in {**before, **new}:
+        if new.get(name) == before.get(name):
+            continue
+        change = "remove or update" if name in before else "add"
+        if name.startswith(_APP_ARMOR):
+            found.append(forbidden(key("metadata.annotations", name), f"may not {change} AppArmor annotations"))
+        if name == _MIRROR:
+            found.append(forbidden(key("metadata.annotations", name), f"may not {change} mirror pod annotation"))
+    return found
+
+
+# --- subresources ---
+
+
+def validate_ephemeral_update(tree: Object, old: Object) -> list[FieldError]:
+    """What is put into a running pod stays there as it is."""
+    if _MIRROR in ((old.get("metadata") or {}).get("annotations") or {}):
+        return [forbidden("", "static pods do not support ephemeral containers")]
+    found = validate_pod(tree) + _validate_annotations(tree, old)
+    path = "spec.ephemeralContainers"
+    present = {container.get("name"): container for container in tree["spec"].get("ephemeralContainers") or ()}
+    for container in old["spec"].get("ephemeralContainers") or ():
+        name = container.get("name") or ""
+        if name not in present:
+            found.append(forbidden(path, f"existing ephemeral containers {quote(name)} may not be removed\n"))
+        elif present[name] != container:
+            diff = difference("EphemeralContainer", container, present[name])
+            found.append(forbidden(path, f"existing ephemeral containers {quote(name)} may not be changed\n{diff}"))
+    return found
+
+
+def validate_resize(tree: Object, old: Object) -> list[FieldError]:
+    """A change of what the containers of a running pod ask for."""
+    found = validate_pod(tree)
+    if _MIRROR in ((old.get("metadata") or {}).get("annotations") or {}):
+        found.append(forbidden("", "static pods cannot be resized"))
+    spec, stored = tree.get("spec") or {}, old.get("spec") or {}
+    if (old.get("status") or {}).get("qosClass") != (tree.get("status") or {}).get("qosClass"):
+        found.append(invalid("status.qosClass", (tree.get("status") or {}).get("qosClass"), "field is immutable"))
+    for name in ("containers", "initContainers"):
+        new_ones, old_ones = spec.get(name) or [], stored.get(name) or []
+        if len(new_ones) != len(old_ones):
+            why = f"{name} may not be added or removed on resize"
+            return [*found, forbidden(child("spec", name), why)]
+        for position, (container, before) in enumerate(zip(new_ones, old_ones, strict=True)):
+            if container.get("name") != before.get("name"):
+                why = f"{name} may not be renamed or reordered on resize"
+                found.append(forbidden(f"spec.{name}[{position}].name", why))
+    munged: Object = copy(spec)
+    for name in ("containers", "initContainers"):
+        for container, before in zip(munged.get(name) or (), stored.get(name) or (), strict=False):
+            for field in ("resources", "resizePolicy"):
+                put(container, field, before.get(field))
+    put(munged, "resources", stored.get("resources"))
+    if munged != stored:
+        diff = difference("PodSpec", stored, munged)
+        found.append(forbidden("spec", f"only cpu and memory resources are mutable\n{diff}"))
+    return found
+
+
+def validate_status_update(tree: Object, old: Object) -> list[FieldError]:
+    """An update of the status."""
+    found = _validate_annotations(tree, old)
+    status, before = tree.get("status") or {}, old.get("status") or {}
+    for position, condition in enumerate(status.get("conditions") or ()):
+        found += qualified(condition.get("type") or "", f"status.conditions[{position}].Type")
+    nominated = status.get("nominatedNodeName") or ""
+    if nominated and nominated != before.get("nominatedNodeName"):
+        found += wrong("status.nominatedNodeName", nominated, dns1123_subdomain(nominated))
+        if (old.get("spec") or {}).get("nodeName"):
+            why = "may not be set on pods that are already bound to a node"
+            found.append(forbidden("status.nominatedNodeName", why))
+    if status.get("observedGeneration", 0) < 0:
+        why = "must be a non-negative integer"
+        found.append(invalid("status.observedGeneration", status["observedGeneration"], why))
+    found += immutable(status.get("qosClass") or "", before.get("qosClass") or "", "status.qosClass")
+    policy = (old.get("spec") or {}).get("restartPolicy")
+    for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        always = name == "ephemeralContainerStatuses"
+        found += _validate_states(
+            status.get(name) or [], before.get(name) or [], child("status", name), "Never" if always else policy
+        )
+    found += _validate_addresses(status, before, "podIP", "podIPs")
+    return found + _validate_addresses(status, before, "hostIP", "hostIPs")
+
+
+def _validate_states(new: list[Object], old: list[Object], path: str, policy: str | None) -> list[FieldError]:
+    """A container that ended for good does not run again."""
+    if policy == "Always":
+        return []
+    found: list[FieldError] = []
+    now = {status.get("name"): status for status in new}
+    for position, status in enumerate(old):
+        terminated = (status.get("state") or {}).get("terminated")
+        after = now.get(status.get("name"))
+        if terminated is None or after is None or "terminated" in (after.get("state") or {}):
+            continue
+        if policy != "OnFailure" or not terminated.get("exitCode"):
+            found.append(forbidden(child(index(path, position), "state"), _TERMINATED))
+    return found
+
+
+def _validate_addresses(status: Object, before: Object, one: str, several: str) -> list[FieldError]:
+    addresses = [entry.get("ip") or "" for entry in status.get(several) or ()]
+    known = [entry.get("ip") or "" for entry in before.get(several) or ()]
+    path = child("status", several)
+    found: list[FieldError] = []
+    for position, address in enumerate(addresses):
+        if address not in known:
+            found += ip(address, index(path, position))
+    families = {found_ip.version for address in addresses if (found_ip := parse_ip(address)) is not None}
+    if len(addresses) > 1 and (len(families) < 2 or len(addresses) > 2):
+        found.append(invalid(path, status[several], "may specify no more than one IP for each IP family"))
+    single = status.get(one) or ""
+    if one == "podIP" and bool(single) != bool(addresses):
+        why = "podIP and podIPs must either both be set or both be unset"
+        found.append(invalid(path, status.get(several), why))
+    elif addresses and single != addresses[0]:
+        found.append(invalid(child(index(path, 0), "ip"), addresses[0], f"must be equal to `{one}`"))
+    return found

@@ -1,0 +1,87 @@
+"""What storing makes of a built-in object in its normal form: lists that are empty, but always written, become null.
+
+Whoever sent such a list owns it nevertheless, so that this is done only after the managed fields are made.
+"""
+
+from collections.abc import Sequence, Set
+from functools import cache
+from typing import NamedTuple
+
+from setpoint.objects.tree import Object
+from setpoint.schema import builtin
+from setpoint.server.registry.kinds.gotypes.go_fields import GoField, go_fields
+from setpoint.server.registry.kinds.gotypes.roundtrip import SPECIAL, is_container
+
+_PREFIX = "#/definitions/"
+
+
+def settle(tree: Object, definition: str) -> None:
+    """Makes null of the empty lists and maps that are always written, in place."""
+    for name, nulls_empty, inner, form in _plan(definition):
+        value = tree.get(name)
+        if not value:
+            if nulls_empty and value is not None:
+                tree[name] = None
+        elif form == "one":
+            settle(value, inner)
+        elif form:
+            for item in value if form == "list" else value.values():
+                settle(item, inner)
+
+
+class _Step(NamedTuple):
+    """A field on the way to lists that are always written."""
+
+    name: str
+    nulls_empty: bool
+    # The struct inside, and whether there is one, a list or a map of it; empty where the way ends here.
+    inner: str
+    form: str
+
+
+@cache
+def _plan(definition: str) -> Sequence[_Step]:
+    found = []
+    known = go_fields(definition)
+    for name, place in builtin.definition(definition).get("properties", {}).items():
+        go = known.get(name, GoField(""))
+        nulls_empty = go.is_always_written and not go.is_pointer and is_container(place)
+        inner, form = _inside(place)
+        if form and not any(_is_settled(other) for other in _reachable(inner)):
+            inner = form = ""
+        if nulls_empty or form:
+            found.append(_Step(name, nulls_empty, inner, form))
+    return tuple(found)
+
+
+def _inside(place: Object) -> tuple[str, str]:
+    """The struct that a field has inside, if it has one, and in which form."""
+    for form, inner in (("one", place), ("list", place.get("items")), ("map", place.get("additionalProperties"))):
+        reference = inner.get("$ref", "").removeprefix(_PREFIX) if type(inner) is dict else ""
+        if reference and reference not in SPECIAL and "properties" in builtin.definition(reference):
+            return reference, form
+    return "", ""
+
+
+@cache
+def _is_settled(definition: str) -> bool:
+    """Whether a struct itself has a list or map that is always written."""
+    places = builtin.definition(definition).get("properties", {})
+    return any(
+        go.is_always_written and not go.is_pointer and is_container(places.get(name, {}))
+        for name, go in go_fields(definition).items()
+    )
+
+
+@cache
+def _reachable(definition: str) -> Set[str]:
+    """A struct and all that it has inside."""
+    found: set[str] = set()
+    ahead = [definition]
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            places = builtin.definition(name).get("properties", {}).values()
+            ahead += [inner for place in places if (inner := _inside(place)[0])]
+    return found

@@ -1,0 +1,1 @@
+"""Columns and cells of the Tables of built-in kinds."""

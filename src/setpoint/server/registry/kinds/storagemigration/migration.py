@@ -1,0 +1,81 @@
+"""Requests to write stored objects again in a newer version, and which versions each server writes."""
+
+from datetime import datetime
+
+from setpoint.objects import conditions
+from setpoint.objects.field import FieldError, invalid, required
+from setpoint.objects.names import dns1035_label, dns1123_subdomain
+from setpoint.objects.tree import Object
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules
+from setpoint.server.registry.kinds.printers.cells import UNSET, field, lookup
+from setpoint.server.registry.kinds.printers.columns import AGE, NAME, first_few
+from setpoint.server.registry.kinds.validation.conditions import validate_conditions
+from setpoint.server.registry.kinds.validation.values import IMMUTABLE
+from setpoint.server.registry.strategy import Column
+
+_STATES = ("Running", "Failed", "Succeeded")
+
+
+def _resource(tree: Object, _now: datetime) -> str:
+    found = lookup(tree, "spec", "resource") or {}
+    group = f".{found['group']}" if found.get("group") else ""
+    return f"{found.get('resource') or ''}{group}"
+
+
+def _state(tree: Object, _now: datetime) -> str:
+    shown = "Unknown"
+    for condition in lookup(tree, "status", "conditions") or ():
+        if condition.get("status") == "True" and condition.get("type") in _STATES:
+            shown = condition["type"]
+    return shown
+
+
+class StorageVersionMigrationStrategy(Rules):
+    allows_unconditional_update = False
+    status_writes_metadata = False
+    reset_fields = STATUS_ALONE
+    immutable = ("spec",)
+    columns = (Column("Name", field("metadata", "name")), Column("Resource", _resource), Column("Status", _state))
+
+    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
+        found = []
+        resource, group = (lookup(tree, "spec", "resource", name) or "" for name in ("resource", "group"))
+        if not resource:
+            found.append(required("spec.resource.resource", "resource is required to be set"))
+        elif dns1035_label(resource):
+            found.append(invalid("spec.resource.resource", resource, ",".join(dns1035_label(resource))))
+        if group and dns1123_subdomain(group):
+            found.append(invalid("spec.resource.group", group, ",".join(dns1123_subdomain(group))))
+        return found
+
+    def check_status(self, tree: Object, old: Object) -> list[FieldError]:
+        status, before = tree.get("status") or {}, old.get("status") or {}
+        found, had = status.get("conditions") or [], before.get("conditions") or []
+        errors = validate_conditions(found, "status.conditions")
+        version, known = status.get("resourceVersion") or "", before.get("resourceVersion") or ""
+        if known and version != known:
+            errors.append(invalid("status.resourceVersion", version, IMMUTABLE))
+        ended = {kind: conditions.is_true(found, kind) for kind in ("Succeeded", "Failed")}
+        if all(ended.values()):
+            why = "Both success and failed conditions cannot be true at the same time"
+            errors.append(invalid("status.conditions", found, why))
+        for kind, word in (("Succeeded", "Success"), ("Failed", "Failed")):
+            if conditions.is_true(had, kind) and not ended[kind]:
+                why = f"{word} condition cannot be set to false once it is true"
+                errors.append(invalid("status.conditions", found, why))
+        return errors
+
+
+def _versions(tree: Object, _now: datetime) -> str:
+    found = lookup(tree, "status", "storageVersions") or ()
+    return first_few([f"{item.get('apiServerID', '')}={item.get('encodingVersion', '')}" for item in found], 3)
+
+
+class StorageVersionStrategy(Rules):
+    allows_unconditional_update = False
+    columns = (
+        NAME,
+        Column("CommonEncodingVersion", field("status", "commonEncodingVersion", absent=UNSET)),
+        Column("StorageVersions", _versions),
+        AGE,
+    )

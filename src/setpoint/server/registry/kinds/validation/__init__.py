@@ -1,0 +1,1 @@
+"""Validation of fields that several kinds have."""

@@ -1,0 +1,56 @@
+"""References to other objects, and names with a domain in front, as several kinds have them."""
+
+import re
+
+from setpoint.objects.field import FieldError, child, invalid, required
+from setpoint.objects.names import dns1123_subdomain, path_segment
+from setpoint.objects.tree import Object
+from setpoint.server.registry.kinds.validation.values import wrong
+
+_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_PATH_PATTERN = re.compile(_PATH + r"\Z")
+_WILDCARD = re.compile(r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+_WILDCARD_WRONG = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', "
+    r"regex used for validation is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+
+
+def path_segments(tree: Object, path: str, *names: str) -> list[FieldError]:
+    """Fields that must be there, and must fit into a path."""
+    found: list[FieldError] = []
+    for name in names:
+        value, place = tree.get(name) or "", child(path, name)
+        found += wrong(place, value, path_segment(value)) if value else [required(place)]
+    return found
+
+
+def validate_local_reference(reference: Object, path: str) -> list[FieldError]:
+    """A reference to an object of any kind in the same namespace."""
+    group = reference.get("apiGroup")
+    found = [] if group is None else wrong(child(path, "apiGroup"), group, dns1123_subdomain(group))
+    return found + path_segments(reference, path, "kind", "name")
+
+
+def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
+    """A name such as `example.com/controller`."""
+    if not value:
+        return [required(path)]
+    host, slash, rest = value.partition("/")
+    if not (host and slash and rest):
+        return [invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    found = wrong(path, host, dns1123_subdomain(host))
+    if not _PATH_PATTERN.match(rest):
+        found.append(invalid(path, rest, f"Invalid path (regex used for validation is '{_PATH}')"))
+    return found
+
+
+def host_or_wildcard(value: str, path: str) -> list[FieldError]:
+    """The name of a host, or `*.` and the name of a domain."""
+    if "*" not in value:
+        return wrong(path, value, dns1123_subdomain(value))
+    found = []
+    if len(value) > 253:
+        found.append(invalid(path, value, "must be no more than 253 bytes"))
+    return found if _WILDCARD.match(value) else [*found, invalid(path, value, _WILDCARD_WRONG)]

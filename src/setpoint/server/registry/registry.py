@@ -1,0 +1,107 @@
+"""Everything that is served at one moment: the built-in resources, and those of the established definitions.
+
+A registry never changes. When a CustomResourceDefinition does, the server puts a new registry in the place of the old
+one, in one step: a request sees the one or the other, never something between. What is computed from a registry alone
+(discovery, OpenAPI) is kept on it, in `documents`, and so is right at once when it is replaced.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from setpoint.objects.gvk import GroupResource, GroupVersion, GroupVersionKind, version_priority
+from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.server.registry.resource import Resource
+
+
+def _place(resource: Resource) -> tuple[str, str, str]:
+    return resource.group, resource.version, resource.resource
+
+
+class Registry:
+    """The resources by the path they are served at, and by their kind."""
+
+    def __init__(
+        self,
+        builtin: Sequence[Resource],
+        custom: Sequence[Resource] = (),
+        definitions: Mapping[str, CustomResourceDefinition] | None = None,
+    ) -> None:
+        self.builtin = builtin
+        # By name, every definition there is, established or not.
+        self.definitions = definitions or {}
+        # For whoever computes something from the registry and wants to keep it as long as it is right.
+        self.documents: dict[str, Any] = {}
+        self._builtin = {_place(found): found for found in builtin}
+        self._custom = {_place(found): found for found in custom}
+
+    def changed(
+        self,
+        name: str,
+        definition: CustomResourceDefinition | None,
+        before: Iterable[Resource],
+        after: Iterable[Resource],
+    ) -> "Registry":
+        """The registry after a change of one definition, which served `before` and serves `after`. All others are
+        taken over without a look at them."""
+        made = Registry.__new__(Registry)
+        made.builtin, made._builtin = self.builtin, self._builtin
+        definitions = dict(self.definitions)
+        if definition is None:
+            definitions.pop(name, None)
+        else:
+            definitions[name] = definition
+        made.definitions = definitions
+        made.documents = {}
+        made._custom = self._custom.copy()
+        for resource in before:
+            made._custom.pop(_place(resource), None)
+        for resource in after:
+            made._custom[_place(resource)] = resource
+        return made
+
+    @property
+    def custom(self) -> Collection[Resource]:
+        """The resources of the established definitions."""
+        return self._custom.values()
+
+    def resource(self, group: str, version: str, plural: str) -> Resource | None:
+        """What is served at `/apis/{group}/{version}/{plural}`."""
+        place = (group, version, plural)
+        return self._builtin.get(place) or self._custom.get(place)
+
+    def __iter__(self) -> Iterator[Resource]:
+        """All resources in the order of discovery: the built-in ones, then the groups of definitions by name."""
+        yield from self.builtin
+        yield from sorted(self.custom, key=lambda found: (found.group, version_priority(found.version), found.resource))
+
+    @cached_property
+    def group_versions(self) -> Mapping[GroupVersion, Sequence[Resource]]:
+        """The resources of each group and version, in the order of discovery; the preferred version comes first."""
+        found: dict[GroupVersion, list[Resource]] = {}
+        for resource in self:
+            found.setdefault(GroupVersion(resource.group, resource.version), []).append(resource)
+        return found
+
+    @cached_property
+    def builtin_group_versions(self) -> frozenset[GroupVersion]:
+        """The groups and versions that answer for unknown resources with a Status."""
+        return frozenset(GroupVersion(resource.group, resource.version) for resource in self.builtin)
+
+    @cached_property
+    def builtin_groups(self) -> frozenset[str]:
+        """The groups that answer for what they do not have with a Status."""
+        return frozenset(resource.group for resource in self.builtin)
+
+    @cached_property
+    def group_resources(self) -> Mapping[GroupResource, Resource]:
+        """The preferred resource of each group and plural."""
+        found: dict[GroupResource, Resource] = {}
+        for resource in self:
+            found.setdefault(resource.group_resource, resource)
+        return found
+
+    @cached_property
+    def kinds(self) -> Mapping[GroupVersionKind, Resource]:
+        """The resource that serves each kind."""
+        return {resource.gvk: resource for resource in self}

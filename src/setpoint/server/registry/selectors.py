@@ -1,0 +1,105 @@
+"""Selectors against stored objects: labels and fields, compiled for one resource.
+
+Most objects that a selector looks at do not match, so looking must be cheap. Names and namespaces are read off the key.
+For labels alone the bytes are scanned once, and nothing of them but the labels is built. Only the fields that some
+kinds can be selected by beyond their names need the whole object.
+"""
+
+from collections.abc import Callable, Iterable
+
+from setpoint.objects import fields, labels
+from setpoint.objects.errors import BadRequest
+from setpoint.objects.tree import Object
+from setpoint.server.registry.resource import Resource
+from setpoint.server.watch.stored_labels import labels_of
+from setpoint.store.contract import Item
+
+NAME, NAMESPACE = "metadata.name", "metadata.namespace"
+
+
+class ObjectSelector:
+    """Which objects of a collection are meant: those of a namespace, if there is one, that both selectors match."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        namespace: str,
+        label_selector: labels.Selector = labels.EVERYTHING,
+        field_selector: fields.Selector = fields.EVERYTHING,
+        read_labels: Callable[[bytes], dict[str, str] | None] = labels_of,
+    ) -> None:
+        """Raises BadRequest for a field that the kind cannot be selected by."""
+        check_fields(resource, field_selector)
+        self._resource = resource
+        self._start = len(resource.storage.prefix)
+        self._labels = None if label_selector.is_everything else label_selector.matches
+        self._read_labels = read_labels
+        requirements = field_selector.requirements
+        # By the field: the values that it must have, and those that it must not have. A selector may have thousands of
+        # terms, and every key is compared with all of them.
+        self._by_key: dict[str, tuple[set[str], set[str]]] = {}
+        for field, value, equals in requirements:
+            if field in (NAME, NAMESPACE):
+                wanted, unwanted = self._by_key.setdefault(field, (set(), set()))
+                (wanted if equals else unwanted).add(value)
+        selectable = resource.strategy.selectable_fields
+        self._by_field: list[tuple[Callable[[Object], str], str, bool]] = [
+            (selectable[field], value, equals)
+            for field, value, equals in requirements
+            if field not in (NAME, NAMESPACE)
+        ]
+        name = field_selector.exact(NAME)
+        namespace = namespace or field_selector.exact(NAMESPACE) or ""
+        # The one key that can match, if there is only one; and the prefix of all that can.
+        self.key: str | None = None
+        self.prefix = resource.storage.scope(namespace)
+        if name and (namespace or not resource.namespaced):
+            self.key = self.prefix = resource.storage.key(namespace, name)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether all objects of the collection match."""
+        return self._labels is None and not self._by_key and not self._by_field
+
+    def matches(self, key: str, value: bytes, revision: int) -> bool:
+        """Whether a stored object is meant."""
+        if self._by_key and not self._matches_key(key):
+            return False
+        if self._labels is None and not self._by_field:
+            return True
+        resource = self._resource
+        if not self._by_field and resource.shows(value, revision):
+            return self._labels is None or self._labels(self._read_labels(value))
+        tree = resource.decode(value, revision)
+        if self._labels is not None and not self._labels(tree["metadata"].get("labels")):
+            return False
+        return all((read(tree) == wanted) is equals for read, wanted, equals in self._by_field)
+
+    def unread(self, items: Iterable[Item]) -> list[Item]:
+        """The items that are looked into: those that the key alone does not rule out."""
+        return [item for item in items if not self._by_key or self._matches_key(item.key)]
+
+    def _matches_key(self, key: str) -> bool:
+        namespace, _, name = key[self._start :].rpartition("/")
+        for field, (wanted, unwanted) in self._by_key.items():
+            value = name if field == NAME else namespace
+            if value in unwanted or (wanted and wanted != {value}):
+                return False
+        return True
+
+
+def check_fields(resource: Resource, selector: fields.Selector) -> None:
+    """Refuses what the kind cannot be selected by."""
+    selectable = resource.strategy.selectable_fields
+    own_words = resource.is_custom or bool(selectable)
+    for requirement in selector.requirements:
+        field = requirement.field
+        if field == NAME or field in selectable:
+            continue
+        if field == NAMESPACE and (resource.namespaced or not own_words):
+            continue
+        if resource.kind == "Job" and resource.group == "batch":
+            raise BadRequest(f'field label "{field}" not supported for Job')
+        if own_words:
+            raise BadRequest(f"field label not supported: {field}")
+        raise fields.unknown_field(field)

@@ -1,0 +1,1 @@
+"""The context that a request is served in, and the options in its query."""

@@ -1,0 +1,90 @@
+"""The options of a write, from the query: who writes, whether it is only tried, how strictly fields are checked."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from setpoint.merge.managedfields import manager_name
+from setpoint.objects.errors import Invalid
+from setpoint.objects.field import FieldError, forbidden, not_supported, required
+from setpoint.objects.gvk import GroupKind
+from setpoint.objects.metavalidation import validate_field_manager
+from setpoint.objects.tree import Object
+from setpoint.server.request.context import Context
+
+IGNORE, WARN, STRICT = "Ignore", "Warn", "Strict"
+_VALIDATIONS = ("", IGNORE, STRICT, WARN)
+# What is longer is read anew each time: what is remembered stays small.
+_REMEMBERED = 512
+
+
+class WriteOptions(NamedTuple):
+    """What a create, update or patch was asked with."""
+
+    field_manager: str
+    dry_run: bool = False
+    field_validation: str = WARN
+    force: bool = False
+    # What the client itself said of the field manager and of validation, if anything.
+    sent_manager: str = ""
+    sent_validation: str = ""
+
+    def to_json(self, kind: str) -> Object:
+        """The options as admission sees them: CreateOptions or UpdateOptions. A patch has those of what it does."""
+        found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            found["dryRun"] = ["All"]
+        if self.sent_manager:
+            found["fieldManager"] = self.sent_manager
+        if self.sent_validation:
+            found["fieldValidation"] = self.sent_validation
+        return found
+
+
+def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteOptions:
+    """Reads the options of a write; `kind` is what errors call them. Raises Invalid."""
+    query, agent = context.request.query, context.request.headers.get("user-agent", "")
+    read = _read if len(query) + len(agent) <= _REMEMBERED else _read.__wrapped__
+    return read(query, agent, kind, apply)
+
+
+@lru_cache(maxsize=256)
+def _read(text: str, agent: str, kind: str, apply: bool) -> WriteOptions:
+    """What a query asks of a write. A client says mostly the same in all its writes."""
+    query = parse_qs(text, keep_blank_values=True)
+    manager, validation, forced = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation", "force"))
+    dry_run, force = query.get("dryRun", ()), "force" in query
+    errors: list[FieldError] = []
+    if apply and not manager:
+        errors.append(required("fieldManager", "is required for apply patch"))
+    if kind == "PatchOptions" and force and not apply:
+        errors.append(forbidden("force", "may not be specified for non-apply patch"))
+    errors += validate_field_manager(manager, "fieldManager")
+    if dry_run:
+        errors += validate_dry_run(dry_run)
+    if validation not in _VALIDATIONS:
+        errors.append(not_supported("fieldValidation", validation, _VALIDATIONS))
+    if errors:
+        raise Invalid.of(GroupKind("meta.k8s.io", kind), "", errors)
+    return WriteOptions(
+        # Who does not name a field manager is known by what its user agent says before the version.
+        manager_name(manager, agent) or "unknown",
+        bool(dry_run),
+        validation or WARN,
+        force and truth(forced),
+        manager,
+        validation,
+    )
+
+
+def validate_dry_run(values: Sequence[str]) -> list[FieldError]:
+    """The faults of `dryRun`, which can only be `All`."""
+    if any(value != "All" for value in values):
+        return [not_supported("dryRun", list(values), ["All"])]
+    return []
+
+
+def truth(text: str) -> bool:
+    """A flag of the query: present is true, unless it says otherwise."""
+    return text not in ("false", "0")

@@ -1,0 +1,26 @@
+"""What is posted and never stored (a Binding, an Eviction, a TokenRequest) is admitted like what is."""
+
+from setpoint.objects.tree import Object
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import CREATE, Operation
+from setpoint.server.request.context import Context
+from setpoint.server.request.write_options import WriteOptions
+
+
+async def admitted(context: Context, resource: Resource, name: str, tree: Object, options: WriteOptions) -> Object:
+    """What admission makes of it. Raises what refuses it."""
+    info, admission = context.info, context.services.admission
+    operation = Operation(
+        CREATE,
+        resource,
+        info.namespace,
+        name,
+        info.subresource,
+        tree,
+        None,
+        options.dry_run,
+        options.to_json("CreateOptions"),
+    )
+    await admission.mutate(context, operation)
+    await admission.validate(context, operation)
+    return operation.object or tree

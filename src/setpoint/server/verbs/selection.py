@@ -1,0 +1,126 @@
+"""Which objects of a collection a request means, and reading them: as of which revision, how many, from where on."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from setpoint.objects.errors import BadRequest, Expired
+from setpoint.server.access.past_access import is_within_reach
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.selectors import ObjectSelector
+from setpoint.server.request import continuation
+from setpoint.server.request.context import Context
+from setpoint.server.request.continuation import NEWEST, Position
+from setpoint.server.request.list_options import EXACT, ListOptions, list_options
+from setpoint.server.request.slices import COMPARED, ranged
+from setpoint.server.watch import freshness
+from setpoint.store.contract import Item, Store, TooEarly, TooLate
+
+# How many keys are read at a time where most of them may not match.
+_CHUNK = 500
+
+
+class Selected(NamedTuple):
+    """Objects as they were at a revision, and how many more there are, if that was asked for and is known."""
+
+    resource: Resource
+    items: Sequence[Item]
+    revision: int
+    continue_token: str = ""
+    remaining: int | None = None
+
+
+class _Start(NamedTuple):
+    """From where a list is read: at which revision (None: the newest), after which key, at most how many."""
+
+    at: int | None
+    after: str
+    limit: int
+
+
+async def select(context: Context, resource: Resource) -> Selected:
+    """Reads what a list means. Raises BadRequest, Invalid, Expired or Timeout."""
+    options = await list_options(context)
+    selector = ObjectSelector(resource, context.info.namespace, options.label_selector, options.field_selector)
+    store = context.services.store
+    scope = resource.storage.scope(context.info.namespace)
+    start = await _start(context, resource, options, scope)
+    try:
+        if selector.key is not None:
+            return await _select_one(store, resource, selector, selector.key, start)
+        if selector.is_everything:
+            page = await ranged(context, scope, start.after, start.limit, start.at)
+            return _selected(resource, scope, page.items, page.revision, page.remaining, counted=True)
+        return await _select_matching(context, resource, selector, scope, start)
+    except TooLate as late:
+        if options.continue_token:
+            position = continuation.decode(options.continue_token)
+            raise Expired.listing(continuation.encode(position._replace(revision=NEWEST))) from None
+        raise Expired(str(late) if options.at is not None else freshness.TOO_OLD) from None
+    except TooEarly as early:
+        raise freshness.too_large(early.revision, early.current) from None
+
+
+async def _start(context: Context, resource: Resource, options: ListOptions, scope: str) -> _Start:
+    store, clock = context.services.store, context.services.clock
+    revision = options.revision
+    if options.continue_token:
+        if revision:
+            raise BadRequest("specifying resource version is not allowed when using continue")
+        position = continuation.decode(options.continue_token)
+        at = position.revision if position.revision != NEWEST else None
+        if at is not None and not await is_within_reach(context, resource, at):
+            raise Expired.listing(continuation.encode(position._replace(revision=NEWEST)))
+        return _Start(at, scope + position.last, options.limit)
+    # Who takes any state gets all of it: that is how the caches of clients are filled.
+    limit = 0 if options.resource_version == "0" else options.limit
+    if options.at is not None:
+        return _Start(options.at, "", limit)
+    if revision:
+        await freshness.wait_for(store, clock, revision)
+        if options.match == EXACT or (limit and not options.match):
+            if not await is_within_reach(context, resource, revision):
+                raise Expired(freshness.TOO_OLD)
+            return _Start(revision, "", limit)
+    return _Start(None, "", limit)
+
+
+def _selected(
+    resource: Resource, scope: str, items: Sequence[Item], revision: int, remaining: int, *, counted: bool
+) -> Selected:
+    if not remaining or not items:
+        return Selected(resource, items, revision)
+    token = continuation.encode(Position(revision, items[-1].key.removeprefix(scope)))
+    return Selected(resource, items, revision, token, remaining if counted else None)
+
+
+async def _select_one(store: Store, resource: Resource, selector: ObjectSelector, key: str, start: _Start) -> Selected:
+    """Reads the only object that can match. The revision first: what happens after it is for a watch to tell."""
+    revision = await store.revision() if start.at is None else start.at
+    item = await store.get(key, revision)
+    if item is None or key <= start.after:
+        return Selected(resource, (), revision)
+    matches = await resource.converting(lambda: selector.matches(key, item.value, item.revision))
+    return Selected(resource, (item,) if matches else (), revision)
+
+
+async def _select_matching(
+    context: Context, resource: Resource, selector: ObjectSelector, scope: str, start: _Start
+) -> Selected:
+    """Reads on until there are enough matches, at one revision. How many more there are would cost reading them."""
+    at, after, limit = start
+    found: list[Item] = []
+    while True:
+        page = await ranged(context, selector.prefix, after, max(limit, _CHUNK) if limit else 0, at, scope)
+        held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
+        for place, item in enumerate(page.items):
+            if place and place % COMPARED == 0:
+                await context.pause()
+            if selector.matches(item.key, item.value, item.revision):
+                found.append(item)
+                if len(found) == limit:
+                    more = len(page.items) - place - 1 + page.remaining
+                    return _selected(resource, scope, found, page.revision, more, counted=False)
+        del held
+        if not page.remaining:
+            return Selected(resource, found, page.revision)
+        at, after = page.revision, page.items[-1].key

@@ -1,0 +1,513 @@
+"""From an object to the log: what every write does once its body is decoded.
+
+`create_object` and `update_object` are the second half of the pipeline: mutate, validate, persist. They are also what
+the server itself writes with. An update reads, changes and writes again until nobody has written in between; a write
+that changes nothing is none.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from setpoint.merge.fieldmanager import restore_times
+from setpoint.merge.updater import same_version
+from setpoint.objects import meta, metavalidation, owners
+from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
+from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.gotext import quote
+from setpoint.objects.gvk import GroupKind, GroupResource
+from setpoint.objects.names import generate_name
+from setpoint.objects.tree import Object, copy
+from setpoint.schema.lengthy import Lengthy
+from setpoint.server.access.authorization.attributes import authorize_creation
+from setpoint.server.registry.conversion.pending import Held, Wanted
+from setpoint.server.registry.conversion.review import ConversionFailed
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.admission_plugin import Operation
+from setpoint.server.request.context import Context, User
+from setpoint.server.request.write_options import WriteOptions
+from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
+
+# How often a generated name is tried, and how often a patch is applied to what others changed meanwhile.
+NAME_ATTEMPTS = 8
+PATCH_ATTEMPTS = 5
+_MANY_ATTEMPTS = 100
+_NAMESPACES = GroupResource("", "namespaces")
+
+Transform = Callable[[Object], Object]
+
+
+class Written(NamedTuple):
+    """What came of a write: the finished JSON of the object, the object itself, and whether it is new."""
+
+    body: bytes
+    tree: Object
+    created: bool = False
+
+
+class Lens(NamedTuple):
+    """How admission sees what is written through an endpoint whose kind is another than that of the object."""
+
+    show: Transform
+    # Gives the object with what became of what was shown of it.
+    put: Callable[[Object, Object], Object]
+
+
+async def create_object(
+    context: Context, resource: Resource, tree: Object, options: WriteOptions, *, managed: bool = False
+) -> Written:
+    """Stores a new object. `managed` says that its managedFields are right already, as after an apply."""
+    metadata = tree["metadata"]
+    if metadata.get("resourceVersion", "") in ("", "0"):
+        metadata.pop("resourceVersion", None)
+    meta.wipe_system_fields(metadata)
+    _remove_duplicate_owners(context, metadata)
+    if not managed:
+        tree = await _managed(context, resource, None, tree, "", options, len(context.request.body))
+        metadata = tree["metadata"]
+    name = metadata.get("name", "")
+    operation = Operation(
+        "CREATE",
+        resource,
+        # A namespace takes place in itself.
+        metadata.get("namespace", "") or (name if resource.group_resource == _NAMESPACES else ""),
+        name,
+        "",
+        tree,
+        None,
+        options.dry_run,
+        options.to_json("CreateOptions"),
+    )
+    context.services.definitions.before_create(resource, operation.name)
+    await context.services.admission.mutate(context, operation)
+    tree = operation.object or tree
+    _remove_duplicate_owners(context, tree["metadata"], after_admission=True)
+    try:
+        return await _store_new(context, resource, tree, options, operation)
+    finally:
+        context.release()
+
+
+async def _store_new(
+    context: Context, resource: Resource, tree: Object, options: WriteOptions, operation: Operation
+) -> Written:
+    services, metadata, strategy = context.services, tree["metadata"], resource.strategy
+    meta.fill_system_fields(metadata, services.clock, services.ids)
+    generated = bool(metadata.get("generateName")) and not metadata.get("name")
+    for attempt in range(NAME_ATTEMPTS):
+        if generated:
+            before, metadata["name"] = metadata.get("name", ""), generate_name(metadata["generateName"], services.ids)
+            if before:
+                strategy.renamed(tree, before)
+        if attempt == 0:
+            await context.offload(lambda: _prepare_for_create(resource, tree), resource=resource)
+            if strategy.requester_field:
+                tree[strategy.requester_field] |= requester(context.user)
+            if strategy.allocates:
+                await _allocate(context, resource, tree, None, options)
+            await _checked(context, resource, 0, partial(_check_new, context, resource, tree))
+            if context.info.verb != "create":
+                await authorize_creation(context, resource.group_resource)
+        operation.object, operation.name = tree, metadata["name"]
+        await services.admission.validate(context, operation)
+        key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
+        value, _held = await _encoded(context, resource, tree, 0)
+        try:
+            if options.dry_run:
+                item = await services.store.get(key)
+                if item is not None:
+                    raise ExpectationFailed(key, ABSENT, item)
+                return Written(resource.encoding.encode(tree), tree, True)
+            if "resourceVersion" in metadata:
+                # As late as the real server says it: an object that is wrong hears of that, and a dry run of nothing.
+                raise BadRequest("resourceVersion should not be set on objects to be created")
+            revision = await services.persist(
+                resource,
+                Write(key, value, ABSENT, strategy.ttl(tree)),
+                context.actor(options.field_manager),
+                context.cause,
+                item=None,
+                new=tree,
+            )
+            break
+        except ExpectationFailed as failed:
+            if not generated:
+                raise _already_exists(resource, metadata["name"], failed.actual) from None
+    else:
+        raise AlreadyExists.generated(resource.group_resource, metadata["name"])
+    metadata["resourceVersion"] = str(revision)
+    await services.after_write(context, resource, tree)
+    return Written(await _rendered(resource, value, revision), tree, True)
+
+
+async def _encoded(context: Context, resource: Resource, tree: Object, size: int) -> tuple[bytes, Held]:
+    """What is to be stored of an object, and what keeps it at hand in the version of the request. Where somebody else
+    converts, it is made sure beforehand that the object comes back: nothing is stored that cannot be shown."""
+    if resource.convert is same_version or not resource.is_custom:
+        is_large = context.takes_long(size, resource)
+        return await context.offload(lambda: resource.encode(tree, large=is_large), size, resource), ()
+    value = await resource.encoded(tree)
+    held = await resource.prepare([Item("", value, resource.since, 0)])
+    resource.decode(value, resource.since)
+    return value, held
+
+
+async def _rendered(resource: Resource, value: bytes, revision: int) -> bytes:
+    """What is stored, as the request shows it."""
+    if resource.fetch is None:
+        return resource.render(value, revision)
+    return await resource.converting(lambda: resource.render(value, revision))
+
+
+async def _managed(
+    context: Context,
+    resource: Resource,
+    old: Object | None,
+    new: Object,
+    subresource: str,
+    options: WriteOptions,
+    size: int = 0,
+) -> Object:
+    """A changed, or new, object with its managedFields. `size` is about that of the object."""
+    if resource.fetch is None:
+
+        def managed() -> Object:
+            manager = resource.field_manager(subresource, context.services.clock)
+            return manager.update(old, new, options.field_manager)
+
+        return await context.offload(managed, size, resource)
+    manager = resource.field_manager(subresource, context.services.clock)
+    try:
+        return await resource.converting(
+            lambda: manager.update(old, new, options.field_manager), also=_owned_elsewhere(resource, old, new)
+        )
+    except ConversionFailed:
+        # As where objects do not fit their types: that nobody can tell who owns what is no reason to refuse a write.
+        return manager.unchanged(old, new)
+
+
+def _owned_elsewhere(resource: Resource, old: Object | None, new: Object) -> list[Wanted]:
+    """The conversions that it takes to compare objects in the versions that others own fields of them in."""
+    if old is None:
+        return []
+    own, entries = resource.api_version, old["metadata"].get("managedFields") or ()
+    versions = dict.fromkeys(entry.get("apiVersion") for entry in entries)
+    others = [version for version in versions if version != own and version in resource.family]
+    return [Wanted(tree, own, version) for version in others for tree in (old, new)]
+
+
+async def _allocate(
+    context: Context, resource: Resource, tree: Object, old: Object | None, options: WriteOptions
+) -> None:
+    """Gives an object the addresses and ports that it is to have, of those that no other has."""
+    give = context.services.allocations.give
+    if errors := await give(context, resource, tree, old, dry_run=options.dry_run):
+        raise Invalid.of(resource.stored_kind, meta.name(tree), errors)
+
+
+def requester(user: User) -> Object:
+    """Who asks, as the kinds that keep it have it."""
+    extra = {name: list(values) for name, values in user.extra.items()}
+    found = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    return {name: value for name, value in found.items() if value}
+
+
+def _already_exists(resource: Resource, name: str, item: Item | None) -> AlreadyExists:
+    deleting = item is not None and meta.is_being_deleted(resource.storage.decode(item.value, item.revision))
+    return AlreadyExists.of(resource.group_resource, name, being_deleted=deleting)
+
+
+def _remove_duplicate_owners(context: Context, metadata: Object, *, after_admission: bool = False) -> None:
+    if "ownerReferences" in metadata:
+        warning = owners.remove_duplicates(metadata, after_admission=after_admission)
+        if warning:
+            context.warn(warning)
+
+
+def _prepare_for_create(resource: Resource, tree: Object) -> None:
+    strategy = resource.strategy
+    if "status" in resource.subresources and not strategy.creates_with_status:
+        for name in strategy.status_fields:
+            _restore(tree, resource.empty, name)
+    if strategy.keeps_generation:
+        tree["metadata"]["generation"] = 1
+    strategy.prepare_for_create(tree)
+    resource.shape.settle(tree)
+
+
+async def _checked(context: Context, resource: Resource, size: int, check: "_Check") -> None:
+    """Runs a check, beside the event loop where it may take long."""
+    if not context.takes_long(size, resource):
+        try:
+            check(quick=True)
+            return
+        except Lengthy:
+            pass
+    await context.services.offload.run(context.user.name, check)
+
+
+class _Check(Protocol):
+    """Raises Invalid. With `quick`, raises Lengthy instead where it may take long."""
+
+    def __call__(self, *, quick: bool = False) -> None: ...
+
+
+def _check_new(context: Context, resource: Resource, tree: Object, *, quick: bool = False) -> None:
+    strategy, metadata = resource.strategy, tree["metadata"]
+    errors = [] if tree["kind"] == resource.kind else _kind_errors(resource, tree)
+    if not strategy.validates_metadata:
+        errors += metavalidation.validate_create(
+            metadata,
+            namespaced=resource.namespaced,
+            name_rule=strategy.name_errors,
+            builtin=not resource.is_custom,
+        )
+    errors += strategy.validate(tree)
+    errors, warnings = resource.shape.validate(tree, None, errors, quick=quick)
+    if errors:
+        raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
+    _warn(context, resource, tree, None, warnings)
+
+
+def _kind_of(resource: Resource, tree: Object) -> GroupKind:
+    return resource.stored_kind if tree["kind"] == resource.kind else GroupKind(resource.group, tree["kind"])
+
+
+def _kind_errors(resource: Resource, tree: Object) -> list[FieldError]:
+    """A custom resource says its kind itself, and may say a wrong one."""
+    return [invalid("kind", tree["kind"], f"must be {resource.kind}")]
+
+
+def _warn(context: Context, resource: Resource, tree: Object, old: Object | None, warnings: list[str]) -> None:
+    for text in (*warnings, *resource.strategy.warnings(tree, old)):
+        context.warn(text)
+    if resource.is_custom and "finalizers" in tree["metadata"]:
+        for text in metavalidation.finalizer_warnings(tree["metadata"], old and old["metadata"]):
+            context.warn(text)
+
+
+async def update_object(
+    context: Context,
+    resource: Resource,
+    name: str,
+    transform: Transform,
+    options: WriteOptions,
+    *,
+    subresource: str = "",
+    managed: bool = False,
+    attempts: int = _MANY_ATTEMPTS,
+    uid_is_precondition: bool = True,
+    create: Callable[[], Awaitable[Written]] | None = None,
+    lens: Lens | None = None,
+) -> Written:
+    """Changes a stored object.
+
+    `transform` makes the new object of a copy of the stored one, which it may use up; it is asked again where somebody
+    else has written meanwhile. A resourceVersion or uid in what it gives is a precondition. `managed` says that it
+    keeps the managedFields itself. `create` is asked where there is no object. Where the uid is no precondition,
+    another one is a change that is not allowed. Admission sees the object through the lens, if there is one.
+    """
+    store = context.services.store
+    key = resource.storage.key(context.info.namespace, name)
+    item = await store.get(key)
+    try:
+        for _ in range(attempts):
+            if item is None:
+                if create is None:
+                    raise NotFound.of(resource.group_resource, name)
+                try:
+                    return await create()
+                except AlreadyExists:
+                    # Somebody else was faster: then it is an update after all.
+                    item = await store.get(key)
+                    if item is None:
+                        raise
+            size = len(item.value)
+            old, new = await _transformed(context, resource, item, transform)
+            _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
+            new = await _changed(context, resource, name, new, old, options, subresource, managed, lens, size)
+            value: bytes | None = None
+            if not _is_finished(resource, new, old):
+                value, _held = await _encoded(context, resource, new, size)
+            if value == item.value:
+                return Written(await _rendered(resource, item.value, item.revision), new)
+            if options.dry_run:
+                return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
+            try:
+                revision = await context.services.persist(
+                    resource,
+                    Write(key, value, item.revision, None if value is None else resource.strategy.ttl(new)),
+                    context.actor(options.field_manager),
+                    context.cause,
+                    item=item,
+                    new=None if value is None else new,
+                    subresource=subresource,
+                )
+            except ExpectationFailed as failed:
+                item = failed.actual
+                continue
+            if value is None:
+                # What is gone is answered as it would have been stored, at the revision it was last stored at.
+                await context.services.after_delete(context, resource, new)
+                return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
+            new["metadata"]["resourceVersion"] = str(revision)
+            await context.services.after_write(context, resource, new)
+            return Written(await _rendered(resource, value, revision), new)
+        raise Conflict.modified(resource.group_resource, name)
+    finally:
+        context.release()
+
+
+async def _transformed(context: Context, resource: Resource, item: Item, transform: Transform) -> tuple[Object, Object]:
+    """A stored object, and what is to become of it."""
+    if resource.fetch is None:
+        size = len(item.value)
+        return await context.offload(lambda: (resource.item(item), transform(resource.item(item))), size, resource)
+    return await resource.converting(lambda: (resource.item(item), transform(resource.item(item))))
+
+
+def _check_preconditions(
+    resource: Resource, name: str, key: str, new: Object, item: Item, old: Object, check_uid: bool
+) -> None:
+    metadata, stored = new["metadata"], old["metadata"]
+    uid = metadata.get("uid")
+    if check_uid and uid and uid != stored.get("uid"):
+        raise Conflict.uid_precondition(
+            resource.group_resource, name, key=_upstream_key(resource, key), wanted=uid, found=stored.get("uid", "")
+        )
+    wanted = metadata.get("resourceVersion", "")
+    if wanted in ("", "0"):
+        if not resource.strategy.allows_unconditional_update:
+            error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise Invalid.of(GroupKind(resource.group, resource.resource), name, [error])
+    elif wanted != str(item.revision):
+        if not wanted.isascii() or not wanted.isdigit() or int(wanted) >= 1 << 64:
+            why = "value out of range" if wanted.isascii() and wanted.isdigit() else "invalid syntax"
+            raise BadRequest(f"strconv.ParseUint: parsing {quote(wanted)}: {why}")
+        if int(wanted) != item.revision:
+            raise Conflict.modified(resource.group_resource, name)
+    metadata["resourceVersion"] = stored["resourceVersion"]
+
+
+def _upstream_key(resource: Resource, key: str) -> str:
+    """The key as the real server would show it."""
+    place = key.removeprefix(resource.storage.prefix)
+    group = f"{resource.group}/" if resource.is_custom else ""
+    return f"/registry/{group}{resource.resource}/{place}"
+
+
+async def _changed(
+    context: Context,
+    resource: Resource,
+    name: str,
+    new: Object,
+    old: Object,
+    options: WriteOptions,
+    subresource: str,
+    managed: bool,
+    lens: Lens | None,
+    size: int,
+) -> Object:
+    """The object as it is to be stored: managed, admitted, prepared and found right."""
+    services = context.services
+    _remove_duplicate_owners(context, new["metadata"])
+    if not managed:
+        new = await _managed(context, resource, old, new, subresource, options, size)
+    operation = Operation(
+        "UPDATE",
+        resource,
+        context.info.namespace,
+        name,
+        subresource,
+        lens.show(new) if lens else new,
+        lens.show(old) if lens else old,
+        options.dry_run,
+        options.to_json("UpdateOptions"),
+    )
+    await services.admission.mutate(context, operation)
+    if operation.object is not None:
+        new = lens.put(new, operation.object) if lens else operation.object
+    _remove_duplicate_owners(context, new["metadata"], after_admission=True)
+    await context.offload(lambda: prepare_for_update(resource, new, old, subresource), size, resource)
+    if resource.strategy.allocates:
+        await _allocate(context, resource, new, old, options)
+    check = partial(_check_changed, context, resource, name, new, old, subresource)
+    await _checked(context, resource, size, check)
+    operation.object = lens.show(new) if lens else new
+    await services.admission.validate(context, operation)
+    return await context.offload(lambda: restore_times(old, new), size)
+
+
+def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str) -> None:
+    """Restores what this endpoint may not change, and counts what it did."""
+    strategy, stored = resource.strategy, old["metadata"]
+    meta.restore_system_fields(new["metadata"], stored)
+    if "status" in resource.subresources:
+        if subresource in strategy.status_endpoints:
+            _keep_all_but_status(resource, new, old)
+        else:
+            for field in strategy.status_fields:
+                _restore(new, old, field)
+    strategy.prepare_for_update(new, old, subresource)
+    resource.shape.settle(new)
+    counts = strategy.keeps_generation and subresource not in strategy.status_endpoints
+    if counts and strategy.bumps_generation(new, old):
+        new["metadata"]["generation"] = stored.get("generation", 0) + 1
+
+
+def _keep_all_but_status(resource: Resource, new: Object, old: Object) -> None:
+    strategy = resource.strategy
+    for field in {*new, *old}:
+        if field not in strategy.status_fields and field not in ("metadata", "apiVersion", "kind"):
+            _restore(new, old, field)
+    if not strategy.status_writes_metadata:
+        entries = new["metadata"].get("managedFields")
+        new["metadata"] = {**old["metadata"]}
+        meta.put(new["metadata"], "managedFields", entries)
+
+
+def _restore(new: Object, old: Object, field: str) -> None:
+    if field in old:
+        new[field] = copy(old[field])
+    else:
+        new.pop(field, None)
+
+
+def _check_changed(
+    context: Context,
+    resource: Resource,
+    name: str,
+    new: Object,
+    old: Object,
+    subresource: str,
+    *,
+    quick: bool = False,
+) -> None:
+    strategy = resource.strategy
+    errors = [] if new["kind"] == resource.kind else _kind_errors(resource, new)
+    if not strategy.validates_metadata:
+        errors += metavalidation.validate_update(new["metadata"], old["metadata"], builtin=not resource.is_custom)
+    errors += strategy.validate_update(new, old, subresource)
+    errors, warnings = resource.shape.validate(new, old, errors, subresource, quick=quick)
+    if errors:
+        raise Invalid.of(_kind_of(resource, new), name, errors)
+    _warn(context, resource, new, old, warnings)
+
+
+def _is_finished(resource: Resource, new: Object, old: Object) -> bool:
+    """Whether an update took away the last that kept a deleted object."""
+    metadata, stored = new["metadata"], old["metadata"]
+    return (
+        "deletionTimestamp" in stored
+        and not metadata.get("finalizers")
+        and not stored.get("deletionGracePeriodSeconds")
+        and not resource.strategy.own_finalizers(new)
+    )
+
+
+def refuse_name(found: str, wanted: str) -> None:
+    """An object must have the name that the request has."""
+    if not found:
+        raise BadRequest(f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided")
+    if found != wanted:
+        raise BadRequest(f"the name of the object ({found}) does not match the name on the URL ({wanted})")

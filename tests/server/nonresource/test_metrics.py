@@ -1,0 +1,151 @@
+"""What the server counts, and how it tells."""
+
+import asyncio
+import re
+import socket
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.server.nonresource.asking import Asking, asking
+from tests.server.read.reader import MemorySink
+
+from setpoint.server.publish.nonresource import metrics as measuring
+from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.process import process_families
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+_LINE = re.compile(
+    r'(?P<name>[a-z_]+)(?:\{(?P<labels>(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (?P<value>[0-9.e+-]+)'
+)
+
+
+async def lines(server: Asking) -> dict[str, float]:
+    """Every sample, each of which has the form that Prometheus reads."""
+    status, text = await server.text("/metrics")
+    assert status == 200
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("# "):
+            assert _LINE.fullmatch(line), line
+            name, _, value = line.rpartition(" ")
+            assert name not in found
+            found[name] = float(value)
+    return found
+
+
+def labels(verb: str, resource: str = "", scope: str = "", **more: str) -> str:
+    version = "v1" if resource else ""
+    shown = {"verb": verb, "group": "", "version": version, "resource": resource, "subresource": "", "scope": scope}
+    return "{" + ",".join(f'{name}="{value}"' for name, value in (shown | more).items()) + "}"
+
+
+async def test_requests_are_counted_by_verb_resource_and_code() -> None:
+    async with asking() as server:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        for _ in range(2):
+            await server.ask(MAPS, method="POST", body=body)
+        await server.ask(f"{MAPS}/a")
+        await server.ask(MAPS)
+        found = await lines(server)
+        total, count = "apiserver_request_total", "apiserver_request_duration_seconds_count"
+        assert found[total + labels("POST", "configmaps", "namespace", code="201")] == 1
+        assert found[total + labels("POST", "configmaps", "namespace", code="409")] == 1
+        assert found[total + labels("GET", "configmaps", "resource", code="200")] == 1
+        assert found[total + labels("LIST", "configmaps", "namespace", code="200")] == 1
+        assert found[count + labels("POST", "configmaps", "namespace")] == 2
+        bucket = "apiserver_request_duration_seconds_bucket" + labels("POST", "configmaps", "namespace", le="+Inf")
+        assert found[bucket] == 2
+
+
+async def test_the_store_is_measured() -> None:
+    async with asking() as server:
+        before = await lines(server)
+        await server.ask(MAPS, method="POST", body={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+        after = await lines(server)
+        name = 'apiserver_storage_objects{group="",resource="configmaps"}'
+        assert after[name] == before[name] + 1
+        assert after["setpoint_store_revision"] > before["setpoint_store_revision"]
+
+
+async def test_a_watch_counts_while_it_is_open() -> None:
+    async with asking() as server:
+        response = await server.ask(f"{MAPS}?watch=true")
+        assert not isinstance(response.body, bytes | list)
+        sink = MemorySink()
+        running = asyncio.create_task(response.body.run(sink))
+        name = "apiserver_longrunning_requests" + labels("WATCH", "configmaps", "namespace")
+        await asyncio.sleep(0)
+        assert (await lines(server))[name] == 1
+        sink.close()
+        await running
+        assert (await lines(server))[name] == 0
+
+
+async def test_what_is_not_served_is_counted_together() -> None:
+    async with asking() as server:
+        for name in ("a", "b", "c"):
+            await server.ask(f"/apis/{name}.example.com/v1/things")
+        await server.ask(f"{MAPS}/a/things")
+        await server.ask(f"{MAPS}/a", method="FETCH")
+        found = await lines(server)
+        assert found["apiserver_request_total" + labels("OTHER", code="404")] == 3
+        assert not [name for name in found if "example" in name or "things" in name or "FETCH" in name]
+
+
+async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_MOST_TALLIES", 3)
+    async with asking() as server:
+        for path in (MAPS, f"{MAPS}/a", "/api/v1/pods", "/api/v1/nodes", "/api/v1/nodes", "/api/v1/secrets"):
+            await server.ask(path)
+        found = await lines(server)
+        totals = {name: count for name, count in found.items() if name.startswith("apiserver_request_total")}
+        assert len(totals) == 4
+        assert totals["apiserver_request_total" + labels("OTHER", code="200")] == 3
+        for number in range(5):
+            await server.ask(f"{MAPS}/a/made-up-{number}")
+            await server.ask(f"/api/v1/made-up-{number}")
+        (metrics,) = (found for found in server.server._plain if isinstance(found, Metrics))
+        assert len(metrics._by_request) == 3
+
+
+async def test_paths_that_were_made_up_are_not_remembered() -> None:
+    async with asking() as server:
+        for number in range(5):
+            await server.ask(f"{MAPS}/a/made-up-{number}")
+            await server.ask(f"/api/v1/made-up-{number}")
+        (metrics,) = (found for found in server.server._plain if isinstance(found, Metrics))
+        assert not metrics._by_request
+
+
+async def test_a_long_page_is_written_in_several_turns() -> None:
+    async with asking() as server:
+        (metrics,) = (found for found in server.server._plain if isinstance(found, Metrics))
+        for number in range(1000):
+            metrics._tally(measuring._Series("GET", resource=f"resource-{number}"), 200)
+        asked = asyncio.ensure_future(server.text("/metrics"))
+        turns = 0
+        while not asked.done():
+            await asyncio.sleep(0)
+            turns += 1
+        _, text = await asked
+    assert len(text.splitlines()) > 20_000
+    assert turns > 10
+
+
+async def test_the_process_is_measured_as_any_other() -> None:
+    async with asking() as server:
+        before = await lines(server)
+        with socket.socket():
+            during = await lines(server)
+    assert during["process_cpu_seconds_total"] >= before["process_cpu_seconds_total"] > 0
+    if sys.platform == "linux":
+        assert during["process_open_fds"] == before["process_open_fds"] + 1 < before["process_max_fds"]
+        assert 10e6 < before["process_resident_memory_bytes"] < before["process_virtual_memory_bytes"]
+        age = datetime.now(UTC).timestamp() - before["process_start_time_seconds"]
+        assert 0 < age < 24 * 3600
+
+
+def test_a_system_without_proc_tells_what_it_can(tmp_path: Path) -> None:
+    assert [family.name for family in process_families(tmp_path)] == ["process_cpu_seconds_total"]
