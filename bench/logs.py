@@ -17,8 +17,8 @@ from setpoint.client.loop import loop_factory
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SystemIds
 from setpoint.workload.logs.capture import Capture, Limits
+from setpoint.workload.logs.log_reader import read
 from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.logs.reading import read
 from setpoint.workload.process.command import Command
 from setpoint.workload.process.processes import Processes
 

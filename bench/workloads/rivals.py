@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from setpoint.client.client import Client
 from setpoint.client.loop import loop_factory
-from setpoint.workload.process.table import Table
+from setpoint.workload.process.process_table import Table
 
 GROUP = "usvc-dev.developer.microsoft.com/v1"
 _CREATORS = 16

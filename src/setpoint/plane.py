@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from setpoint.server.request.context import Services
     from setpoint.store.sqlite import Durability
     from setpoint.system.system import System
-    from setpoint.workload.hosting import WorkloadHost
+    from setpoint.workload.assembly import WorkloadHost
     from setpoint.workload.workloads import Workloads, WorkloadSettings
 
 # As whom workloads are run.
@@ -233,7 +233,7 @@ class ControlPlane:
     def _workload_host(self, wanted: "bool | WorkloadSettings") -> "WorkloadHost | None":
         if not wanted:
             return None
-        from setpoint.workload.hosting import WorkloadHost
+        from setpoint.workload.assembly import WorkloadHost
 
         return WorkloadHost(None if isinstance(wanted, bool) else wanted, self._ids)
 

@@ -9,7 +9,7 @@ from tests.workload.app import app
 
 from setpoint.app.changes import changes
 from setpoint.client.patches import merge
-from setpoint.workload.kinds.names import RESTART_REQUESTED
+from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 
 FILE = """
 app: shop

@@ -13,7 +13,7 @@ from tests.session.killed import Disturbed, Hosted, eventually, hosted, undistur
 from setpoint.cli.main import main
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.process.identity import is_alive, parse
-from setpoint.workload.process.table import Table
+from setpoint.workload.process.process_table import Table
 from setpoint.workload.records import Records, records_path
 
 pytestmark = pytest.mark.slow

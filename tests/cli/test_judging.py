@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.cli.judging import judged
-from setpoint.workload.kinds.names import GROUP, OWN_GROUP
+from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.cli.view.watched import PATIENCE_SECONDS, Watched
 from tests.clients.conftest import kubectl_program
 
 from setpoint.session.registry import Sessions
-from setpoint.workload.process.table import Table
+from setpoint.workload.process.process_table import Table
 
 pytestmark = pytest.mark.slow
 

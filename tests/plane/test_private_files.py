@@ -22,14 +22,14 @@ ALLOWED = {
     "session/host.py": "a directory inside the session's own, with mode 0700",
     "envtest/assets.py": "executables, for everybody",
     "envtest/etcd.py": "an empty data directory with mode 0700; it imports next to nothing",
-    "workload/hosting.py": "a directory inside a temporary one, with mode 0700",
+    "workload/assembly.py": "a directory inside a temporary one, with mode 0700",
     "app/init/": "files of the user's project",
     "cli/controllers/new.py": "files of the user's project",
     "cli/project/init.py": "files of the user's project",
     "cli/models.py": "files of the user's project",
     "cli/fsm.py": "files of the user's project",
     "cli/objects/edit.py": "in a temporary directory, which has mode 0700",
-    "workload/controllers/container_start.py": "the source of a mount, which the container's user has to read",
+    "workload/controllers/container/start_sequence.py": "the source of a mount, which the container's user has to read",
 }
 MAKING = {"mkdir", "makedirs", "write_text", "write_bytes"}
 

@@ -17,7 +17,7 @@ from setpoint.session.applying import apply_app
 from setpoint.session.ending import Ended, Progress, end
 from setpoint.session.places import Places
 from setpoint.session.starting import Started, start
-from setpoint.workload.kinds.names import GROUP, VERSION
+from setpoint.workload.kinds.api_names import GROUP, VERSION
 
 # Says that it runs, and with what; then waits to be ended.
 WAITS = json.dumps(

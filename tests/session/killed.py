@@ -12,8 +12,8 @@ from pathlib import Path
 
 from setpoint.session.registry import Session, Sessions, session_id
 from setpoint.workload.process.identity import identity_of
+from setpoint.workload.process.process_table import Table
 from setpoint.workload.process.session import GUARDIAN
-from setpoint.workload.process.table import Table
 
 _PATIENCE_SECONDS = 30
 

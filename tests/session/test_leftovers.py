@@ -25,7 +25,7 @@ from setpoint.session.leftovers import Leftovers, last_words
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable
-from setpoint.workload.engines import NAMESPACE, pid_namespace
+from setpoint.workload.engine_lookup import NAMESPACE, pid_namespace
 from setpoint.workload.process.identity import boot_id, identity_of
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from setpoint.session.cleaning import Cleaning
 from setpoint.session.host import show_life
 from setpoint.session.registry import Sessions
 from setpoint.session.starting import StartFailed, start
-from setpoint.workload.process.gone import wait_gone
+from setpoint.workload.process.exit_wait import wait_gone
 from setpoint.workload.process.identity import identity_of, parse
 
 pytestmark = pytest.mark.slow

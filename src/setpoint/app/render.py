@@ -18,7 +18,7 @@ from setpoint.app.surroundings import Surroundings
 from setpoint.app.values import User, Values
 from setpoint.objects.tree import Object, copy
 from setpoint.workload.dependencies import deadlocks
-from setpoint.workload.kinds.names import APP_LABEL, GROUP, OWN_GROUP, PART_LABEL, SCHEME, SESSION_LABEL, VERSION
+from setpoint.workload.kinds.api_names import APP_LABEL, GROUP, OWN_GROUP, PART_LABEL, SCHEME, SESSION_LABEL, VERSION
 
 _OVERLAPS = {"allow": "Allow", "forbid": "Forbid", "replace": "Replace"}
 

@@ -6,7 +6,7 @@ from setpoint.cli.printing.terminal import Meaning
 from setpoint.objects import conditions
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import GROUP, OWN_GROUP
+from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP
 
 _VERDICTS: dict[str, Meaning] = {"ready": "good", "progressing": "pending", "failed": "bad"}
 

@@ -14,7 +14,7 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.past.place import WORKLOADS, Place, resource_of
-from setpoint.workload.kinds.names import APP_LABEL
+from setpoint.workload.kinds.api_names import APP_LABEL
 
 _OWNERSHIP = "/apis/setpoint.dev/v1/ownership"
 _SECONDS = 5.0

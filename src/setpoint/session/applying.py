@@ -21,7 +21,7 @@ from setpoint.server import secret_files
 from setpoint.session.controllers.asking import ask
 from setpoint.session.locks import turn
 from setpoint.session.places import Places
-from setpoint.workload.kinds.names import RESTART_REQUESTED
+from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client

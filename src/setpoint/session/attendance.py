@@ -5,7 +5,7 @@ from pathlib import Path
 
 from setpoint.objects.clock import Clock
 from setpoint.server import secret_files
-from setpoint.workload.process.gone import wait_gone
+from setpoint.workload.process.exit_wait import wait_gone
 from setpoint.workload.process.identity import Identity, parse
 
 

@@ -20,8 +20,8 @@ from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.process.identity import Identity, identity_of
+from setpoint.workload.process.process_table import Table
 from setpoint.workload.process.session import is_dead
-from setpoint.workload.process.table import Table
 from setpoint.workload.records import Records, records_path
 
 # How long a guardian may take that is still at it.

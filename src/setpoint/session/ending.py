@@ -19,8 +19,8 @@ from setpoint.objects.ids import SystemIds
 from setpoint.objects.tree import Object
 from setpoint.session.leftovers import Leftovers
 from setpoint.session.registry import Session, Sessions
-from setpoint.workload.kinds.names import GROUP, VERSION
-from setpoint.workload.process.gone import wait_gone
+from setpoint.workload.kinds.api_names import GROUP, VERSION
+from setpoint.workload.process.exit_wait import wait_gone
 from setpoint.workload.process.identity import Identity, is_alive, parse
 
 if TYPE_CHECKING:

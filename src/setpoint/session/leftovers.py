@@ -26,12 +26,12 @@ from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable, connect
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
-from setpoint.workload.engines import NAMESPACE, is_left, pid_namespace
+from setpoint.workload.engine_lookup import NAMESPACE, is_left, pid_namespace
 from setpoint.workload.process.command import StartError
+from setpoint.workload.process.process_table import Table
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.process.session import GUARDIAN, is_dead
-from setpoint.workload.process.stopping import program_of
-from setpoint.workload.process.table import Table
+from setpoint.workload.process.termination import program_of
 
 # How long an engine may take to answer before it is done without.
 _ENGINE_SECONDS = 2.0

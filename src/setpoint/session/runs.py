@@ -13,7 +13,7 @@ from setpoint.objects.errors import Conflict
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import (
+from setpoint.workload.kinds.api_names import (
     GROUP,
     OWN_GROUP,
     OWNER_LABEL,

@@ -26,7 +26,7 @@ _NEEDED = (
     "setpoint.session.controllers.following",
     "setpoint.session.controllers.page",
     "setpoint.store.sqlite.store",
-    "setpoint.workload.hosting",
+    "setpoint.workload.assembly",
     "setpoint.workload.workloads",
 )
 

@@ -13,7 +13,7 @@ from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import (
+from setpoint.workload.kinds.api_names import (
     APP_LABEL,
     GROUP,
     OWN_GROUP,

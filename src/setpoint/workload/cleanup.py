@@ -13,17 +13,17 @@ from pathlib import Path
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
-from setpoint.workload.controllers.persistence import Persistence
+from setpoint.workload.controllers.executable.persistence import Persistence
 from setpoint.workload.engine.choice import Unavailable, connect
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
-from setpoint.workload.engines import Engines
+from setpoint.workload.engine_lookup import Engines
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Kept, Records, records_path
-from setpoint.workload.world import World
+from setpoint.workload.runtime import World
 
 _AT_ONCE = 8
 # Networks are empty only when their containers are gone.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from setpoint.objects.tree import Object
 from setpoint.workload.progress import progress
-from setpoint.workload.serving import producers
+from setpoint.workload.service_producers import producers
 from setpoint.workload.template_parser import TemplateError
 from setpoint.workload.templates import references
 

@@ -24,7 +24,7 @@ from setpoint.objects.frozen import thaw
 from setpoint.objects.goformat import format_v
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Json, Object
-from setpoint.workload.serving import Producer, producers
+from setpoint.workload.service_producers import Producer, producers
 from setpoint.workload.template_parser import Call, TemplateError
 
 MASK = "******"

@@ -23,33 +23,33 @@ from setpoint.controller.recorder import Events
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.cascade import Cascade
-from setpoint.workload.controllers.container import Containers
-from setpoint.workload.controllers.container_exec import ContainerExecs
-from setpoint.workload.controllers.container_network import ContainerNetworks
-from setpoint.workload.controllers.container_volume import ContainerVolumes
-from setpoint.workload.controllers.executable import Executables
+from setpoint.workload.controllers.container.controller import Containers
+from setpoint.workload.controllers.container.exec import ContainerExecs
+from setpoint.workload.controllers.container.network import ContainerNetworks
+from setpoint.workload.controllers.container.tunnel_proxy import TunnelProxies
+from setpoint.workload.controllers.container.volume import ContainerVolumes
+from setpoint.workload.controllers.executable.controller import Executables
+from setpoint.workload.controllers.file_restart import FileWatching
 from setpoint.workload.controllers.lookup import READS
-from setpoint.workload.controllers.replica_set import ReplicaSets
+from setpoint.workload.controllers.replica_set.controller import ReplicaSets
 from setpoint.workload.controllers.service import Services
-from setpoint.workload.controllers.task import Tasks
-from setpoint.workload.controllers.tunnel_proxy import TunnelProxies
-from setpoint.workload.controllers.watching import FileWatching
+from setpoint.workload.controllers.task.controller import Tasks
 from setpoint.workload.dependencies import Deadlock, deadlocks
 from setpoint.workload.engine.choice import connect
-from setpoint.workload.engines import Connect, Engines
+from setpoint.workload.engine_lookup import Connect, Engines
+from setpoint.workload.events import RECORDER
 from setpoint.workload.ide.offer import is_offered
 from setpoint.workload.kinds.all import KINDS
+from setpoint.workload.kinds.api_names import SERVICE_PRODUCER
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
-from setpoint.workload.kinds.names import SERVICE_PRODUCER
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Records
-from setpoint.workload.telling import RECORDER
+from setpoint.workload.runtime import World
 from setpoint.workload.terminal.terminals import Terminals
-from setpoint.workload.world import World
 
 if TYPE_CHECKING:
     from setpoint.workload.ide.runner import IdeRunner

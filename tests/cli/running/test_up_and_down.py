@@ -16,7 +16,7 @@ from tests.cli.running.machine import own_environ
 from setpoint.cli.running import up
 from setpoint.session.registry import Session, Sessions
 from setpoint.session.starting import Started
-from setpoint.workload.kinds.names import GROUP
+from setpoint.workload.kinds.api_names import GROUP
 
 pytestmark = pytest.mark.slow
 

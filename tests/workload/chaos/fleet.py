@@ -19,7 +19,7 @@ from tests.workload.process.stage import SORTS, asleep, new_nap
 from setpoint.client.client import Client
 from setpoint.client.patches import merge
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import RESTART_REQUESTED
+from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 from setpoint.workload.process.identity import Identity, is_alive, parse
 
 EXECUTABLE = f"{GROUP}/Executable"

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.workload.process.stage import wait_for_end
 
 from setpoint.client.client import Client
-from setpoint.workload.process.table import Table
+from setpoint.workload.process.process_table import Table
 
 _SECONDS = 60.0
 

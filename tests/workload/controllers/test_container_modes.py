@@ -12,7 +12,7 @@ from setpoint.objects.clock import SystemClock
 from setpoint.objects.tree import Object
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.body import create_body
-from setpoint.workload.engines import NAMESPACE
+from setpoint.workload.engine_lookup import NAMESPACE
 
 KEPT = {"containerName": "kept", "persistent": True}
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from setpoint.workload.controllers.task_runs import due
+from setpoint.workload.controllers.task.task_runs import due
 from setpoint.workload.schedule import parse_schedule, parse_zone
 
 START = datetime(2030, 3, 30, 9, 0, tzinfo=UTC)

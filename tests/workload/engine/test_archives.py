@@ -19,7 +19,7 @@ from tests import debian
 
 from setpoint.workload.certificates import CertificateError, certificate_files, subject_hash
 from setpoint.workload.engine.archive import Archive, ArchiveError, certificates_archive, files_archive
-from setpoint.workload.engine.context import ContextError, open_context
+from setpoint.workload.engine.build_context import ContextError, open_context
 from setpoint.workload.engine.layers import LayerError, layered_name, layers_archive
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -12,9 +12,9 @@ from tests.workload.podman import IMAGE, Service, connected, require
 
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.engine.body import Place, create_body
-from setpoint.workload.engine.building import build_options
+from setpoint.workload.engine.build_context import open_context
+from setpoint.workload.engine.build_options import build_options
 from setpoint.workload.engine.choice import connect
-from setpoint.workload.engine.context import open_context
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import (
     BuildFailed,

@@ -7,8 +7,8 @@ import pytest
 from tests.workload.engine.scripted.engine import ScriptedEngine
 
 from setpoint.objects.clock import SystemClock
-from setpoint.workload.engine.building import build_options
-from setpoint.workload.engine.context import ContextError
+from setpoint.workload.engine.build_context import ContextError
+from setpoint.workload.engine.build_options import build_options
 from setpoint.workload.engine.errors import BadRequest, BuildFailed, Denied, PullFailed
 from setpoint.workload.engine.images import BuildOptions, whole
 from setpoint.workload.engine.progress import BuildProgress, PullProgress

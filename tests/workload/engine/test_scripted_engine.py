@@ -24,8 +24,8 @@ from setpoint.workload.engine.errors import (
 )
 from setpoint.workload.engine.events import Event, Resync
 from setpoint.workload.engine.images import BuildOptions, whole
+from setpoint.workload.engine.output_stream import Output
 from setpoint.workload.engine.progress import Progress
-from setpoint.workload.engine.streams import Output
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.workload.engine.errors import EngineError
-from setpoint.workload.engine.streams import Demultiplexer, Output
+from setpoint.workload.engine.output_stream import Demultiplexer, Output
 
 
 def frame(number: int, data: bytes) -> bytes:

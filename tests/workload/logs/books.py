@@ -8,8 +8,8 @@ from typing import Any
 
 from setpoint.objects.clock import ManualClock
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
+from setpoint.workload.logs.log_reader import read
 from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.logs.reading import read
 from setpoint.workload.logs.track import Track
 
 NOON = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)

@@ -19,8 +19,8 @@ from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.guardian import Removal
 from setpoint.workload.process.identity import Identity, is_alive, parse, stat
+from setpoint.workload.process.process_table import Table
 from setpoint.workload.process.session import is_dead, owner_of
-from setpoint.workload.process.table import Table
 
 
 class Owner:

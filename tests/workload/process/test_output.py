@@ -7,9 +7,9 @@ from tests.workload.process.stage import Recorder, Stage, play
 
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.logs.capture import Capture, Limits
-from setpoint.workload.logs.followed import FollowedFile
+from setpoint.workload.logs.file_follower import FollowedFile
+from setpoint.workload.logs.log_reader import read
 from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.logs.reading import read
 
 
 def test_a_chatty_process_is_captured_whole_and_followed_to_its_last_line(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from tests.workload.process.stage import SORTS, Stage, asleep, new_nap, play
 from tests.workload.process.test_guardian import Engine
 
 from setpoint.workload.process.identity import Identity, identity_of
+from setpoint.workload.process.process_table import Table
 from setpoint.workload.process.processes import Running
-from setpoint.workload.process.table import Table
 from setpoint.workload.process.ties import Tie
 
 GRACE = 0.2

@@ -8,7 +8,7 @@ import pytest
 from tests.workload.app import GROUP, App, app
 
 from setpoint.client.transport import Call
-from setpoint.workload.kinds.names import RESTART_REQUESTED
+from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 
 # A line of a mebibyte, then every byte there is, no end of line, and no time to say good-bye.
 ODD = """

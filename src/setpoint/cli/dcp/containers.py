@@ -15,7 +15,7 @@ from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.watching import monitor_options, process_of
 from setpoint.cli.failing import Failure
 from setpoint.objects.clock import Clock, SystemClock
-from setpoint.workload.process.gone import wait_gone
+from setpoint.workload.process.exit_wait import wait_gone
 
 if TYPE_CHECKING:
     from setpoint.workload.engine.engine import Engine

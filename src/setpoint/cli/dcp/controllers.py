@@ -18,7 +18,7 @@ from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.watching import monitor_options, monitored
 from setpoint.cli.failing import Failure
 from setpoint.objects.clock import SystemClock
-from setpoint.workload.process.gone import wait_gone
+from setpoint.workload.process.exit_wait import wait_gone
 
 
 @click.command()

@@ -19,7 +19,7 @@ from setpoint.cli.failing import Failure
 from setpoint.cli.printing.terminal import echo
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process import detached
-from setpoint.workload.process.gone import wait_gone
+from setpoint.workload.process.exit_wait import wait_gone
 
 if TYPE_CHECKING:
     from setpoint.workload.process.identity import Identity

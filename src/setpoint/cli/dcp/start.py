@@ -27,7 +27,7 @@ from setpoint.cli.dcp.watching import monitor_options, monitored
 from setpoint.cli.failing import Failure
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process import detached
-from setpoint.workload.process.gone import wait_gone
+from setpoint.workload.process.exit_wait import wait_gone
 
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
@@ -124,7 +124,7 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
 
 def _logs(session: variables.Session) -> "Sequence[Extension]":
     """Shows the logs of controllers that are a process of their own."""
-    from setpoint.workload.subresources.log_elsewhere import LogElsewhere
+    from setpoint.workload.subresources.external_log import LogElsewhere
 
     return LogElsewhere(None if session.own else session.folder / "logs", SystemClock()).extensions
 

@@ -9,7 +9,7 @@ import click
 
 from setpoint.cli.failing import Failure
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
-from setpoint.workload.process.monitored import started_at
+from setpoint.workload.process.monitored_process import started_at
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -95,7 +95,7 @@ async def _not_scalable(client: "Client", kinds: "Kinds", name: str) -> Failure:
     """Why there is nothing of that name to scale, and what to do where it is part of an app."""
     from setpoint.objects import meta
     from setpoint.objects.errors import APIError
-    from setpoint.workload.kinds.names import APP_LABEL
+    from setpoint.workload.kinds.api_names import APP_LABEL
 
     for kind, what in _SINGLE.items():
         resource = kinds.one(kind)

@@ -82,7 +82,7 @@ async def start_replicas(client: "Client", workload: "Workload") -> None:
     """Starts the replicas that were stopped by themselves."""
     from setpoint.objects import meta
     from setpoint.session import steering
-    from setpoint.workload.kinds.names import SUSPENDED_WITH_SET
+    from setpoint.workload.kinds.api_names import SUSPENDED_WITH_SET
     from setpoint.workload.progress import is_suspended
 
     for each in workload.children:

@@ -175,7 +175,7 @@ def says_suspended(workload: "Workload") -> bool:
 def is_current(workload: "Workload") -> bool:
     """Whether its status is about the object as it is now, with all that was asked of it."""
     from setpoint.objects import meta
-    from setpoint.workload.kinds.names import RESTART_REQUESTED
+    from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 
     requested = meta.annotations(workload.tree).get(RESTART_REQUESTED, "")
     return has_seen(workload) and requested in ("", workload.status.get("observedRestart", ""))

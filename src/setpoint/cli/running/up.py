@@ -98,7 +98,7 @@ async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: H
     from setpoint.session.places import Places
     from setpoint.session.registry import process_identity
     from setpoint.session.starting import StartFailed, start
-    from setpoint.workload.process.gone import wait_gone
+    from setpoint.workload.process.exit_wait import wait_gone
 
     app, clock = loaded.app.app, SystemClock()
     began = clock.now()
@@ -148,7 +148,7 @@ async def _is_ending(started: "Started") -> bool:
     from setpoint.objects.clock import timeout
     from setpoint.session.ending import is_ending
     from setpoint.session.registry import Sessions
-    from setpoint.workload.process.gone import wait_gone
+    from setpoint.workload.process.exit_wait import wait_gone
 
     try:
         async with connect(Server(session=started.session.id)) as client:

@@ -10,8 +10,8 @@ from setpoint.client.kinds import KindRef
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, SCHEME, TASK, VERSION
-from setpoint.workload.serving import cannot_listen, serves, template_of
+from setpoint.workload.kinds.api_names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, SCHEME, TASK, VERSION
+from setpoint.workload.service_producers import cannot_listen, serves, template_of
 
 # What a person calls a part of an app, in the order in which it is looked for.
 RUNNING = ("Container", "Executable", "ExecutableReplicaSet", "Task")

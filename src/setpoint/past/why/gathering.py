@@ -27,8 +27,8 @@ from setpoint.past.related import Related
 from setpoint.past.revision import ADDED, DELETED, Revision
 from setpoint.past.trace import kind_name, written
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
-from setpoint.workload.kinds.names import GROUP, LOGGED, VERSION
-from setpoint.workload.serving import cannot_listen, serves
+from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
+from setpoint.workload.service_producers import cannot_listen, serves
 
 _OUTPUT_LINES = 5
 _OUTPUT_SECONDS = 2.0

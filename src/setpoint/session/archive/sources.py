@@ -15,7 +15,7 @@ from setpoint.objects.times import format_time
 from setpoint.session.archive.format import Line, LogOf
 from setpoint.session.places import Places
 from setpoint.store.contract import Entry, Store
-from setpoint.workload.kinds.names import GROUP, LOGGED, VERSION
+from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.store import LogStore
 

@@ -22,7 +22,7 @@ from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, Line, L
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import Owner, Source, lines
 from setpoint.store.contract import Entry
-from setpoint.workload.kinds.names import GROUP, LOGGED
+from setpoint.workload.kinds.api_names import GROUP, LOGGED
 
 _OBJECT = b'{"apiVersion":'
 _encode = msgspec.json.Encoder().encode

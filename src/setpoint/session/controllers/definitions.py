@@ -17,7 +17,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema.types.model import ModelError
 from setpoint.schema.types.resource import Resource
-from setpoint.workload.kinds.names import APP_LABEL
+from setpoint.workload.kinds.api_names import APP_LABEL
 
 # How many objects are named that stand in the way.
 _NAMED = 3

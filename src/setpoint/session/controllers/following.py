@@ -22,7 +22,7 @@ from setpoint.server.access.authorization.authorizer import MASTERS
 from setpoint.session.controllers.entry import entries_of
 from setpoint.session.controllers.page import ControllersPage
 from setpoint.workload.kinds.app import App
-from setpoint.workload.process.table import COOKIE
+from setpoint.workload.process.process_table import COOKIE
 
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane

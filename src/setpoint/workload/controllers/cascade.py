@@ -15,11 +15,11 @@ from setpoint.controller.predicate import Predicate
 from setpoint.controller.request import Request
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
-from setpoint.workload.controllers.replica_set import SET_NAME
-from setpoint.workload.controllers.watching import Restarts
+from setpoint.workload.controllers.file_restart import Restarts
+from setpoint.workload.controllers.replica_set.controller import SET_NAME
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
-from setpoint.workload.world import World
+from setpoint.workload.runtime import World
 
 
 def _times(obj: Any) -> int:

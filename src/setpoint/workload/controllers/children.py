@@ -11,7 +11,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue
 from setpoint.objects.errors import NotFound
 from setpoint.schema.types import Resource
-from setpoint.workload.kinds.names import OWNER_LABEL as OWNER_LABEL
+from setpoint.workload.kinds.api_names import OWNER_LABEL as OWNER_LABEL
 
 # How long nobody looks at children that are being stopped, unless one of them has gone.
 _GOING_SECONDS = 60.0

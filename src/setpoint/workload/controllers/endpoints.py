@@ -13,8 +13,8 @@ from setpoint.controller.context import Context
 from setpoint.objects import meta
 from setpoint.objects.errors import AlreadyExists, Conflict, NotFound
 from setpoint.objects.tree import Object
+from setpoint.workload.kinds.api_names import GROUP, VERSION
 from setpoint.workload.kinds.endpoint import Endpoint
-from setpoint.workload.kinds.names import GROUP, VERSION
 
 # What a server that listens everywhere is to be reached at.
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1"}

@@ -18,18 +18,18 @@ from setpoint.controller.request import Request, Result
 from setpoint.controller.watch import Watch
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.lookup import READS
+from setpoint.workload.kinds.api_names import GROUP
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.endpoint import Endpoint
 from setpoint.workload.kinds.executable import Executable
-from setpoint.workload.kinds.names import GROUP
 from setpoint.workload.kinds.service import EffectiveAddress, Service, ServiceSpec, ServiceStatus
 from setpoint.workload.proxy.addresses import AddressMode, NoAddressError, place_of
 from setpoint.workload.proxy.balance import Backend, Balancing
 from setpoint.workload.proxy.ports import UDP, PortBusyError, Ports
 from setpoint.workload.proxy.tcp import TCPProxy
 from setpoint.workload.proxy.udp import UDPProxy
-from setpoint.workload.serving import CANNOT_LISTEN
-from setpoint.workload.world import World
+from setpoint.workload.runtime import World
+from setpoint.workload.service_producers import CANNOT_LISTEN
 
 FINALIZER = f"{GROUP}/service-reconciler"
 _PRODUCERS = {"Executable": Executable, "Container": Container}

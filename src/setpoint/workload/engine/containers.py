@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from setpoint.workload.engine import results
-from setpoint.workload.engine.attached import Attached, Exec
+from setpoint.workload.engine.attachment import Attached, Exec
 from setpoint.workload.engine.errors import EngineError, EngineLost, NotFound
+from setpoint.workload.engine.output_stream import Output, outputs
 from setpoint.workload.engine.results import Container, ContainerSummary, Created, Stats
-from setpoint.workload.engine.streams import Output, outputs
 from setpoint.workload.engine.wire import SLOW_SECONDS, USUAL_SECONDS, Wire, json_lines, segment
 
 # What an engine may take on top of the time that a container has to stop.

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from setpoint.workload.engine import results
 from setpoint.workload.engine.auth import every_registry, registry_auth
-from setpoint.workload.engine.context import Context, file_blocks
+from setpoint.workload.engine.build_context import Context, file_blocks
 from setpoint.workload.engine.errors import BadRequest, BuildFailed, EngineError, NotFound, PullFailed
 from setpoint.workload.engine.progress import BuildProgress, Progress, PullProgress
 from setpoint.workload.engine.reference import parse

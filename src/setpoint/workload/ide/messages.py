@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from setpoint.workload.kinds.names import GROUP
+from setpoint.workload.kinds.api_names import GROUP
 
 LAUNCH_CONFIGURATIONS = f"executable.{GROUP}/launch-configurations"
 # The versions of the protocol that are spoken here, the newest first.

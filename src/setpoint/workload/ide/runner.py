@@ -17,15 +17,15 @@ from setpoint.client.http.websocket import WebSocket
 from setpoint.client.transport import Socket
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.ids import Ids
-from setpoint.workload.controllers.execution import Execution
+from setpoint.workload.controllers.executable.lifecycle import Execution
 from setpoint.workload.ide import messages
 from setpoint.workload.ide.connection import Connection, unavailable
 from setpoint.workload.ide.messages import Info, Notification, RunSession, Variable
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.command import Exit, StartError
+from setpoint.workload.process.pipes import Sink
 from setpoint.workload.process.processes import Running
-from setpoint.workload.process.streams import Sink
 from setpoint.workload.terminal.screen import Screen
 
 _CONNECT_SECONDS, _AGAIN_SECONDS, _PING_SECONDS = 20.0, 1.0, 5.0

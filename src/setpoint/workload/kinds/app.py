@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from setpoint.schema.types import Column, Model, NoDefault, Resource
-from setpoint.workload.kinds.names import OWN_GROUP, VERSION
+from setpoint.workload.kinds.api_names import OWN_GROUP, VERSION
 from setpoint.workload.kinds.parts import AGE, Text
 
 Names = Annotated[list[str], NoDefault()]

@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from setpoint.schema.types import Column, Int32, Int64, MinLength, Model, NoDefault, Resource
+from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.executable import ExecutableState
-from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import AGE, Conditions, EnvVar, EnvVars, Flag, Moment, Name, Text, immutable
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, TypeAlias
 
 from setpoint.schema.types import Column, Format, Int64, Model, NoDefault, Pattern, Resource, rule
-from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import (
     AGE,
     EFFECTIVE_MODE,

@@ -3,7 +3,7 @@
 import msgspec
 
 from setpoint.schema.types import Column, Model, Resource
-from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import AGE, Name
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, TypeAlias
 
 from setpoint.schema.types import Column, Int32, Int64, ListMap, MaxItems, MicroTime, Model, NoDefault, Resource, Rule
-from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import AGE, Conditions, Moment, Name, Text, immutable
 
 TunnelProxyState: TypeAlias = Literal["", "Pending", "BuildingImage", "Starting", "Running", "Failed"]

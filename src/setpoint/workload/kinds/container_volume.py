@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, TypeAlias
 
 from setpoint.schema.types import Column, Int64, MinLength, Model, NoDefault, Pattern, Resource
-from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import AGE, Conditions, Label, Text, immutable
 
 ContainerVolumeState: TypeAlias = Literal["", "Pending", "RuntimeUnhealthy", "Ready"]

@@ -3,8 +3,8 @@
 from typing import Annotated, Literal
 
 from setpoint.schema.types import Column, Int32, Int64, Maximum, Minimum, Model, NoDefault, Resource, Scale, rule
+from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.executable import ExecutableSpec
-from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import AGE, Conditions, Flag, HealthStatus, Moment, Text
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, TypeAlias
 
 from setpoint.schema.types import Column, Duration, Int32, Int64, Model, NoDefault, Resource
-from setpoint.workload.kinds.names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.parts import AGE, Conditions, PortNumber, PortOrAny, Protocol, Span, Text
 
 AddressAllocationMode: TypeAlias = Literal[

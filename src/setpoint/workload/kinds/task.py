@@ -15,9 +15,9 @@ from setpoint.schema.types import (
     Rule,
     rule,
 )
+from setpoint.workload.kinds.api_names import CATEGORY, OWN_GROUP, VERSION
 from setpoint.workload.kinds.container import ContainerSpec
 from setpoint.workload.kinds.executable import ExecutableSpec
-from setpoint.workload.kinds.names import CATEGORY, OWN_GROUP, VERSION
 from setpoint.workload.kinds.parts import AGE, Conditions, Dependencies, Flag, Moment, Span, Text
 
 TaskState: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]

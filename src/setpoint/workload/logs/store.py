@@ -14,9 +14,9 @@ from pathlib import Path
 
 from setpoint.objects.clock import Clock
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
-from setpoint.workload.logs.followed import FollowedFile
+from setpoint.workload.logs.file_follower import FollowedFile
+from setpoint.workload.logs.log_reader import read
 from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.logs.reading import read
 
 SYSTEM = "system"
 NOTE_SECONDS = 1.0

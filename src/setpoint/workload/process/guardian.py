@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 from setpoint.workload.process.identity import Identity, stat
 from setpoint.workload.process.limits import allowing
-from setpoint.workload.process.stopping import Stopping, pidfd
-from setpoint.workload.process.table import Table
+from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.termination import Stopping, pidfd
 from setpoint.workload.process.ties import Tie, see_to
 from setpoint.workload.process.watcher import Watcher
 from setpoint.workload.process.watcher import start as start_watcher

@@ -29,8 +29,8 @@ from setpoint.workload.process.command import (
 from setpoint.workload.process.guardian import Message, Removal
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
 from setpoint.workload.process.link import Link
-from setpoint.workload.process.streams import Drain, Sink, Stdin, output_pipe
-from setpoint.workload.process.table import COOKIE, Table
+from setpoint.workload.process.pipes import Drain, Sink, Stdin, output_pipe
+from setpoint.workload.process.process_table import COOKIE, Table
 from setpoint.workload.process.ties import Tie
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.workload.process.identity import Identity, is_alive
-from setpoint.workload.process.stopping import Stopping, finish, pidfd
+from setpoint.workload.process.termination import Stopping, finish, pidfd
 
 if TYPE_CHECKING:
     from threading import Thread

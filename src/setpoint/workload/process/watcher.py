@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from setpoint.workload.process.identity import Identity, identity_of
-from setpoint.workload.process.stopping import Stopping, finish, pidfd
+from setpoint.workload.process.termination import Stopping, finish, pidfd
 
 # How long the control plane may outlive its guardian before it counts as alive: whoever kills both does so one by one.
 TOGETHER_SECONDS = 1.0

@@ -18,8 +18,8 @@ from setpoint.server.message import Response
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
-from setpoint.workload.controllers.container_exec import Command
-from setpoint.workload.controllers.running import Run
+from setpoint.workload.controllers.container.exec import Command
+from setpoint.workload.controllers.executable.process_run import Run
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.subresources.channels import (

@@ -16,7 +16,7 @@ from setpoint.server.message import Frame, Response, Sink
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
-from setpoint.workload.engine.attached import Exec
+from setpoint.workload.engine.attachment import Exec
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.subresources.channels import (

@@ -4,15 +4,15 @@ import asyncio
 from contextlib import suppress
 
 from setpoint.objects.clock import timeout
-from setpoint.workload.engine.attached import Attached
+from setpoint.workload.engine.attachment import Attached
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.kinds.parts import TerminalSpec
+from setpoint.workload.runtime import World
 from setpoint.workload.terminal.bridge import Bridge
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
 from setpoint.workload.terminal.terminals import open_bridge, size_of
-from setpoint.workload.world import World
 
 # How long the last output may take to come after the end of the container.
 _LAST_SECONDS = 1.0

@@ -6,7 +6,7 @@ import os
 import struct
 from collections.abc import Callable
 
-from setpoint.workload.process.streams import Stdin
+from setpoint.workload.process.pipes import Stdin
 from setpoint.workload.terminal.hmp import Size
 
 _CHUNK_BYTES = 1 << 16

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from setpoint.objects.clock import Clock
 from setpoint.store.files import make_directory
-from setpoint.workload.controllers.execution import Execution
-from setpoint.workload.controllers.running import ProcessRun
+from setpoint.workload.controllers.executable.lifecycle import Execution
+from setpoint.workload.controllers.executable.process_run import ProcessRun
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.parts import TerminalSpec
 from setpoint.workload.process.command import Command, Exit, StartError, Terminal
+from setpoint.workload.runtime import World
 from setpoint.workload.terminal.bridge import Bridge
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.pty import Pty
 from setpoint.workload.terminal.screen import Screen
-from setpoint.workload.world import World
 
 # The longest path that a Unix socket can have on Linux, without the zero at its end.
 _LONGEST_PATH = 107

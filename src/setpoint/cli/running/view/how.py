@@ -12,7 +12,7 @@ from setpoint.objects import conditions, meta
 from setpoint.objects.times import parse_micro_time, parse_time
 from setpoint.objects.tree import Object
 from setpoint.workload.dependencies import waiting_for
-from setpoint.workload.kinds.names import RESTART_REQUESTED
+from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 from setpoint.workload.progress import is_suspended, progress
 
 Phase: TypeAlias = Literal[

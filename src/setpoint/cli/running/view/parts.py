@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.names import PART_LABEL
+from setpoint.workload.kinds.api_names import PART_LABEL
 
 if TYPE_CHECKING:
     from setpoint.app.model import AppFile

@@ -1,0 +1,113 @@
+"""Workloads as a part of a control plane: what its server is told before it starts, and what runs once it does."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from setpoint.client.client import Client
+from setpoint.controller.controller import Controller
+from setpoint.objects.ids import Ids
+from setpoint.server.pipeline import Plain
+from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.request.extension import Extension
+from setpoint.workload.admin.execution import ExecutionPage
+from setpoint.workload.admin.perftrace import PerfTracePage
+from setpoint.workload.admin.shutdown_admission import ClosingPlugin
+from setpoint.workload.process.identity import Identity, identity_of
+from setpoint.workload.process.session import is_dead, new_session
+from setpoint.workload.records import records_path
+from setpoint.workload.shutdown import Shutdown
+from setpoint.workload.subresources.endpoints import WorkloadEndpoints
+from setpoint.workload.workloads import Workloads, WorkloadSettings
+
+# Of the name of a directory; the rest names its owner.
+_PREFIX = "setpoint-"
+
+
+class WorkloadHost:
+    """The workloads of a control plane. Without settings, files lie in a directory that goes with it, and what outlives
+    it is recorded for its user."""
+
+    def __init__(self, settings: WorkloadSettings | None, ids: Ids) -> None:
+        self._given = settings
+        self._ids = ids
+        self._own: Path | None = None
+        self._endpoints = WorkloadEndpoints()
+        self._starting: asyncio.Task[None] | None = None
+        self._workloads: Workloads | None = None
+        self.shutdown = Shutdown()
+        self._perftrace = PerfTracePage(self._diagnostics)
+
+    @property
+    def pages(self) -> Sequence[Plain]:
+        """What clients of the control plane itself ask."""
+        return ExecutionPage(self.shutdown), self._perftrace
+
+    @property
+    def admission(self) -> Sequence[Plugin]:
+        return (ClosingPlugin(self.shutdown),)
+
+    @property
+    def extensions(self) -> Sequence[Extension]:
+        return self._endpoints.extensions
+
+    @property
+    def workloads(self) -> Workloads:
+        if self._workloads is None:
+            raise RuntimeError("the control plane of these workloads is not running")
+        return self._workloads
+
+    @property
+    def controllers(self) -> Sequence[Controller]:
+        """Those of the workloads, once there are any."""
+        return self._workloads.controllers if self._workloads is not None else ()
+
+    async def start(self, client: Client) -> None:
+        """Returns when the kinds are known; the controllers begin when others have had their turn."""
+        settings = self._given
+        if settings is None:
+            self._own = _own_directory(self._ids)
+            settings = WorkloadSettings(self._own, records_path(os.environ))
+        self._workloads = self._endpoints.workloads = Workloads(client, settings, self._ids)
+        self.shutdown.begin(client, settings.environ)
+        await self._workloads.prepare()
+        self._starting = asyncio.ensure_future(self._workloads.start())
+
+    async def started(self) -> None:
+        """Returns when the controllers work. Raises what keeps them from it."""
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+
+    async def stop(self) -> None:
+        """Ends everything that is not to be kept, and removes what only we have use for."""
+        await self.shutdown.close()
+        await self._perftrace.close()
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        if self._workloads is not None:
+            await self._workloads.stop()
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+    def _diagnostics(self) -> Path | None:
+        """Where files go that tell how we are."""
+        if self._workloads is None:
+            return None
+        world = self._workloads.world
+        given = world.environ.get("DCP_DIAGNOSTICS_LOG_FOLDER")
+        return Path(given) if given else world.directory
+
+
+def _own_directory(ids: Ids) -> Path:
+    """Where files of a control plane lie that go with it; those of one that was killed go now."""
+    place = Path(tempfile.gettempdir())
+    for left in place.glob(f"{_PREFIX}*"):
+        if is_dead(left.name.removeprefix(_PREFIX)):
+            shutil.rmtree(left, ignore_errors=True)
+    own = place / f"{_PREFIX}{new_session(identity_of(os.getpid()) or Identity(os.getpid(), 0), ids)}"
+    own.mkdir(mode=0o700)
+    return own

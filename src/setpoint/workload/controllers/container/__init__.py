@@ -1,0 +1,1 @@
+"""The controllers of Containers, and of their networks, volumes, commands and tunnels."""

@@ -1,0 +1,231 @@
+"""Containers: has the container of each run as its spec says, and tells how it is.
+
+Every reconcile looks at what is and does the next thing. What takes long, a start with its pull or a stop, is a task
+that wakes it; what happens in the engine wakes it too, and it looks at its container again.
+"""
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request, Requeue, Result
+from setpoint.controller.timers import Channel
+from setpoint.objects.tree import Object
+from setpoint.workload.controllers.container import links
+from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
+from setpoint.workload.controllers.container.lifecycle import ContainerLife, report
+from setpoint.workload.controllers.container.output import Output
+from setpoint.workload.controllers.container.start_sequence import KIND, remove_ours
+from setpoint.workload.controllers.container.state_machine import AGAIN_SECONDS, ContainerConduct, restart_request
+from setpoint.workload.controllers.endpoints import Place, serve
+from setpoint.workload.controllers.log_limits import limits_of
+from setpoint.workload.controllers.lookup import READS
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError
+from setpoint.workload.engine.events import Event, Told
+from setpoint.workload.kinds.api_names import GROUP
+from setpoint.workload.kinds.container import Container, ContainerSpec
+from setpoint.workload.kinds.parts import ends_with_object
+from setpoint.workload.runtime import World
+
+FINALIZER = f"{GROUP}/container-reconciler"
+# What may happen to a container that changes what is told of it.
+_NEWS = frozenset(
+    ("start", "restart", "die", "stop", "destroy", "pause", "unpause", "oom", "health_status", "rename", "update")
+)
+# How long what is being stopped is not looked at, unless it says that it has ended.
+_STOPPING_SECONDS = 60.0
+
+
+class Containers:
+    """The controller, and what it knows of every Container."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._channel = Channel("containers")
+        self._known: dict[str, ContainerLife] = {}
+        self._conduct = ContainerConduct(world, self.wake)
+        self.controller = Controller(
+            "container",
+            self._reconcile,
+            kind=Container,
+            clock=world.clock,
+            ids=world.ids,
+            reads=READS,
+            watches=(self._channel,),
+            concurrency=16,
+            condition_events=(),  # told where they happen, with more to say
+        )
+        world.engines.subscribe(self._hear)
+
+    def find(self, uid: str) -> ContainerLife | None:
+        """What runs for an object."""
+        return next((each for each in self._known.values() if each.uid == uid), None)
+
+    def wake(self, name: str) -> None:
+        """Has a Container looked at."""
+        self._channel.send(Request(name))
+
+    def restart(self, name: str, why: str, *, rebuild: bool = False) -> None:
+        """Has a Container started again, for a reason that is not in the object, also if it has ended or could not be
+        started; `rebuild`: from a new image."""
+        found = self._known.get(name)
+        if found is None or found.restarting:
+            return
+        if (found.seen is not None and found.seen.is_running) or found.is_over or found.due is not None:
+            found.restarting, found.rebuild = why, rebuild
+            self.wake(name)
+
+    async def close(self) -> None:
+        """Stops and removes the containers of this session, all at once; others are let go of."""
+        for each in self._known.values():
+            each.close_probing()
+            if each.work is not None:
+                each.work.cancel()
+        await asyncio.gather(*(each.work for each in self._known.values() if each.work), return_exceptions=True)
+        engine = self._world.engines.current
+        if isinstance(engine, Engine):
+            gone = (self._end(engine, each) for each in self._known.values() if each.ends_with_us)
+            await asyncio.gather(*gone, return_exceptions=True)
+        for each in self._known.values():
+            each.output.close()
+            await each.end_terminal()
+
+    async def _end(self, engine: Engine, life: ContainerLife) -> None:
+        await engine.containers.stop(life.id, seconds=life.stop_seconds)
+        await life.output.settle()
+        await engine.containers.remove(life.id)
+
+    def _hear(self, told: Told | None) -> None:
+        """Something happened in the engine, or to it."""
+        if isinstance(told, Event) and (told.kind != "container" or told.action not in _NEWS):
+            return
+        for name, life in self._known.items():
+            if not isinstance(told, Event) or told.id == life.id or (not life.id and told.name == life.awaits):
+                life.stale = True
+                self.wake(name)
+
+    async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
+        obj: Container | None = await ctx.object()
+        if obj is None:
+            await self._forget(request.name)
+            return None
+        before = self._known.get(request.name)
+        if before is not None and before.uid != obj.metadata.uid:
+            await self._forget(request.name)
+        life = self._life(obj)
+        await ctx.load_status()
+        if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj, life)):
+            await self._forget(request.name)
+            return None
+        tree = links.tree_with_kind(obj)
+        after = await self._conduct.advance(ctx, obj, tree, life)
+        if obj.spec.networks is not None:
+            await links.connect(ctx, obj, life.id)
+            life.networks = links.joined(ctx, obj.spec, life.seen if life.id else None)
+        await self._serve(ctx, tree, life)
+        report(ctx, life)
+        if (watched := self._world.watched("Container", life.name)) is not None:
+            ctx.status.condition("Watching", *watched)
+        return Result(requeue_after=after)
+
+    def _life(self, obj: Container) -> ContainerLife:
+        uid, name = obj.metadata.uid or "", obj.metadata.name or ""
+        found = self._known.get(name)
+        if found is None or found.uid != uid:
+            output = Output(self._world.logs, uid, self._world.clock)
+            found = self._known[name] = ContainerLife(uid, name, output=output, obeyed=restart_request(obj))
+            found.remember(obj.status)
+            if not found.is_over:
+                # Whatever an earlier control plane had running in this session is gone with it.
+                found.state = ""
+        found.is_session = obj.spec.effective_mode == "session"
+        found.stop_seconds = _whole_seconds(obj.spec)
+        found.awaits = obj.spec.container_name
+        found.output.limits = limits_of(obj.spec.logs)
+        return found
+
+    async def _forget(self, name: str) -> None:
+        found = self._known.pop(name, None)
+        if found is not None:
+            found.close_probing()
+            found.output.close()
+            await found.end_terminal()
+            if found.work is not None:
+                found.work.cancel()
+            engine = self._world.engines.current
+            # Only where somebody took our finalizer off is there still one.
+            if found.ends_with_us and isinstance(engine, Engine):
+                with suppress(EngineError):
+                    await engine.containers.remove(found.id)
+            self._world.logs.remove(found.uid)
+
+    # The end
+
+    async def _clean_up(self, ctx: Context, obj: Container, life: ContainerLife) -> None:
+        """The object is to go: its container goes first, unless it is to outlive it."""
+        mode = obj.spec.effective_mode
+        life.close_probing()
+        if life.work is not None and not life.work.done():
+            if life.starting:
+                life.work.cancel()
+            self._conduct.tell(life, "Stopping", "Deleting", "the object is being deleted")
+            report(ctx, life)
+            raise Requeue(_STOPPING_SECONDS, "it is being stopped")
+        if life.work is not None:
+            life.work = None
+            life.stale = True
+        await serve(ctx, links.tree_with_kind(obj), {}, life.served)
+        if ends_with_object(mode):
+            await self._remove(ctx, obj, life)
+        # Afterwards: Podman leaves the rules for the ports of one that is taken out of its network while it runs.
+        if obj.spec.networks is not None:
+            await links.connect(ctx, obj, "")
+        if mode != "session":
+            self._world.records.give_back(KIND, obj.spec.container_name)
+
+    async def _remove(self, ctx: Context, obj: Container, life: ContainerLife) -> None:
+        engine = self._world.engines.current
+        if not isinstance(engine, Engine):
+            if life.id or life.attempted:
+                self._conduct.without_engine(life, told_trouble(engine))
+                report(ctx, life)
+                raise Requeue(AGAIN_SECONDS, "the engine is not there to remove it")
+            return
+        try:
+            if life.id and life.stale:
+                seen = await engine.containers.find(life.id)
+                life.seen, life.stale = seen, False
+            if life.id and life.seen is not None and life.seen.is_running:
+                self._conduct.stop(engine, life, "Deleting", "the object is being deleted")
+                report(ctx, life)
+                raise Requeue(_STOPPING_SECONDS, "it is being stopped")
+            if life.id:
+                await engine.containers.remove(life.id)
+            if life.attempted:
+                await remove_ours(engine, life.attempted, life.uid)
+        except EngineError as error:
+            self._conduct.tell(life, "Stopping", "RemoveFailed", words_of(error))
+            report(ctx, life)
+            raise Requeue(AGAIN_SECONDS, error.message) from None
+        life.id, life.seen = "", None
+        if obj.spec.effective_mode == "cleanup":
+            self._world.records.drop(KIND, obj.spec.container_name)
+
+    # Telling
+
+    async def _serve(self, ctx: Context, tree: Object, life: ContainerLife) -> None:
+        """Has an Endpoint for every Service that it serves while it runs."""
+        engine, found = self._world.engines.engine, dict[str, Place]()
+        # An engine that does not answer does not end what runs in it.
+        if life.seen is not None and engine is not None and life.state in ("Running", "RuntimeUnhealthy"):
+            with suppress(ValueError):
+                found = links.served(tree, life.seen, engine)
+        life.served |= found.keys()
+        await serve(ctx, tree, found, life.served)
+
+
+def _whole_seconds(spec: ContainerSpec) -> int:
+    return -(-int(spec.stop_timeout.total_seconds() * 1000) // 1000)

@@ -1,0 +1,325 @@
+"""ContainerExecs: runs the command of each in its container, once, and tells how it ended.
+
+What is deleted while it runs is ended. The engine has no way to do that: the process is one of this machine, and is
+sent the signals itself, or by a `kill` in the container.
+"""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from setpoint.client.kinds import tree_of
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request, Requeue, Result
+from setpoint.controller.timers import Channel
+from setpoint.objects.clock import timeout
+from setpoint.objects.tree import Object
+from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
+from setpoint.workload.controllers.container.health import execute_in
+from setpoint.workload.controllers.lookup import READS, Lookup
+from setpoint.workload.controllers.workload_state import Life, moment
+from setpoint.workload.engine.attachment import Exec
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError, EngineLost
+from setpoint.workload.engine.events import Event, Told
+from setpoint.workload.environment import EnvironmentProblem, arguments, environment
+from setpoint.workload.kinds.api_names import GROUP
+from setpoint.workload.kinds.container import DONE, ContainerState
+from setpoint.workload.kinds.container_exec import ContainerExec, ContainerExecSpec, ContainerExecStatus
+from setpoint.workload.kinds.executable import FINAL, ExecutableState
+from setpoint.workload.process.identity import Identity, identity_of, is_alive
+from setpoint.workload.runtime import World
+from setpoint.workload.templates import NotYet
+
+FINALIZER = f"{GROUP}/container-exec-reconciler"
+_LINES = 5
+# How long a command that is to end has between the two signals, and after the second.
+_GRACE_SECONDS = 2.0
+_ENDING_SECONDS = 30.0
+
+
+@dataclass
+class _Run(Life):
+    """What is known of one command."""
+
+    state: ExecutableState = ""
+    container: str = ""
+    # The task that runs it, what it is spoken with, and its process on this machine.
+    work: "asyncio.Task[int | None] | None" = None
+    started: "asyncio.Future[Exec]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    identity: Identity | None = None
+    ending: "asyncio.Task[None] | None" = None
+
+    def status(self) -> ContainerExecStatus:
+        return ContainerExecStatus(
+            state=self.state,
+            startup_timestamp=moment(self.started_at),
+            finish_timestamp=moment(self.finished_at),
+            exit_code=self.exit_code,
+            std_out_file=self.files[0],
+            std_err_file=self.files[1],
+            effective_env=self.effective_env(),
+            effective_args=self.args,
+        )
+
+
+class Command(NamedTuple):
+    """A command that runs: its input, and the task that knows its exit code when it has ended."""
+
+    started: Exec
+    work: "asyncio.Task[int | None]"
+
+
+class ContainerExecs:
+    """The controller, and the commands that run."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._channel = Channel("commands")
+        self._known: dict[str, _Run] = {}
+        self.controller = Controller(
+            "containerexec",
+            self._reconcile,
+            kind=ContainerExec,
+            clock=world.clock,
+            ids=world.ids,
+            reads=READS,
+            watches=(self._channel,),
+            concurrency=16,
+            condition_events=(),  # told where they happen, with more to say
+        )
+        world.engines.subscribe(self._hear)
+
+    async def find(self, uid: str) -> Command | None:
+        """The command of an object, if it runs; one that is about to is waited for."""
+        run = next((each for each in self._known.values() if each.uid == uid), None)
+        if run is None or run.work is None:
+            return None
+        await asyncio.wait((run.started, run.work), return_when=asyncio.FIRST_COMPLETED)
+        return None if run.work.done() else Command(run.started.result(), run.work)
+
+    async def close(self) -> None:
+        """Ends what runs."""
+        ending = [self._end(each) for each in self._known.values() if each.work is not None and not each.work.done()]
+        await asyncio.gather(*ending, return_exceptions=True)
+
+    def _hear(self, told: Told | None) -> None:
+        if not isinstance(told, Event):
+            for name, run in self._known.items():
+                if run.work is None:
+                    self._channel.send(Request(name))
+
+    async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
+        obj: ContainerExec | None = await ctx.object()
+        if obj is None:
+            self._forget(request.name)
+            return None
+        run = self._of(obj)
+        await ctx.load_status()
+        if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, run)):
+            self._forget(request.name)
+            return None
+        if run.state not in FINAL:
+            await self._advance(ctx, obj, run)
+        self._report(ctx, run)
+        return None
+
+    def _of(self, obj: ContainerExec) -> _Run:
+        name, uid = obj.metadata.name or "", obj.metadata.uid or ""
+        found = self._known.get(name)
+        if found is None or found.uid != uid:
+            found = self._known[name] = _Run(uid, name)
+            if (status := obj.status) is not None and status.state:
+                found.exit_code = status.exit_code
+                found.started_at, found.finished_at = status.startup_timestamp, status.finish_timestamp
+                found.state = status.state
+                if status.state == "Running":
+                    # Of an earlier control plane: its output and exit code went with it.
+                    found.becomes("Unknown", "Lost", "the control plane that ran it ended before it did")
+                elif status.state not in FINAL:
+                    found.state = ""
+                else:
+                    said = next((each for each in status.conditions if each.type == "Started"), None)
+                    if said is not None:
+                        found.reason, found.message = said.reason, said.message
+        return found
+
+    def _forget(self, name: str) -> None:
+        found = self._known.pop(name, None)
+        if found is not None:
+            self._world.logs.remove(found.uid)
+
+    async def _advance(self, ctx: Context, obj: ContainerExec, run: _Run) -> None:
+        """Does the next thing; everything that it waits for wakes it."""
+        if run.work is not None:
+            if run.work.done():
+                await self._take_end(run)
+            return
+        lookup = Lookup(ctx.lookup)
+        container = lookup.object("Container", obj.spec.container_name)
+        status = (container or {}).get("status") or {}
+        state: ContainerState = status.get("state", "")
+        if container is None or (state != "Running" and state not in DONE):
+            why = f"it is {state}" if state else "it has not begun" if container is not None else "it does not exist"
+            self._tell(run, "", "WaitingForContainer", f"waits for Container {obj.spec.container_name} to run: {why}")
+            return
+        if state in DONE:
+            message = f"Container {obj.spec.container_name} does not run any more: it is {state}"
+            self._fails(run, "ContainerNotRunning", message)
+            return
+        engine = self._world.engines.current
+        if not isinstance(engine, Engine):
+            self._tell(run, "", *told_trouble(engine))
+            return
+        tree: Object = {**tree_of(obj), "kind": "ContainerExec"}
+        try:
+            env = environment(tree, ambient={}, read=self._world.read, lookup=lookup, context=container)
+            args = arguments(obj.spec.args, container, lookup)
+        except NotYet as needs:
+            self._tell(run, "", "WaitingForValues", str(needs))
+            return
+        except EnvironmentProblem as problem:
+            self._fails(run, problem.reason, str(problem))
+            return
+        run.environment, run.args, run.container = env, [each.shown for each in args], status["containerId"]
+        self._begin(engine, obj.spec, run, [each.text for each in args])
+
+    def _begin(self, engine: Engine, spec: ContainerExecSpec, run: _Run, args: list[str]) -> None:
+        directory = self._world.logs.of(run.uid).directory
+        run.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
+        run.started_at = self._world.clock.now()
+        run.work = asyncio.ensure_future(self._run(engine, spec, run, args))
+        run.work.add_done_callback(lambda _: self._channel.send(Request(run.name)))
+        self._tell(run, "Running", "Running", f"it runs in container {run.container[:12]}")
+
+    async def _run(self, engine: Engine, spec: ContainerExecSpec, run: _Run, args: list[str]) -> int | None:
+        """Runs it to its end. Raises EngineError."""
+        sinks = {source: self._world.logs.capture(run.uid, source) for source in ("stdout", "stderr")}
+        values = run.environment.values if run.environment is not None else {}
+        env = [f"{name}={value}" for name, value in values.items()]
+        command, where = [spec.command, *args], spec.working_directory
+        runs = engine.containers.exec(run.container, command, env=env, directory=where, stdin=spec.stdin)
+        async with runs as started:
+            run.started.set_result(started)
+            await self._identify(engine, run, started)
+            async for source, data in started:
+                sinks[source].write(data)
+            for sink in sinks.values():
+                sink.close()
+            return await started.exit_code()
+
+    async def _identify(self, engine: Engine, run: _Run, started: Exec) -> None:
+        """Which process of this machine it is, where the engine is on this machine and tells."""
+        if engine.endpoint.unix:
+            with suppress(EngineError):
+                pid = await started.pid()
+                run.identity = identity_of(pid) if pid else None
+
+    async def _take_end(self, run: _Run) -> None:
+        work = run.work
+        assert work is not None
+        run.finished_at = self._world.clock.now()
+        self._world.logs.end(run.uid)
+        if work.cancelled():
+            self._tell(run, "Finished", "Ended", "it was ended")
+            return
+        error = work.exception()
+        if isinstance(error, EngineLost):
+            message = f"how it ended is not known, as the engine was lost: {words_of(error)}"
+            self._tell(run, "Unknown", "EngineLost", message)
+        elif isinstance(error, EngineError):
+            self._fails(run, type(error).__name__, words_of(error))
+        elif error is not None:
+            raise error
+        else:
+            run.exit_code = work.result()
+            reason = "Completed" if run.exit_code == 0 else "Failed"
+            said = f"it ended with exit code {run.exit_code}"
+            if run.exit_code:
+                logs = self._world.logs
+                tail = await logs.tail(run.uid, "stderr", _LINES) or await logs.tail(run.uid, "stdout", _LINES)
+                said += f"; its last words: {tail}" if tail else ""
+            self._tell(run, "Finished", reason, said)
+
+    def _fails(self, run: _Run, reason: str, message: str) -> None:
+        run.finished_at = self._world.clock.now()
+        self._tell(run, "FailedToStart", reason, message)
+        self._world.logs.end(run.uid)
+
+    # Ending
+
+    async def _clean_up(self, ctx: Context, run: _Run) -> None:
+        """The object is to go: what runs for it goes first."""
+        if run.work is None or run.work.done():
+            return
+        if run.ending is None:
+            run.ending = asyncio.ensure_future(self._end(run))
+        self._tell(run, "Stopping", "Deleting", "the object is being deleted")
+        self._report(ctx, run)
+        raise Requeue(_ENDING_SECONDS, "it is being ended")
+
+    async def _end(self, run: _Run) -> None:
+        """Ends a command, and what runs it."""
+        work = run.work
+        assert work is not None
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if run.identity is None or not await self._signal(run, run.identity, number):
+                break
+            with suppress(TimeoutError):
+                async with timeout(self._world.clock, _GRACE_SECONDS):
+                    await asyncio.wait((work,))
+            if work.done():
+                return
+        work.cancel()
+        await asyncio.wait((work,))
+
+    async def _signal(self, run: _Run, identity: Identity, number: signal.Signals) -> bool:
+        """Sends a signal to the process and its group; whether it could be."""
+        if not is_alive(identity):
+            return False
+        try:
+            if os.getpgid(identity.pid) == identity.pid:
+                os.killpg(identity.pid, number)
+            else:
+                os.kill(identity.pid, number)
+            return True
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            engine, inside = self._world.engines.engine, _pid_inside(identity.pid)
+            if engine is None or inside is None:
+                return False
+            try:
+                code, _ = await execute_in(engine, run.container, ["kill", f"-{int(number)}", str(inside)], "")
+            except EngineLost:
+                return False
+            return code == 0
+
+    # Telling
+
+    def _report(self, ctx: Context, run: _Run) -> None:
+        ctx.status.put(run.status())
+        started = run.state in ("Running", "Stopping", "Finished")
+        ctx.status.condition("Started", started, run.reason, run.message)
+        succeeded = run.exit_code == 0 if run.state in FINAL else None
+        ctx.status.condition("Succeeded", succeeded, run.reason, run.message)
+
+    def _tell(self, run: _Run, state: ExecutableState, reason: str, message: str) -> None:
+        if run.becomes(state, reason, message):
+            self._world.telling.tell("ContainerExec", run, state, reason, message)
+
+
+def _pid_inside(pid: int) -> int | None:
+    """What a process is called in its container; None where that is not known."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return None
+    numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+    return int(numbers[-1]) if len(numbers) > 1 else None

@@ -1,0 +1,82 @@
+"""How well containers are, while they run: their probes, and the health check of their image.
+
+Probes of type Exec run in the container. Podman leaves it to others to run health checks, where nothing on the machine
+does it: then it is us.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from setpoint.workload.controllers.container.lifecycle import ContainerLife
+from setpoint.workload.controllers.container.links import tree_with_kind
+from setpoint.workload.controllers.probe_runner import Probes
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError, EngineLost
+from setpoint.workload.kinds.container import Container
+from setpoint.workload.probes.prober import Probing
+from setpoint.workload.runtime import World
+
+_OUTPUT_BYTES = 4096
+# What engines take where a health check does not say.
+_INTERVAL_SECONDS = 30.0
+_SHORTEST_SECONDS = 1.0
+_NANOSECONDS = 1_000_000_000
+
+
+class ContainerHealth:
+    """Attends to all containers. `wake` has one looked at."""
+
+    def __init__(self, world: World, wake: Callable[[str], None]) -> None:
+        self._world, self._wake = world, wake
+
+    def attend(self, engine: Engine, obj: Container, life: ContainerLife) -> None:
+        """Begins to probe a container, once in each of its lives."""
+        assert life.seen is not None
+        now = (life.id, life.seen.started_at)
+        if life.probed == now:
+            return
+        life.close_probing()
+        life.probed, life.probing = now, None
+        if obj.spec.health_probes:
+            execute = partial(execute_in, engine, life.id)
+            before = partial(life.output.lines_before, engine, life.seen)
+            lookup = partial(self._world.lookup, {})
+            probes = Probes(self._world, life.uid, tree_with_kind(obj), lookup, execute, before)
+            wake = partial(self._wake, life.name)
+            life.probing = Probing(obj.spec.health_probes, probes.run, wake, self._world.clock)
+        if engine.version.name == "podman" and life.seen.health.status:
+            life.checking = asyncio.ensure_future(self._check(engine, life))
+
+    async def _check(self, engine: Engine, life: ContainerLife) -> None:
+        """Has the health check of a container run, time and again."""
+        assert life.seen is not None
+        check = (life.seen.raw.get("Config") or {}).get("Healthcheck") or {}
+        interval = max((check.get("Interval") or 0) / _NANOSECONDS or _INTERVAL_SECONDS, _SHORTEST_SECONDS)
+        container, status = life.id, life.seen.health.status
+        while True:
+            try:
+                found = await engine.containers.check_health(container)
+            except EngineError:
+                found = status  # it does not run, or the engine is gone: both are told in other ways
+            if found != status or status == "starting":
+                status = found
+                life.stale = True
+                self._wake(life.name)
+            await self._world.clock.sleep(interval)
+
+
+async def execute_in(engine: Engine, container: str, command: Sequence[str], directory: str) -> tuple[int | None, str]:
+    """Runs a command in a container to its end: its exit code, and the end of what it said. Raises EngineLost: what
+    that says of the command is nothing."""
+    said = b""
+    try:
+        async with engine.containers.exec(container, command, directory=directory) as run:
+            async for _, data in run:
+                said = (said + data)[-_OUTPUT_BYTES:]
+            code = await run.exit_code()
+    except EngineLost:
+        raise
+    except EngineError as error:
+        return None, error.message
+    return code, said.decode("utf-8", "replace").strip()

@@ -1,0 +1,214 @@
+"""The life of one Container as its controller knows it; the status of the object is what this amounts to.
+
+What the engine said last of the container is `seen`; it is `stale` when something has happened since. One thing is
+done to it at a time (`work`: a start or a stop), and its end is taken over by the next reconcile.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from setpoint.controller.context import Context
+from setpoint.schema.types import MicroTime
+from setpoint.workload.controllers.container.output import Output
+from setpoint.workload.controllers.workload_state import SUSPENDED, Life, moment
+from setpoint.workload.engine.results import Container as Seen
+from setpoint.workload.kinds.container import DONE, ContainerSpec, ContainerState, ContainerStatus
+from setpoint.workload.kinds.health import HealthProbeResult, Outcome
+from setpoint.workload.kinds.parts import HealthStatus
+from setpoint.workload.probes.verdict import health_of
+
+if TYPE_CHECKING:
+    from setpoint.workload.terminal.container_terminal import ContainerTerminal
+
+# The name of what the health check of the image says, among the probes.
+RUNTIME = "__runtime"
+_OUTCOMES: dict[str, Outcome] = {"healthy": "Success", "unhealthy": "Failure"}
+
+
+@dataclass
+class ContainerLife(Life):
+    """One Container and what runs for it."""
+
+    output: Output = field(kw_only=True)
+    state: ContainerState = ""
+    # The container in the engine, and what it was made with.
+    id: str = ""
+    container_name: str = ""
+    key: str = ""
+    # The name of one that was asked for, and may be there though nobody said so.
+    attempted: str = ""
+    # Whether its output is only fetched when somebody reads it: it had run for a while when we came to it.
+    on_demand: bool = False
+    # What the spec says of its end, and the name of one that somebody else may make.
+    is_session: bool = True
+    stop_seconds: int = 10
+    awaits: str = ""
+    seen: Seen | None = None
+    stale: bool = True
+    # What is being done, and whether that is a start.
+    work: "asyncio.Task[None] | None" = None
+    starting: bool = False
+    # Whether we have stopped it; and when it was first seen to have ended though the engine should start it again.
+    stopped: bool = False
+    ended_at: float | None = None
+    # Whether the next start makes everything anew.
+    rebuild: bool = False
+    # Which of its lives the probes and the output are of.
+    probed: tuple[str, datetime | None] = ("", None)
+    checking: "asyncio.Task[None] | None" = None
+    # What the engine's health check says, and since when.
+    checked: str = ""
+    checked_at: datetime | None = None
+    progress: str = ""
+    # What is shown in its terminal.
+    screen: "ContainerTerminal | None" = None
+    networks: list[str] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in DONE
+
+    @property
+    def ends_with_us(self) -> bool:
+        return self.is_session and bool(self.id)
+
+    def looks_like(self, seen: Seen, now: datetime) -> None:
+        """Takes over what the engine says of the container."""
+        self.seen, self.stale = seen, False
+        self.container_name = seen.name
+        self.started_at = seen.started_at or self.started_at
+        if seen.is_running:
+            self.exit_code = self.finished_at = None
+        elif seen.status in ("exited", "dead"):
+            self.exit_code = seen.exit_code
+            ended = seen.finished_at or now
+            # Podman tells of short lives that they ended before they began.
+            self.finished_at = max(ended, self.started_at) if self.started_at is not None else ended
+        if seen.health.status != self.checked:
+            self.checked, self.checked_at = seen.health.status, now
+
+    async def end_terminal(self) -> None:
+        """Shows its exit code in its terminal, where it has one."""
+        screen, self.screen = self.screen, None
+        if screen is not None:
+            self.terminal = ""
+            await screen.end(self.exit_code)
+
+    def close_probing(self) -> None:
+        super().close_probing()
+        if self.checking is not None:
+            self.checking.cancel()
+            self.checking = None
+
+    @property
+    def results(self) -> list[HealthProbeResult]:
+        """What the probes say, and the health check of the engine."""
+        found = self.probing.results if self.probing is not None else []
+        runtime = self._runtime()
+        return found if runtime is None else [*found, runtime]
+
+    def _runtime(self) -> HealthProbeResult | None:
+        seen, at = self.seen, self.checked_at
+        if seen is None or not seen.health.status or at is None:
+            return None
+        return HealthProbeResult(
+            outcome=_OUTCOMES.get(seen.health.status, "Unknown"),
+            timestamp=MicroTime.of(at),
+            probe_name=RUNTIME,
+            reason="" if seen.health.status == "healthy" else seen.health.output or seen.health.status,
+            failures=seen.health.failing_streak,
+        )
+
+    @property
+    def health(self) -> HealthStatus:
+        """How well it is, by DCP's rules."""
+        if self.state == "Running":
+            outcomes = [tally.outcome for tally in self.probing.tallies] if self.probing is not None else []
+            runtime = self._runtime()
+            return health_of(outcomes if runtime is None else [*outcomes, runtime.outcome])
+        failed = self.state == "FailedToStart" or (self.state == "Exited" and self.exit_code)
+        if self.state == "RuntimeUnhealthy" or (failed and self.reason != SUSPENDED):
+            return "Unhealthy"
+        return "Caution"
+
+    def status(self) -> ContainerStatus:
+        """What the object says, but for its conditions."""
+        by_engine = self.seen.restart_count if self.seen is not None else 0
+        told = self.state in ("Running", "Paused", "Starting", "Building", "Stopping", "")
+        return ContainerStatus(
+            state=self.state,
+            container_id=self.id,
+            container_name=self.container_name,
+            startup_timestamp=moment(self.started_at),
+            finish_timestamp=moment(self.finished_at),
+            startup_std_out_file=self.files[0],
+            startup_std_err_file=self.files[1],
+            terminal_socket_path=self.terminal,
+            exit_code=self.exit_code,
+            message="" if told else self.message,
+            effective_env=self.effective_env(),
+            effective_args=self.args,
+            networks=self.networks,
+            health_status=self.health,
+            health_probe_results=self.results,
+            lifecycle_key=self.key,
+            restart_count=self.restarts + by_engine,
+            last_exit_code=self.last_exit_code,
+            restart_reason=self.restart_reason,
+            next_restart_time=moment(self.due_at),
+            observed_restart=self.obeyed,
+            pull_progress=self.progress,
+        )
+
+    def remember(self, status: ContainerStatus | None) -> None:
+        """Takes over what an earlier control plane reported of it."""
+        if status is not None:
+            self.take_over(status)
+            self.container_name = status.container_name
+
+
+def should_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
+    """Whether we start what has ended so again: with a backoff or a limit in the spec. Else the engine does."""
+    return _is_ours(spec) and _says_restart(spec, exit_code)
+
+
+def restarted_by_engine(spec: ContainerSpec, exit_code: int | None) -> bool:
+    """Whether it is the engine who starts what has ended so again."""
+    return not _is_ours(spec) and _says_restart(spec, exit_code)
+
+
+def _is_ours(spec: ContainerSpec) -> bool:
+    """Whether restarts are our business."""
+    return spec.restart_backoff is not None or spec.max_restarts is not None
+
+
+def _says_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
+    policy = spec.restart_policy
+    return policy in ("always", "unless-stopped") or (policy == "on-failure" and exit_code != 0)
+
+
+def ended(seen: Seen) -> tuple[str, str]:
+    """How a container ended: a reason, and the same in words."""
+    if seen.oom_killed:
+        return "OOMKilled", "it was killed because it used more memory than it may: raise spec.resources.memory"
+    said = f"it ended with exit code {seen.exit_code}" + (f": {seen.error}" if seen.error else "")
+    return ("Completed" if seen.exit_code == 0 else "Failed"), said
+
+
+def report(ctx: Context, life: ContainerLife) -> None:
+    """Puts into the status of the object what is."""
+    health = life.health
+    ctx.status.put(life.status())
+    running = life.state == "Running"
+    ctx.status.condition("Started", running or life.state == "Paused", life.reason, life.message)
+    if not running:
+        ctx.status.condition("Ready", False, life.reason, life.message)
+    elif health == "Healthy":
+        ctx.status.condition("Ready", True, "Healthy", "it runs, and all probes succeed")
+    else:
+        unwell = [each for each in life.results if each.outcome != "Success"]
+        message = "; ".join(f"{each.probe_name}: {each.reason or each.outcome}" for each in unwell)
+        reason = "ProbeFailed" if health == "Unhealthy" else "Probing"
+        ctx.status.condition("Ready", False, reason, message or "its probes have not answered yet")

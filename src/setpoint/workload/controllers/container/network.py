@@ -1,0 +1,288 @@
+"""ContainerNetworks: has each there in the engine, with those containers in it that ContainerNetworkConnections name.
+
+Only what was connected for such an object is ever disconnected again: others may have put their own containers in.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from setpoint.client.kinds import tree_of
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.handler import mapped
+from setpoint.controller.request import Request, Requeue, Result
+from setpoint.controller.timers import Channel
+from setpoint.controller.watch import Watch
+from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
+from setpoint.workload.engine import labels
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import BadRequest, EngineError, EngineLost, InUse, NameTaken, NotFound
+from setpoint.workload.engine.events import Event, Told
+from setpoint.workload.engine.results import Network
+from setpoint.workload.kinds.api_names import GROUP, VERSION
+from setpoint.workload.kinds.container_network import (
+    ContainerNetwork,
+    ContainerNetworkSpec,
+    ContainerNetworkState,
+    ContainerNetworkStatus,
+)
+from setpoint.workload.kinds.container_network_connection import ContainerNetworkConnection
+from setpoint.workload.kinds.parts import creates_if_missing, ends_with_object, reuses_existing
+from setpoint.workload.runtime import World
+
+FINALIZER = f"{GROUP}/network-reconciler"
+KIND = "ContainerNetwork"
+# How soon what the engine refused, what is not there, and what another control plane has is asked for again.
+_AGAIN_SECONDS = 5.0
+_IN_USE_SECONDS = 1.0
+# The states of containers that have ended, or are about to.
+_ENDED = frozenset({"stopping", "stopped", "exited", "removing", "dead"})
+
+
+@dataclass
+class _Known:
+    """What is known of one network."""
+
+    uid: str
+    # Its name in the engine, and what it is there once it was found or made.
+    network_name: str
+    seen: Network | None = None
+    # The containers that were connected for an object, with their aliases.
+    connected: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # It could not be removed, because somebody was in it.
+    was_in_use: bool = False
+    state: ContainerNetworkState = "Pending"
+    reason: str = "Pending"
+    message: str = ""
+
+    def becomes(self, state: ContainerNetworkState, reason: str, message: str) -> None:
+        self.state, self.reason, self.message = state, reason, message
+
+
+class ContainerNetworks:
+    """The controller, and what it knows of every network."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._channel = Channel("networks")
+        self._known: dict[str, _Known] = {}
+        by_network = mapped(lambda each: [Request(tree_of(each)["spec"]["containerNetworkName"])])
+        self.controller = Controller(
+            "containernetwork",
+            self._reconcile,
+            kind=ContainerNetwork,
+            clock=world.clock,
+            ids=world.ids,
+            reads=(ContainerNetworkConnection,),
+            watches=(self._channel, Watch(ContainerNetworkConnection, handler=by_network)),
+            concurrency=8,
+        )
+        world.engines.subscribe(self._hear)
+
+    async def close(self) -> None:
+        """Removes the networks of this session; the containers in them are gone already."""
+        engine = self._world.engines.current
+        for known in self._known.values():
+            if isinstance(engine, Engine) and known.seen is not None and self._is_ours(known.seen):
+                try:
+                    await engine.networks.remove(known.seen.id)
+                except EngineError:
+                    continue  # the guardian tries once more
+
+    def _is_ours(self, network: Network) -> bool:
+        return network.labels.get(labels.SESSION) == self._world.processes.session
+
+    def _hear(self, told: Told | None) -> None:
+        if isinstance(told, Event) and told.kind != "network":
+            return
+        for name, known in self._known.items():
+            is_other = isinstance(told, Event) and told.name != known.network_name
+            if not is_other or (known.seen is not None and isinstance(told, Event) and told.id == known.seen.id):
+                self._channel.send(Request(name))
+
+    async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
+        obj: ContainerNetwork | None = await ctx.object()
+        if obj is None:
+            self._known.pop(request.name, None)
+            return None
+        known = self._of(obj)
+        await ctx.load_status()
+        if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj, known)):
+            self._known.pop(request.name, None)
+            return None
+        after = await self._advance(ctx, obj, known)
+        self._report(ctx, known)
+        return Result(requeue_after=after)
+
+    def _of(self, obj: ContainerNetwork) -> _Known:
+        name, uid = obj.metadata.name or "", obj.metadata.uid or ""
+        found = self._known.get(name)
+        if found is None or found.uid != uid:
+            given = obj.spec.network_name or f"{name}-{self._world.ids.suffix()}"
+            found = self._known[name] = _Known(uid, given)
+        return found
+
+    async def _advance(self, ctx: Context, obj: ContainerNetwork, known: _Known) -> float | None:
+        """Does the next thing; how long until there is something to look at again."""
+        engine = self._world.engines.current
+        if not isinstance(engine, Engine):
+            known.becomes("Pending", *told_trouble(engine))
+            return None
+        mode = obj.spec.effective_mode
+        if mode == "persistent" and (holder := self._world.records.take(KIND, known.network_name)):
+            known.becomes("Pending", "HeldElsewhere", f"{holder} takes care of it: stop that one, or wait")
+            return _AGAIN_SECONDS
+        try:
+            found = await self._found(engine, obj, known)
+            if found is None:
+                message = f"there is no network {known.network_name}: create it, or use another mode"
+                known.becomes("NotFound", "NotFound", message)
+                return _AGAIN_SECONDS
+            trouble = await self._connect(ctx, engine, obj.metadata.name or "", known, found)
+            known.seen = await engine.networks.inspect(found.id)
+        except EngineLost as error:
+            known.becomes("Pending", "EngineLost", words_of(error))
+            return _AGAIN_SECONDS
+        except BadRequest as error:
+            known.becomes("FailedToStart", "Refused", f"{error.message}; delete the object and create it anew")
+            return None
+        except EngineError as error:
+            known.becomes("Pending", type(error).__name__, words_of(error))
+            return _AGAIN_SECONDS
+        known.becomes("Running", "Running", trouble or _difference(obj.spec, known.seen))
+        return _AGAIN_SECONDS if trouble else None
+
+    async def _found(self, engine: Engine, obj: ContainerNetwork, known: _Known) -> Network | None:
+        """The network in the engine, made where it is to be. Raises EngineError."""
+        spec = obj.spec
+        mode = spec.effective_mode
+        if known.seen is not None:
+            found = await engine.networks.find(known.seen.id)
+            if found is not None:
+                return found
+            # Who removed it has taken everybody out of it.
+            known.seen = None
+            known.connected.clear()
+        if reuses_existing(mode) and (found := await engine.networks.find(known.network_name)) is not None:
+            return found
+        if not creates_if_missing(mode):
+            return None
+        persistent = mode == "persistent"
+        ours = {
+            **labels.thing(group_version=f"{GROUP}/{VERSION}", name=obj.metadata.name or "", uid=known.uid),
+            **{each.key: each.value for each in spec.labels},
+            **self._world.engines.made_by_us(persistent=persistent),
+        }
+        try:
+            made = await engine.networks.create(
+                known.network_name,
+                driver=spec.driver or "bridge",
+                ipv6=spec.ipv6,
+                subnet=spec.subnet or "",
+                internal=spec.internal,
+                labels=ours,
+            )
+        except NameTaken:
+            # The engine may have made it though it never got to say so.
+            found = await engine.networks.inspect(known.network_name)
+            if found.labels.get(labels.UID) != known.uid:
+                raise
+            return found
+        if persistent:
+            self._world.records.keep(KIND, known.network_name, {"id": made}, self._world.workload_id)
+        return await engine.networks.inspect(made)
+
+    async def _connect(self, ctx: Context, engine: Engine, name: str, known: _Known, found: Network) -> str:
+        """Has those in it that are to be; what could not be done, for people. Raises EngineLost."""
+        wanted: dict[str, tuple[str, ...]] = {}
+        for each in (await ctx.client.list(ContainerNetworkConnection)).items:
+            if each.spec.container_network_name == name and each.metadata.deletion_timestamp is None:
+                wanted[each.spec.container_id] = tuple(each.spec.aliases)
+        trouble = []
+        for container, aliases in wanted.items():
+            if known.connected.get(container) == aliases:
+                continue
+            try:
+                if container in known.connected:
+                    await engine.networks.disconnect(found.id, container)
+                await engine.networks.connect(found.id, container, aliases)
+            except EngineLost:
+                raise
+            except NotFound:
+                continue  # it is gone, and its connection about to go
+            except EngineError as error:
+                trouble.append(f"container {container[:12]} cannot be connected: {words_of(error)}")
+                continue
+            known.connected[container] = aliases
+        for container in known.connected.keys() - wanted.keys():
+            await _take_out(engine, found.id, container)
+            del known.connected[container]
+        return "; ".join(trouble)
+
+    async def _clean_up(self, ctx: Context, obj: ContainerNetwork, known: _Known) -> None:
+        """Takes out those who were put in, and removes it where it goes with its object."""
+        if obj.spec.effective_mode == "persistent":
+            self._world.records.give_back(KIND, known.network_name)
+        if known.seen is None:
+            return
+        engine = self._world.engines.current
+        if not isinstance(engine, Engine):
+            known.becomes("Pending", *told_trouble(engine))
+            self._report(ctx, known)
+            raise Requeue(_AGAIN_SECONDS, "the engine is not there to remove it")
+        goes = ends_with_object(obj.spec.effective_mode)
+        try:
+            for container in known.connected if not goes else {*known.connected, *known.seen.container_ids}:
+                await _take_out(engine, known.seen.id, container, even_ended=known.was_in_use)
+            if goes:
+                await engine.networks.remove(known.seen.id)
+                self._world.records.drop(KIND, known.network_name)
+        except EngineError as error:
+            known.becomes("Pending", "RemoveFailed", words_of(error))
+            self._report(ctx, known)
+            known.was_in_use = isinstance(error, InUse)
+            seconds = _IN_USE_SECONDS if known.was_in_use else _AGAIN_SECONDS
+            raise Requeue(seconds, error.message) from None
+
+    def _report(self, ctx: Context, known: _Known) -> None:
+        seen, is_running = known.seen, known.state == "Running"
+        ctx.status.put(
+            ContainerNetworkStatus(
+                state=known.state,
+                message="" if is_running else known.message,
+                id=seen.id if seen is not None else "",
+                network_name=known.network_name,
+                driver=seen.driver if seen is not None else "",
+                ipv6=seen is not None and seen.ipv6,
+                subnets=list(seen.subnets) if seen is not None else [],
+                gateways=list(seen.gateways) if seen is not None else [],
+                container_ids=sorted(seen.container_ids) if seen is not None else [],
+            )
+        )
+        ctx.status.condition("Ready", is_running, known.reason, known.message)
+
+
+async def _take_out(engine: Engine, network: str, container: str, *, even_ended: bool = False) -> None:
+    """Takes a container out of a network. One that has ended is left in it, for it is about to go, and Podman cleans up
+    after it by the networks that it is in: the rules for its ports would stay for ever."""
+    found = await engine.containers.find(container)
+    if found is not None and (even_ended or found.status not in _ENDED):
+        await engine.networks.disconnect(network, container)
+
+
+def _difference(spec: ContainerNetworkSpec, found: Network) -> str:
+    """What is other than it should be of one that was there before."""
+    wanted = {
+        "driver": (spec.driver, found.driver),
+        "subnet": (spec.subnet, spec.subnet if spec.subnet in found.subnets else ", ".join(found.subnets)),
+        "ipv6": (spec.ipv6, found.ipv6),
+        "internal": (spec.internal, found.internal),
+    }
+    other = [
+        f"{name} is {is_} and should be {should}"
+        for name, (should, is_) in wanted.items()
+        if should not in ("", None, False, is_)
+    ]
+    if other and spec.effective_mode != "session":
+        return f"network {found.name} was there already, and {'; '.join(other)}: remove it to have it made anew"
+    return f"network {found.name}"

@@ -1,0 +1,406 @@
+"""One start of a container: finds or makes it, in the order in which each step needs the one before.
+
+Its image is pulled or built, layers are put on top, the container is made, joined with its networks, given its files,
+and started. What it says on the way is in the log `startup_stdout`, and why it failed in `startup_stderr`. A start that
+fails, or is given up, leaves no container behind.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from setpoint.objects.frozen import thaw
+from setpoint.objects.tree import Object
+from setpoint.workload.certificates import CertificateError
+from setpoint.workload.controllers.container.engine_failure import words_of
+from setpoint.workload.controllers.container.lifecycle import ContainerLife
+from setpoint.workload.engine import labels
+from setpoint.workload.engine.archive import ArchiveError, certificates_archive, files_archive
+from setpoint.workload.engine.body import Place, create_body, stop_seconds
+from setpoint.workload.engine.build_context import ContextError, open_context
+from setpoint.workload.engine.build_options import build_options
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import (
+    Denied,
+    EngineError,
+    EngineLost,
+    NameTaken,
+    NoSuchImage,
+    NotFound,
+    PullFailed,
+)
+from setpoint.workload.engine.images import BuildOptions, whole
+from setpoint.workload.engine.layers import DOCKERFILE, LayerError, layered_name, layers_archive
+from setpoint.workload.engine.progress import Progress
+from setpoint.workload.engine.results import Container as Seen
+from setpoint.workload.engine.results import Image
+from setpoint.workload.engine.run_args import BadArgument
+from setpoint.workload.kinds.api_names import GROUP, VERSION
+from setpoint.workload.kinds.container import ContainerState
+from setpoint.workload.kinds.parts import Mode, TerminalSpec, creates_if_missing
+from setpoint.workload.lifecycle_key import LifecycleKey, container_key, difference
+from setpoint.workload.logs.capture import Capture
+from setpoint.workload.process.command import StartError
+from setpoint.workload.runtime import World
+from setpoint.workload.terminal.container_terminal import ContainerTerminal
+
+KIND = "Container"
+# The hashes of what a container was made with, so that it can be said what has changed.
+PARTS = "setpoint.dev/lifecycle-parts"
+_PART_DIGITS = 12
+_PULL_WAIT = 1.0
+_PROGRESS_SECONDS = 1.0
+_AGAIN_SECONDS = 5.0
+_MIB = 1 << 20
+
+Tell = Callable[[ContainerState, str, str], None]
+
+
+class StartProblem(Exception):  # noqa: N818 - it becomes the reason and message of a condition
+    """A container cannot be started. `again` are the seconds after which to try once more; None: never."""
+
+    def __init__(
+        self, reason: str, message: str, *, state: ContainerState = "FailedToStart", again: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.reason, self.message, self.state, self.again = reason, message, state, again
+
+
+class Wanted(NamedTuple):
+    """What a container should be, with everything filled in."""
+
+    tree: Object
+    mode: Mode
+    env: Mapping[str, str]
+    args: Sequence[str]
+    places: Sequence[Place]
+    # Whether it is on no network but those; an engine's default one otherwise.
+    managed: bool = False
+    terminal: TerminalSpec | None = None
+
+
+class ContainerStart:
+    """One start."""
+
+    def __init__(self, world: World, engine: Engine, wanted: Wanted, life: ContainerLife, tell: Tell) -> None:
+        self._world, self._engine, self._life, self._tell = world, engine, life, tell
+        self._wanted = wanted
+        self._spec: Object = absolute(thaw(wanted.tree["spec"]), world)
+        self._out = self._capture("startup_stdout")
+        self._err = self._capture("startup_stderr")
+        self._told_at = -_PROGRESS_SECONDS
+
+    async def run(self) -> None:
+        """Has the container run; the life knows its id. Raises StartProblem and EngineLost."""
+        try:
+            await self._run()
+        except EngineLost:
+            raise
+        except EngineError as error:
+            self._fails(words_of(error))
+            raise StartProblem(_reason(error), words_of(error)) from None
+        except (ArchiveError, CertificateError, ContextError, LayerError, BadArgument) as error:
+            self._fails(str(error))
+            raise StartProblem("InvalidSpec", str(error)) from None
+        except StartProblem as problem:
+            self._fails(problem.message)
+            raise
+
+    async def _run(self) -> None:
+        life, mode = self._life, self._wanted.mode
+        key = await asyncio.to_thread(self._key)
+        found = await self._reusable(key)
+        if found is not None:
+            life.on_demand = found.id != life.id
+            life.id, life.key = found.id, key.key if _is_ours(found) else ""
+            if not found.is_running and mode in ("session", "persistent"):
+                self._tell("Starting", "Starting", f"container {found.name} is started again")
+                await self._start(found.id)
+            return
+        if not creates_if_missing(mode):
+            name = self._spec.get("containerName", "")
+            message = f"there is no container {name}: start it, or use the mode persistent to have it made"
+            raise StartProblem("NotFound", message, state="NotFound", again=_AGAIN_SECONDS)
+        image = await self._image()
+        await self._make(image, key)
+        life.key = key.key
+
+    # What is there already
+
+    def _key(self) -> LifecycleKey:
+        def read(path: str) -> bytes | None:
+            try:
+                return self._world.read(path)
+            except OSError:
+                return None
+
+        return container_key(self._spec, self._wanted.args, self._wanted.env, read)
+
+    async def _reusable(self, key: LifecycleKey) -> Seen | None:
+        """The container that is there, if it is the one wanted; another one that we made is removed."""
+        life, mode = self._life, self._wanted.mode
+        if mode == "session":
+            found = await self._engine.containers.find(life.id) if life.id else None
+            if found is None or (life.key == key.key and not life.rebuild):
+                return found
+            await self._remove(found)
+            return None
+        found = await self._engine.containers.find(self._spec["containerName"])
+        if found is None or mode != "persistent" or not _is_ours(found):
+            return found
+        if found.labels.get(labels.LIFECYCLE_KEY) == key.key and found.status != "created" and not life.rebuild:
+            note = "was taken over" if found.is_running else "of an earlier session is started again"
+            if found.id != life.id:
+                self._world.logs.note(life.uid, f"container {found.name} {note}")
+            return found
+        changed = difference(_parts(found), _short(key.parts))
+        what = ", ".join(changed) or ("its key" if found.status != "created" else "nothing: it was never started")
+        self._world.logs.note(
+            life.uid, f"container {found.name} is not the one wanted and is made anew: {what} changed"
+        )
+        await self._remove(found)
+        return None
+
+    async def _remove(self, found: Seen) -> None:
+        if found.is_running:
+            await self._engine.containers.stop(found.id, seconds=stop_seconds(self._spec))
+        await self._engine.containers.remove(found.id)
+
+    # The image
+
+    async def _image(self) -> str:
+        build, name = self._spec.get("build"), self._spec.get("image") or ""
+        if build is not None:
+            self._tell("Building", "Building", f"the image is built from {build['context']}")
+            name = name or f"{self._life.name}:dev"
+            context = await asyncio.to_thread(open_context, build["context"], build.get("dockerfile") or "")
+            options = await asyncio.to_thread(build_options, build, name, self._world.environ)
+            made = await self._engine.images.build(context, options, watch=self._building)
+        else:
+            self._tell("Starting", "PreparingImage", f"the image {name} is looked for")
+            made = await self._pulled(name)
+        layers = self._spec.get("imageLayers") or ()
+        if not layers:
+            return name
+        layered = layered_name(name, made.id, layers)
+        if await self._engine.images.find(layered) is None:
+            self._tell("Building", "AddingLayers", f"{len(layers)} layers are put on top of {name}")
+            archive = await asyncio.to_thread(layers_archive, name, layers)
+            options = BuildOptions(tags=[layered])
+            await self._engine.images.build_archive(whole(archive), DOCKERFILE, options, watch=self._building)
+        return layered
+
+    async def _pulled(self, name: str) -> Image:
+        policy = self._spec.get("pullPolicy") or "missing"
+        attempts, wait = int(self._spec.get("pullRetryLimit") or 0), _PULL_WAIT
+        while True:
+            try:
+                return await self._engine.images.ensure(name, policy, watch=self._pulling)
+            except (NoSuchImage, Denied):
+                raise
+            except (PullFailed, EngineLost) as error:
+                if attempts <= 0:
+                    if isinstance(error, EngineLost) and self._world.engines.current is self._engine:
+                        # The engine is there: it was the pull that broke.
+                        raise PullFailed(0, error.message) from None
+                    raise
+                attempts -= 1
+                self._fails(words_of(error))
+                self._tell("Starting", "PullRetry", f"{error.message}; it is tried again in {wait:g} s")
+                await self._world.clock.sleep(wait)
+                wait *= 2
+            finally:
+                self._life.progress = ""
+
+    def _pulling(self, progress: Progress) -> None:
+        self._says(progress.line)
+        done, total = progress.done_bytes, progress.total_bytes
+        if not total:
+            return
+        self._progress("Starting", "Pulling", f"{done * 100 // total}% of {total / _MIB:.1f} MiB")
+
+    def _building(self, progress: Progress) -> None:
+        self._says(progress.line)
+        if progress.steps:
+            self._progress("Building", "Building", f"step {progress.step} of {progress.steps}")
+
+    def _progress(self, state: ContainerState, reason: str, text: str) -> None:
+        """Tells how far it is, now and then."""
+        now = self._world.clock.monotonic()
+        if now - self._told_at >= _PROGRESS_SECONDS:
+            self._told_at = now
+            self._life.progress = text
+            what = self._spec.get("image") or "the image"
+            self._tell(state, reason, f"{what}: {text}")
+
+    # The container
+
+    async def _make(self, image: str, key: LifecycleKey) -> None:
+        life, wanted = self._life, self._wanted
+        self._tell("Starting", "Creating", f"the container is made from {image}")
+        await asyncio.to_thread(self._make_mounted)
+        persistent = wanted.mode == "persistent"
+        ours = {
+            **labels.thing(
+                group_version=f"{GROUP}/{VERSION}",
+                name=life.name,
+                uid=life.uid,
+                lifecycle_key=key.key,
+                build="true" if self._spec.get("build") is not None else "",
+            ),
+            **self._world.engines.made_by_us(persistent=persistent),
+            PARTS: json.dumps(_short(key.parts), separators=(",", ":")),
+        }
+        name = self._spec.get("containerName") or f"{life.name}-{self._world.ids.suffix()}"
+        asked = create_body(
+            self._spec, image=image, env=wanted.env, args=wanted.args, labels=ours, networks=wanted.places
+        )
+        if life.attempted:
+            await remove_ours(self._engine, life.attempted, life.uid)
+        life.attempted = name
+        try:
+            made = await self._engine.containers.create(name, asked.body, platform=asked.platform)
+            for warning in made.warnings:
+                self._says(f"warning: {warning}")
+            await self._prepare(made.id, asked.more_networks)
+            self._tell("Starting", "Starting", f"container {name} is started")
+            await self._start(made.id)
+        except NameTaken as error:
+            life.attempted = ""
+            raise StartProblem("NameTaken", words_of(error)) from None
+        except BaseException:
+            await self._undo(name)
+            raise
+        life.id, life.attempted, life.on_demand = made.id, "", False
+        if persistent:
+            record = {"id": made.id, "key": key.key}
+            self._world.records.keep(KIND, name, record, self._world.workload_id)
+
+    async def _prepare(self, container: str, places: Sequence[Place]) -> None:
+        """What has to be before the start."""
+        engine, spec, now = self._engine, self._spec, self._world.clock.now()
+        for place in places:
+            await engine.networks.connect(place.network, container, place.aliases)
+        if self._wanted.managed and not self._wanted.places:
+            for network in (await engine.containers.inspect(container)).networks:
+                with suppress(EngineError):
+                    await engine.networks.disconnect(network, container)
+        for index, files in enumerate(spec.get("createFiles") or ()):
+            where = f"spec.createFiles[{index}]"
+            archive = await asyncio.to_thread(partial(files_archive, files, modified=now, where=where))
+            await self._put(container, archive.data, archive.skipped)
+        if certificates := spec.get("pemCertificates"):
+            archive = await asyncio.to_thread(partial(certificates_archive, certificates, modified=now))
+            await self._put(container, archive.data, archive.skipped)
+
+    async def _start(self, container: str) -> None:
+        """Starts it, in its terminal where it has one."""
+        if self._wanted.terminal is None:
+            await self._engine.containers.start(container)
+            return
+        terminal = self._life.screen = ContainerTerminal(self._world, self._engine, container, self._wanted.terminal)
+        try:
+            await terminal.begin(self._life.uid)
+            await self._engine.containers.start(container)
+        except StartError as error:
+            await self._life.end_terminal()
+            raise StartProblem(error.reason, str(error)) from None
+        except BaseException:
+            await self._life.end_terminal()
+            raise
+        self._life.terminal = terminal.path
+        await terminal.started()
+
+    async def _put(self, container: str, archive: bytes, skipped: Sequence[str]) -> None:
+        for each in skipped:
+            self._fails(f"left out: {each}")
+        await self._engine.containers.put_archive(container, "/", archive)
+
+    async def _undo(self, name: str) -> None:
+        """Removes what was made so far; the engine may have made it though it never got to say so."""
+        with suppress(EngineError):
+            await remove_ours(self._engine, name, self._life.uid)
+            self._life.attempted = ""
+
+    def _make_mounted(self) -> None:
+        """Directories of this machine that are mounted are made where there are none."""
+        if self._engine.endpoint.unix:
+            for mount in self._spec.get("volumeMounts") or ():
+                if mount["type"] == "bind" and not Path(mount["source"]).exists():
+                    try:
+                        Path(mount["source"]).mkdir(parents=True)
+                    except OSError as error:
+                        message = f"spec.volumeMounts: {mount['source']} cannot be made: {error.strerror}; create it"
+                        raise StartProblem("InvalidSpec", message) from None
+
+    # Telling
+
+    def _capture(self, source: str) -> Capture:
+        return self._world.logs.capture(self._life.uid, source)
+
+    def _says(self, line: str) -> None:
+        if line:
+            self._out.write(line.encode() + b"\n")
+
+    def _fails(self, line: str) -> None:
+        self._err.write(line.encode() + b"\n")
+
+
+async def remove_ours(engine: Engine, name: str, uid: str) -> None:
+    """Removes a container if it was made for this object. Raises EngineError."""
+    found = await engine.containers.find(name)
+    if found is not None and found.labels.get(labels.UID) == uid:
+        await engine.containers.remove(found.id)
+
+
+def absolute(spec: Object, world: World) -> Object:
+    """The same, with the paths of this machine whole."""
+
+    def whole_path(text: str) -> str:
+        return str(world.path(text))
+
+    for mount in spec.get("volumeMounts") or ():
+        if mount["type"] == "bind":
+            mount["source"] = whole_path(mount["source"])
+    if build := spec.get("build"):
+        build["context"] = whole_path(build["context"])
+        for secret in build.get("secrets") or ():
+            if secret.get("type", "file") == "file":
+                secret["source"] = whole_path(secret["source"])
+    for files in spec.get("createFiles") or ():
+        _absolute_entries(files.get("entries") or (), whole_path)
+    for layer in spec.get("imageLayers") or ():
+        if layer.get("source"):
+            layer["source"] = whole_path(layer["source"])
+    return spec
+
+
+def _absolute_entries(entries: Sequence[Object], whole_path: Callable[[str], str]) -> None:
+    for entry in entries:
+        if entry.get("source"):
+            entry["source"] = whole_path(entry["source"])
+        _absolute_entries(entry.get("entries") or (), whole_path)
+
+
+def _is_ours(found: Seen) -> bool:
+    return labels.UID in found.labels
+
+
+def _short(parts: Mapping[str, str]) -> dict[str, str]:
+    return {name: digest[:_PART_DIGITS] for name, digest in parts.items()}
+
+
+def _parts(found: Seen) -> dict[str, str]:
+    try:
+        read = json.loads(found.labels.get(PARTS) or "{}")
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _reason(error: EngineError) -> str:
+    return "EngineError" if type(error) in (EngineError, NotFound) else type(error).__name__

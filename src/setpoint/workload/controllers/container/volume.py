@@ -1,0 +1,129 @@
+"""ContainerVolumes: has each there in the engine, and takes those away with their objects that are not to stay."""
+
+from functools import partial
+from typing import NamedTuple
+
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request, Requeue, Result
+from setpoint.controller.timers import Channel
+from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
+from setpoint.workload.engine import labels
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError, EngineLost, InUse, NameTaken
+from setpoint.workload.engine.events import Event, Told
+from setpoint.workload.engine.results import Volume
+from setpoint.workload.kinds.api_names import GROUP, VERSION
+from setpoint.workload.kinds.container_volume import ContainerVolume, ContainerVolumeState, ContainerVolumeStatus
+from setpoint.workload.runtime import World
+
+FINALIZER = f"{GROUP}/volume-reconciler"
+# How soon what the engine refused is asked for again, and what is in use is tried to be removed again.
+_AGAIN_SECONDS = 5.0
+_IN_USE_SECONDS = 1.0
+
+
+class _Told(NamedTuple):
+    state: ContainerVolumeState
+    reason: str
+    message: str
+
+
+class ContainerVolumes:
+    """The controller."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._channel = Channel("volumes")
+        # By object, the name in the engine of those that are ours to remove; empty for the others.
+        self._known: dict[str, str] = {}
+        self.controller = Controller(
+            "containervolume",
+            self._reconcile,
+            kind=ContainerVolume,
+            clock=world.clock,
+            ids=world.ids,
+            watches=(self._channel,),
+            concurrency=8,
+        )
+        world.engines.subscribe(self._hear)
+
+    def _hear(self, told: Told | None) -> None:
+        if not isinstance(told, Event) or (told.kind == "volume" and told.action == "destroy"):
+            for name in self._known:
+                self._channel.send(Request(name))
+
+    async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
+        obj: ContainerVolume | None = await ctx.object()
+        if obj is None:
+            self._known.pop(request.name, None)
+            return None
+        self._known.setdefault(request.name, "")
+        await ctx.load_status()
+        if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj)):
+            self._known.pop(request.name, None)
+            return None
+        engine = self._world.engines.current
+        if not isinstance(engine, Engine):
+            self._report(ctx, _Told("RuntimeUnhealthy" if engine else "Pending", *told_trouble(engine)))
+            return None
+        try:
+            volume = await self._ensure(engine, obj)
+        except EngineLost as error:
+            self._report(ctx, _Told("RuntimeUnhealthy", "EngineLost", words_of(error)))
+            return Result(requeue_after=_AGAIN_SECONDS)
+        except EngineError as error:
+            self._report(ctx, _Told("Pending", "CreateFailed", words_of(error)))
+            return Result(requeue_after=_AGAIN_SECONDS)
+        # Somebody's own volume is used and left; what a control plane has made is known by its label.
+        self._known[request.name] = volume.name if labels.UID in volume.labels else ""
+        self._report(ctx, _Told("Ready", "Ready", _difference(obj, volume)))
+        return None
+
+    async def _ensure(self, engine: Engine, obj: ContainerVolume) -> Volume:
+        spec = obj.spec
+        found = await engine.volumes.find(spec.name)
+        if found is not None:
+            return found
+        name, uid = obj.metadata.name or "", obj.metadata.uid or ""
+        ours = {
+            **labels.thing(group_version=f"{GROUP}/{VERSION}", name=name, uid=uid),
+            **{each.key: each.value for each in spec.labels},
+            **self._world.engines.made_by_us(persistent=spec.persistent),
+            **({labels.WORKLOAD: self._world.workload_id} if self._world.workload_id else {}),
+        }
+        try:
+            driver, options = spec.driver or "local", dict(spec.options)
+            return await engine.volumes.create(spec.name, driver=driver, options=options, labels=ours)
+        except NameTaken:
+            return await engine.volumes.inspect(spec.name)
+
+    async def _clean_up(self, ctx: Context, obj: ContainerVolume) -> None:
+        """Removes it, once no container has it any more."""
+        if obj.spec.persistent or not self._known.get(obj.metadata.name or ""):
+            # One that we have not come to, or only found, is nothing of ours, whatever its name is.
+            return
+        engine = self._world.engines.current
+        if not isinstance(engine, Engine):
+            self._report(ctx, _Told("RuntimeUnhealthy", *told_trouble(engine)))
+            raise Requeue(_AGAIN_SECONDS, "the engine is not there to remove it")
+        try:
+            await engine.volumes.remove(obj.spec.name)
+        except InUse as error:
+            self._report(ctx, _Told("Pending", "InUse", f"it is removed when no container uses it: {error.message}"))
+            raise Requeue(_IN_USE_SECONDS, "a container uses it") from None
+        except EngineError as error:
+            self._report(ctx, _Told("Pending", "RemoveFailed", words_of(error)))
+            raise Requeue(_AGAIN_SECONDS, error.message) from None
+
+    def _report(self, ctx: Context, told: _Told) -> None:
+        is_ready = told.state == "Ready"
+        ctx.status.put(ContainerVolumeStatus(state=told.state, message="" if is_ready else told.message))
+        ctx.status.condition("Ready", is_ready, told.reason, told.message)
+
+
+def _difference(obj: ContainerVolume, volume: Volume) -> str:
+    """What is other than it should be of one that was there before."""
+    if obj.spec.driver and obj.spec.driver != volume.driver:
+        return f"it was there already, with the driver {volume.driver}: remove it to have {obj.spec.driver}"
+    return f"volume {volume.name}"

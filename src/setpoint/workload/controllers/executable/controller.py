@@ -1,0 +1,423 @@
+"""Executables: has the process of each run as its spec says, and tells how it is.
+
+Every reconcile looks at what is and does the next thing: wait for what it depends on, start, stop, start again. What
+happens outside (an exit, a probe, a changed file) wakes it; it never waits for such things itself.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from setpoint.client.kinds import tree_of
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request, Requeue, Result
+from setpoint.controller.timers import Channel
+from setpoint.objects import meta
+from setpoint.objects.tree import Object
+from setpoint.workload.controllers.endpoints import Place, serve
+from setpoint.workload.controllers.executable.launch import STDERR, STDOUT, Launch
+from setpoint.workload.controllers.executable.lifecycle import Execution, should_restart, signal_of
+from setpoint.workload.controllers.executable.persistence import Persistence
+from setpoint.workload.controllers.executable.process_run import Run
+from setpoint.workload.controllers.executable.report import report
+from setpoint.workload.controllers.lookup import READS, Lookup
+from setpoint.workload.controllers.probe_runner import Probes, run_command
+from setpoint.workload.controllers.workload_state import SUSPENDED, SUSPENDING, TOO_MANY
+from setpoint.workload.dependencies import Waiting, waiting_for
+from setpoint.workload.environment import EnvironmentProblem, arguments, environment
+from setpoint.workload.kinds.api_names import GROUP, RESTART_REQUESTED
+from setpoint.workload.kinds.executable import Executable, ExecutableSpec, ExecutableState
+from setpoint.workload.kinds.parts import ends_with_object
+from setpoint.workload.probes.prober import Probing
+from setpoint.workload.process.command import StartError
+from setpoint.workload.process.monitored_process import end_of
+from setpoint.workload.process.ties import Tie
+from setpoint.workload.proxy.ports import TCP, PortBusyError
+from setpoint.workload.runtime import World
+from setpoint.workload.service_producers import Producer, producers
+from setpoint.workload.templates import NotYet
+
+FINALIZER = f"{GROUP}/executable-reconciler"
+KIND = "Executable"
+# How long what is being stopped is not looked at, unless it says that it has ended.
+_STOPPING_SECONDS = 60.0
+# How soon a persistent process is asked for again that another control plane takes care of, or that is not there.
+_HELD_SECONDS = 5.0
+_LINES = 5
+
+_log = logging.getLogger(__name__)
+
+
+class Executables:
+    """The controller, and what it knows of every Executable."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._channel = Channel("processes")
+        self._known: dict[str, Execution] = {}
+        self._kept = Persistence(world)
+        self._launch = Launch(world, self._kept)
+        self.controller = Controller(
+            "executable",
+            self._reconcile,
+            kind=Executable,
+            clock=world.clock,
+            ids=world.ids,
+            reads=READS,
+            watches=(self._channel,),
+            concurrency=32,
+            condition_events=(),  # told where they happen, with more to say
+        )
+
+    def find(self, uid: str) -> Execution | None:
+        """What runs for an object."""
+        return next((each for each in self._known.values() if each.uid == uid), None)
+
+    def wake(self, name: str) -> None:
+        """Has an Executable looked at."""
+        self._channel.send(Request(name))
+
+    def restart(self, name: str, why: str, *, rebuild: bool = False) -> None:
+        """Has an Executable started again, for a reason that is not in the object, also if it has ended. There is
+        nothing to rebuild."""
+        found = self._known.get(name)
+        has_begun = found is not None and (found.run is not None or found.is_over or found.due is not None)
+        if found is not None and has_begun and not found.restarting:
+            found.restarting = why
+            self.wake(name)
+
+    def close(self) -> None:
+        """Ends what is done for the processes; they themselves are `Processes`' business."""
+        for each in self._known.values():
+            each.close_probing()
+            each.release_ports()
+            if each.stopping is not None:
+                each.stopping.cancel()
+
+    async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
+        obj: Executable | None = await ctx.object()
+        if obj is None:
+            self._forget(request.name)
+            return None
+        execution = self._execution(obj)
+        await ctx.load_status()
+        if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj, execution)):
+            self._forget(request.name)
+            return None
+        tree = self._tree(obj)
+        after = await self._advance(ctx, obj, tree, execution)
+        await self._serve(ctx, tree, execution)
+        report(ctx, self._world, execution)
+        return Result(requeue_after=after)
+
+    def _execution(self, obj: Executable) -> Execution:
+        uid, name = obj.metadata.uid or "", obj.metadata.name or ""
+        found = self._known.get(name)
+        if found is None or found.uid != uid:
+            found = self._known[name] = Execution(uid, name, obeyed=_restart_request(obj))
+            found.remember(obj.status)
+            if not found.is_over:
+                # Whatever an earlier control plane had running in this session is gone with it.
+                found.state = ""
+        return found
+
+    def _forget(self, name: str) -> None:
+        found = self._known.pop(name, None)
+        if found is not None:
+            found.close_probing()
+            found.release_ports()
+            self._world.logs.remove(found.uid)
+
+    # The next thing
+
+    async def _advance(self, ctx: Context, obj: Executable, tree: Object, execution: Execution) -> float | None:
+        """Does the next thing; how long until there is something to look at again."""
+        spec = obj.spec
+        if execution.run is not None:
+            if not execution.run.exited.done():
+                return self._tend(obj, execution)
+            if execution.stopping is not None and not execution.stopping.done():
+                return None  # what it started is still being stopped
+            await self._take_end(spec, execution)
+        if spec.suspend and not spec.stop:
+            self._tell(execution, *execution.rests("Finished", is_over=execution.is_over))
+            return None
+        if execution.is_over:
+            resumes = execution.restarting or execution.reason == SUSPENDED
+            if not self._asked_to_restart(obj, execution) and (spec.stop or not resumes):
+                return None
+            execution.starts_anew(asked=True)
+        if spec.stop:
+            self._tell(execution, "FailedToStart", "Stopped", "stop was set before it was started")
+            return None
+        if execution.due is not None:
+            left = execution.due - self._world.clock.monotonic()
+            asked = self._asked_to_restart(obj, execution) or bool(execution.restarting)
+            if left > 0 and not asked:
+                return left
+            execution.starts_anew(asked=asked)
+        return await self._begin(ctx, obj, tree, execution)
+
+    def _tend(self, obj: Executable, execution: Execution) -> float | None:
+        """Sees to what runs."""
+        if execution.stopping is not None:
+            return None
+        if obj.spec.stop:
+            self._stop(obj.spec, execution, "Stopping", "stop was set")
+        elif obj.spec.suspend:
+            self._stop(obj.spec, execution, SUSPENDING, "suspend was set")
+        elif execution.monitored is not None and execution.monitored.done():
+            self._stop(obj.spec, execution, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
+        elif self._asked_to_restart(obj, execution) or execution.restarting:
+            self._stop(obj.spec, execution, "Restarting", execution.restarting)
+        elif execution.probing is not None and (dead := execution.probing.dead) is not None:
+            execution.restarting = f"the liveness probe {dead.probe.name} failed: {dead.reason}"
+            execution.restart_waits = True
+            self._stop(obj.spec, execution, "LivenessProbeFailed", execution.restarting)
+        return None
+
+    def _asked_to_restart(self, obj: Executable, execution: Execution) -> bool:
+        request = _restart_request(obj)
+        if not request or request == execution.obeyed or obj.spec.stop:
+            return False
+        execution.obeyed, execution.restarting = request, "a restart was asked for"
+        return True
+
+    async def _take_end(self, spec: ExecutableSpec, execution: Execution) -> None:
+        """What ran has ended: for good, or to be started again."""
+        run, asked = execution.run, execution.stopping is not None
+        assert run is not None
+        left = ""
+        if execution.stopping is not None:
+            error = execution.stopping.exception()
+            left = str(error) if error is not None else execution.stopping.result()
+            execution.stopping = None
+        said = execution.ended(run.exited.result())
+        execution.run = None
+        self._world.logs.end(execution.uid)
+        if left:
+            self._tell(execution, "Unknown", "NotStopped", f"it could not be stopped; these are left: {left}")
+            return
+        if execution.reason == SUSPENDING and not spec.stop:
+            self._note(execution, said)
+            self._tell(execution, *execution.rests("Finished", is_over=False))
+            return
+        if execution.restarting and not execution.restart_waits:
+            self._note(execution, f"{said}; {execution.restarting}")
+            execution.starts_anew(asked=True)
+            return
+        if spec.stop or (asked and not execution.restarting):
+            self._tell(execution, "Finished", "Stopped", f"{said} after it was asked to stop")
+            return
+        if execution.restarting or should_restart(spec, execution.exit_code):
+            why = f"{execution.restarting}; {said}" if execution.restarting else said
+            self._later(spec, execution, await self._with_output(execution, why), "Finished")
+            return
+        reason = "Completed" if execution.exit_code == 0 else "Failed"
+        self._tell(execution, "Finished", reason, await self._with_output(execution, said))
+
+    def _later(self, spec: ExecutableSpec, execution: Execution, why: str, over: ExecutableState) -> None:
+        """Has it started again, after a while, unless that was done too often: then it is `over`."""
+        if when := execution.begins_again_later(self._world.clock, spec.restart_backoff, spec.max_restarts):
+            self._tell(execution, "Starting", "BackOff", f"{why}; {when}")
+        else:
+            self._tell(execution, over, TOO_MANY, f"{why}; {execution.gives_up()}")
+
+    # Starting
+
+    async def _begin(self, ctx: Context, obj: Executable, tree: Object, execution: Execution) -> float | None:
+        spec = obj.spec
+        if not spec.start:
+            self._tell(execution, "", "NotStarted", "start is false: set it to true to start it")
+            return None
+        lookup = Lookup(ctx.lookup)
+        if waiting := waiting_for(tree, lookup.object):
+            reason, message = self._waits(tree, waiting)
+            self._tell(execution, "Starting" if execution.restarts else "", reason, message)
+            return None
+        try:
+            serving = producers(tree)
+            self._reserve(execution, serving, lookup)
+            lookup = Lookup(ctx.lookup, {service: each.port for service, each in execution.ports.items()})
+            inherited = self._world.environ if spec.inherits else {}
+            env = environment(tree, ambient=inherited, read=self._world.read, lookup=lookup)
+            args = arguments(spec.args, tree, lookup)
+        except NotYet as waiting:
+            self._tell(execution, "Starting", "WaitingForValues", str(waiting))
+            return None
+        except EnvironmentProblem as problem:
+            return self._failed(spec, execution, problem.reason, str(problem))
+        except PortBusyError as busy:
+            return self._failed(spec, execution, "PortInUse", str(busy.strerror))
+        except (ValueError, OSError) as error:
+            return self._failed(spec, execution, "InvalidSpec", str(error))
+        execution.environment, execution.args = env, [each.shown for each in args]
+        return await self._start(obj, execution, [each.text for each in args])
+
+    def _waits(self, tree: Object, waiting: Sequence[Waiting]) -> tuple[str, str]:
+        """What it waits for, in words; and where that can never come, because others wait for it."""
+        key = "Executable", meta.name(tree)
+        circle = next((each for each in self._world.deadlocks() if key in each.keys), None)
+        if circle is not None:
+            return "Deadlock", circle.message
+        return "WaitingForDependencies", f"waits for {'; '.join(map(str, waiting))}"
+
+    def _reserve(self, execution: Execution, serving: Sequence[Producer], lookup: Lookup) -> None:
+        """Has a port for every Service that it serves and that does not say which. Raises PortBusyError."""
+        for producer in serving:
+            if producer.port or producer.service in execution.ports:
+                continue
+            service = lookup.object("Service", producer.service)
+            if service is None:
+                continue  # whoever needs the port waits for it
+            owner = self._world.port_owner("Executable", execution.name, producer.service)
+            protocol = service["spec"].get("protocol", TCP)
+            execution.ports[producer.service] = self._world.ports.reserve(owner, protocol, ["127.0.0.1", "::1"])
+
+    async def _start(self, obj: Executable, execution: Execution, args: list[str]) -> float | None:
+        """Starts it in the first way that works."""
+        spec, clock = obj.spec, self._world.clock
+        execution.started_at, execution.began = clock.now(), clock.monotonic()
+        execution.due = execution.due_at = None
+        execution.obeyed = _restart_request(obj)
+        problems = []
+        for kind in (spec.execution_type, *spec.fallback_execution_types):
+            try:
+                run = await self._launch.run(kind, obj, execution, args)
+            except StartError as error:
+                problems.append(error)
+                continue
+            if run is None:
+                return _HELD_SECONDS
+            execution.run = run
+            run.exited.add_done_callback(lambda _: self.wake(execution.name))
+            wake = partial(self.wake, execution.name)
+            monitor = spec.monitor_pid, spec.monitor_timestamp
+            tie = self._tie(spec, run)
+            execution.monitored = await end_of(self._world.processes, *monitor, wake, tie)
+            self._tell(execution, "Running", "Running", self._who_runs(spec, run))
+            self._probe(obj, execution)
+            return None
+        first = problems[0]
+        return self._failed(spec, execution, first.reason, "; ".join(map(str, problems)))
+
+    def _tie(self, spec: ExecutableSpec, run: Run) -> Tie | None:
+        """What has to stop with the process it is tied to when we are gone: what outlives us."""
+        if run.running is None or not run.running.kept:
+            return None
+        how = signal_of(spec.stop_signal), spec.stop_timeout.total_seconds()
+        return Tie((0, 0), *how, root=run.running.identity, cookie=run.running.cookie)
+
+    def _who_runs(self, spec: ExecutableSpec, run: Run) -> str:
+        records = self._world.records
+        who = f"process {run.pid}" if run.pid else f"session {run.id}"
+        if spec.effective_mode == "session" or records.lasting:
+            return who
+        return f"{who}; it ends with this control plane: {records.problem or 'there is no file to record it in'}"
+
+    def _failed(self, spec: ExecutableSpec, execution: Execution, reason: str, message: str) -> float | None:
+        """It could not be started."""
+        execution.finished_at = self._world.clock.now()
+        self._world.logs.end(execution.uid)
+        if spec.restart_policy != "Never":
+            execution.began = self._world.clock.monotonic()  # there was no life at all
+            self._later(spec, execution, message, "FailedToStart")
+            return execution.wait.total_seconds() if execution.due is not None and execution.wait is not None else None
+        self._tell(execution, "FailedToStart", reason, message)
+        return None
+
+    # Stopping
+
+    def _stop(self, spec: ExecutableSpec, execution: Execution, reason: str, message: str) -> None:
+        """Begins to stop what runs; its end wakes us."""
+        run = execution.run
+        assert run is not None
+        self._tell(execution, "Stopping", reason, message)
+        execution.close_probing()
+        execution.stopping = asyncio.ensure_future(
+            run.stop(signal_of(spec.stop_signal), spec.stop_timeout.total_seconds())
+        )
+        execution.stopping.add_done_callback(lambda _: self.wake(execution.name))
+
+    async def _clean_up(self, ctx: Context, obj: Executable, execution: Execution) -> None:
+        """The object is to go: what runs for it goes first, unless it is to outlive it."""
+        run, spec = execution.run, obj.spec
+        await serve(ctx, self._tree(obj), {}, execution.served)
+        if run is None or run.exited.done():
+            if spec.effective_mode == "cleanup":
+                await self._kept.clean_up(execution.name)
+            return
+        if not ends_with_object(spec.effective_mode):
+            self._kept.let_go(execution.name)
+            return
+        if execution.stopping is None:
+            self._stop(spec, execution, "Deleting", "the object is being deleted")
+        if execution.stopping is None or not execution.stopping.done():
+            report(ctx, self._world, execution)
+            raise Requeue(_STOPPING_SECONDS, "it is being stopped")
+        if spec.effective_mode == "cleanup":
+            await self._kept.clean_up(execution.name)
+
+    # Telling
+
+    async def _serve(self, ctx: Context, tree: Object, execution: Execution) -> None:
+        """Has an Endpoint for every Service that it serves while it runs."""
+        try:
+            serving = producers(tree)
+        except ValueError:
+            return  # it cannot be started either, and says why
+        served: dict[str, Place] = {}
+        if execution.state == "Running":
+            for producer in serving:
+                reserved = execution.ports.get(producer.service)
+                port = producer.port or (reserved.port if reserved is not None else 0)
+                if port:
+                    served[producer.service] = Place(producer.address, port)
+        execution.served |= {producer.service for producer in serving}
+        await serve(ctx, tree, served, execution.served)
+
+    def _probe(self, obj: Executable, execution: Execution) -> None:
+        execution.probing = None
+        if not obj.spec.health_probes:
+            return
+        tree, spec = self._tree(obj), obj.spec
+        ports = {service: each.port for service, each in execution.ports.items()}
+
+        async def execute(command: Sequence[str], directory: str) -> tuple[int | None, str]:
+            env = execution.environment.values if execution.environment is not None else {}
+            return await run_command(self._world, command, env, directory or spec.working_directory)
+
+        async def before() -> Mapping[str, int]:
+            return execution.before
+
+        lookup = partial(self._world.lookup, ports)
+        probes = Probes(self._world, execution.uid, tree, lookup, execute, before)
+        wake = partial(self.wake, execution.name)
+        execution.probing = Probing(spec.health_probes, probes.run, wake, self._world.clock)
+
+    def _tell(self, execution: Execution, state: Any, reason: str, message: str) -> None:
+        if execution.becomes(state, reason, message):
+            self._world.telling.tell(KIND, execution, state, reason, message, again=execution.restarts > 0)
+
+    def _note(self, execution: Execution, text: str) -> None:
+        _log.debug("executable %s: %s", execution.name, text)
+        self._world.logs.note(execution.uid, text)
+
+    async def _with_output(self, execution: Execution, text: str) -> str:
+        """The same, and the last that it said about what is wrong."""
+        if not execution.exit_code:
+            return text
+        logs, since = self._world.logs, execution.started_at
+        tail = await logs.tail(execution.uid, STDERR, _LINES, since)
+        tail = tail or await logs.tail(execution.uid, STDOUT, _LINES, since)
+        return f"{text}; its last words: {tail}" if tail else text
+
+    def _tree(self, obj: Executable) -> Object:
+        return {**tree_of(obj), "kind": "Executable"}
+
+
+def _restart_request(obj: Executable) -> str:
+    return obj.metadata.annotations.get(RESTART_REQUESTED, "")

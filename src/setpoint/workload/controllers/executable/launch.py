@@ -1,0 +1,77 @@
+"""Starts what an Executable runs: as a process, kept or not, in a terminal, or by the IDE; with its output, its
+certificates and its command as the spec says."""
+
+import os
+
+from setpoint.workload.controllers.certificate_files import write_certificates
+from setpoint.workload.controllers.executable.lifecycle import Execution, signal_of
+from setpoint.workload.controllers.executable.persistence import Persistence
+from setpoint.workload.controllers.executable.process_run import ProcessRun, Run
+from setpoint.workload.controllers.log_limits import limits_of
+from setpoint.workload.kinds.executable import Executable
+from setpoint.workload.process.command import Command, StartError
+from setpoint.workload.process.pipes import Sink
+from setpoint.workload.runtime import World
+
+STDOUT, STDERR = "stdout", "stderr"
+
+
+class Launch:
+    """Starts Executables whose arguments and environment are known."""
+
+    def __init__(self, world: World, kept: Persistence) -> None:
+        self._world, self._kept = world, kept
+
+    async def run(self, kind: str, obj: Executable, execution: Execution, args: list[str]) -> Run | None:
+        """Starts it in one way. None: it has to wait, and says so itself. Raises StartError."""
+        if kind == "IDE":
+            if self._world.ide is None:
+                remedy = "start the control plane from the IDE, or use executionType Process"
+                raise StartError("IDENotAvailable", "no IDE has told us how to reach it", remedy)
+            return await self._world.ide.start(obj, execution, args, *self._output(obj, execution))
+        self._write_certificates(obj, execution)
+        command = self._command(obj, execution, args)
+        execution.release_ports()
+        if obj.spec.effective_mode != "session":
+            return await self._kept.run(obj, execution, command)
+        if obj.spec.terminal is not None and self._world.terminals is not None:
+            return await self._world.terminals.start(obj, execution, command)
+        sinks = self._output(obj, execution)
+        return ProcessRun(self._world.processes, await self._world.processes.start(command, *sinks))
+
+    def _output(self, obj: Executable, execution: Execution) -> tuple[Sink, Sink]:
+        """Where what it says goes."""
+        limits, logs = limits_of(obj.spec.logs), self._world.logs
+        directory = logs.of(execution.uid).directory
+        execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
+        stdout, stderr = logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
+        execution.before = {STDOUT: stdout.complete(), STDERR: stderr.complete()}
+        return stdout, stderr
+
+    def _write_certificates(self, obj: Executable, execution: Execution) -> None:
+        if obj.spec.pem_certificates is not None:
+            directory = self._world.directory / execution.name / "certs"
+            for skipped in write_certificates(directory, obj.spec.pem_certificates.to_json()):
+                self._world.logs.note(execution.uid, f"left out: {skipped}")
+
+    def _command(self, obj: Executable, execution: Execution, args: list[str]) -> Command:
+        spec, world = obj.spec, self._world
+        try:
+            number = signal_of(spec.stop_signal)
+        except ValueError as error:
+            raise StartError("InvalidSpec", str(error), "change spec.stopSignal") from None
+        assert execution.environment is not None
+        directory = world.path(spec.working_directory) if spec.working_directory else world.working_directory
+        # Nobody would find again what is not recorded: such a process ends with us.
+        keep = spec.effective_mode == "persistent" and world.records.lasting
+        return Command(
+            os.path.expanduser(spec.executable_path),
+            args,
+            execution.environment.values,
+            str(directory),
+            world.processes.cookie(execution.uid, keep=keep),
+            stdin=spec.stdin,
+            keep=keep,
+            stop_signal=number,
+            grace=spec.stop_timeout.total_seconds(),
+        )

@@ -1,0 +1,114 @@
+"""The life of one Executable as its controller knows it; the status of the object is what this amounts to."""
+
+import asyncio
+import signal
+from dataclasses import dataclass, field
+
+from setpoint.workload.controllers.executable.process_run import Run
+from setpoint.workload.controllers.workload_state import SUSPENDED, Life, moment
+from setpoint.workload.kinds.executable import FINAL, ExecutableSpec, ExecutableState, ExecutableStatus
+from setpoint.workload.kinds.parts import HealthStatus
+from setpoint.workload.process.command import Exit
+from setpoint.workload.proxy.ports import Reservation
+
+# Exit codes of what a signal ended, as shells count them.
+_SIGNALLED = 128
+
+
+@dataclass
+class Execution(Life):
+    """One Executable and what runs for it."""
+
+    state: ExecutableState = ""
+    run: Run | None = None
+    stopping: "asyncio.Task[str] | None" = None
+    ports: dict[str, Reservation] = field(default_factory=dict)
+    # How many lines of its log, by source, are of lives before this one.
+    before: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in FINAL
+
+    def starts_anew(self, *, asked: bool = False) -> None:
+        super().starts_anew(asked=asked)
+        self.run = None
+        # Somebody else may have taken a port since; the same one is asked for first.
+        self.release_ports()
+        self.ports = {}
+
+    def ended(self, exit: Exit) -> str:  # noqa: A002 - what it is
+        """Takes over how a life ended; the same in words."""
+        self.finished_at = exit.at
+        self.close_probing()
+        if exit.signal is not None:
+            self.exit_code = _SIGNALLED + exit.signal
+            return f"it was ended by {_signal_name(exit.signal)}"
+        self.exit_code = exit.code
+        return "it ended; its exit code is not known" if exit.code is None else f"it ended with exit code {exit.code}"
+
+    def release_ports(self) -> None:
+        """Lets the process have the ports that were kept for it."""
+        for each in self.ports.values():
+            each.release()
+
+    @property
+    def health(self) -> HealthStatus:
+        """How well it is, by DCP's rules."""
+        if self.state == "Running":
+            return self.probing.health if self.probing is not None else "Healthy"
+        failed = self.state == "FailedToStart" or (self.state == "Finished" and self.exit_code)
+        if failed and self.reason != SUSPENDED:
+            return "Unhealthy"
+        return "Caution"
+
+    def status(self) -> ExecutableStatus:
+        """What the object says, but for its conditions."""
+        run = self.run
+        return ExecutableStatus(
+            execution_id=run.id if run is not None else "",
+            pid=run.pid if run is not None else None,
+            state=self.state,
+            startup_timestamp=moment(self.started_at),
+            finish_timestamp=moment(self.finished_at),
+            exit_code=self.exit_code,
+            std_out_file=self.files[0],
+            std_err_file=self.files[1],
+            terminal_socket_path=self.terminal,
+            effective_env=self.effective_env(),
+            effective_args=self.args,
+            health_status=self.health,
+            health_probe_results=self.probing.results if self.probing is not None else [],
+            restart_count=self.restarts,
+            last_exit_code=self.last_exit_code,
+            restart_reason=self.restart_reason,
+            next_restart_time=moment(self.due_at),
+            observed_restart=self.obeyed,
+            identity_time=run.identity if run is not None else "",
+        )
+
+    def remember(self, status: ExecutableStatus | None) -> None:
+        """Takes over what an earlier control plane reported of it."""
+        if status is not None:
+            self.take_over(status)
+            self.files = status.std_out_file, status.std_err_file
+
+
+def should_restart(spec: ExecutableSpec, exit_code: int | None) -> bool:
+    """Whether the policy starts what has ended so again."""
+    return spec.restart_policy == "Always" or (spec.restart_policy == "OnFailure" and exit_code != 0)
+
+
+def signal_of(name: str) -> int:
+    """The number of a signal. Raises ValueError, with the remedy."""
+    try:
+        return int(signal.Signals[name])
+    except KeyError:
+        raise ValueError(f"stopSignal {name} is no signal of this machine: use SIGTERM, SIGINT or SIGQUIT") from None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

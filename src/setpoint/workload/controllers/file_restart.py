@@ -1,0 +1,140 @@
+"""`spec.watch`: has workloads started again, or built anew, when their files change.
+
+The directories of a workload are relative to where it runs. A change is told in its log and in the reason of the
+restart, by the file that changed first.
+"""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.predicate import generation
+from setpoint.controller.request import Request
+from setpoint.workload.filewatch.inotify import Inotify
+from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
+from setpoint.workload.filewatch.watcher import Watcher
+from setpoint.workload.ignored import by_git
+from setpoint.workload.kinds.container import Container
+from setpoint.workload.kinds.executable import Executable
+from setpoint.workload.kinds.parts import FileWatch
+from setpoint.workload.runtime import World
+
+
+class Restarts(Protocol):
+    """Starts workloads of a kind again."""
+
+    def restart(self, name: str, why: str, *, rebuild: bool = False) -> None: ...
+
+    def wake(self, name: str) -> None:
+        """Has one looked at."""
+
+
+class Said(NamedTuple):
+    """How the files of a workload are watched, for its conditions."""
+
+    status: bool
+    reason: str
+    message: str
+
+
+class _Watched(NamedTuple):
+    uid: str
+    spec: FileWatch
+    directory: str
+    watcher: Watcher | None
+    problem: str = ""
+
+
+class FileWatching:
+    """Watches the files of all workloads that ask for it."""
+
+    def __init__(self, world: World, executables: Restarts, containers: Restarts) -> None:
+        self._world = world
+        self._restarts = {"Executable": executables, "Container": containers}
+        self._watched: dict[tuple[str, str], _Watched] = {}
+        self._inotify: Inotify | OSError | None = None
+        self.controllers = [
+            Controller(
+                f"{kind.__name__.lower()}-files",
+                partial(self._reconcile, kind.__name__),
+                kind=kind,
+                clock=world.clock,
+                ids=world.ids,
+                predicates=(generation,),
+            )
+            for kind in (Executable, Container)
+        ]
+
+    def said(self, kind: str, name: str) -> Said | None:
+        """How the files of a workload are watched; None: they are not."""
+        found = self._watched.get((kind, name))
+        if found is None:
+            return None
+        if found.watcher is None:
+            return Said(False, "InvalidPattern", found.problem)
+        if found.watcher.problem:
+            return Said(True, "Polling", found.watcher.problem)
+        return Said(True, "Watching", f"a change of {', '.join(found.spec.paths)} counts")
+
+    def close(self) -> None:
+        """Watches nothing more."""
+        for kind, name in list(self._watched):
+            self._forget(kind, name)
+        if isinstance(self._inotify, Inotify):
+            self._inotify.close()
+
+    async def _reconcile(self, kind: str, ctx: Context, request: Request) -> None:
+        obj: Any = await ctx.object()
+        is_on = obj is not None and not obj.spec.stop and not obj.spec.suspend
+        spec: FileWatch | None = obj.spec.watch if is_on else None
+        if obj is None or spec is None or obj.metadata.deletion_timestamp is not None:
+            self._forget(kind, request.name)
+            return
+        uid, directory = obj.metadata.uid or "", self._directory(obj)
+        found = self._watched.get((kind, request.name))
+        if found is not None and (found.uid, found.spec, found.directory) == (uid, spec, directory):
+            return
+        self._forget(kind, request.name)
+        try:
+            ignored = by_git([*DEFAULT_IGNORED, *spec.ignore])
+            roots = [root_of(each, directory) for each in spec.paths]
+        except ValueError as error:
+            problem = f"spec.watch: {error}; correct the pattern"
+            self._watched[kind, request.name] = _Watched(uid, spec, directory, None, problem)
+        else:
+            changed: Callable[[list[str]], None] = partial(self._changed, kind, request.name)
+            watcher = Watcher(roots, ignored, spec.debounce.total_seconds(), changed, self._world.clock)
+            self._watched[kind, request.name] = _Watched(uid, spec, directory, watcher)
+            await watcher.start(self._notifications())
+        self._restarts[kind].wake(request.name)
+
+    def _directory(self, obj: Any) -> str:
+        """Where relative paths of a workload begin."""
+        where = obj.spec.working_directory if isinstance(obj, Executable) else ""
+        return os.path.abspath(self._world.path(where)) if where else str(self._world.working_directory)
+
+    def _notifications(self) -> Inotify | OSError:
+        if not isinstance(self._inotify, Inotify):
+            try:
+                self._inotify = Inotify()
+            except OSError as error:
+                self._inotify = error
+        return self._inotify
+
+    def _changed(self, kind: str, name: str, files: list[str]) -> None:
+        found = self._watched.get((kind, name))
+        if found is None:
+            return
+        first = os.path.relpath(files[0], found.directory)
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        why = f"{first}{more} changed"
+        self._world.logs.note(found.uid, why)
+        self._restarts[kind].restart(name, why, rebuild=found.spec.action == "Rebuild")
+
+    def _forget(self, kind: str, name: str) -> None:
+        found = self._watched.pop((kind, name), None)
+        if found is not None and found.watcher is not None:
+            found.watcher.close()

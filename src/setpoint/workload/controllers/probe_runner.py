@@ -1,0 +1,153 @@
+"""Runs the probes of a workload: fills in their templates, and asks in the way that each says."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from setpoint.objects.tree import Object
+from setpoint.schema.regex import matcher, pattern_error
+from setpoint.workload.kinds.health import HealthProbe, LogProbe
+from setpoint.workload.logs.options import LogOptions
+from setpoint.workload.probes.grpc import probe_grpc
+from setpoint.workload.probes.http import probe_http
+from setpoint.workload.probes.tcp import probe_tcp
+from setpoint.workload.probes.verdict import Finding
+from setpoint.workload.process.command import Command, Exit, StartError
+from setpoint.workload.process.pipes import Sink
+from setpoint.workload.templates import Lookup, NotYet, TemplateError, render
+
+if TYPE_CHECKING:
+    from setpoint.workload.runtime import World
+
+_OUTPUT_BYTES = 4096
+
+# How many lines of a log, by source, are of lives before.
+Before = Callable[[], Awaitable[Mapping[str, int]]]
+# Runs a command where the workload is, and tells how it ended and what it said.
+Execute = Callable[[Sequence[str], str], Awaitable[tuple[int | None, str]]]
+
+
+class Probes:
+    """Asks for one life of a workload. `lookup` gives the world as it is when a probe runs, `execute` runs its
+    commands, and `before` counts the lines of its log that are none of its own."""
+
+    def __init__(
+        self,
+        world: "World",
+        uid: str,
+        subject: Object,
+        lookup: Callable[[], Lookup],
+        execute: Execute,
+        before: Before,
+    ) -> None:
+        self._world, self._uid, self._subject = world, uid, subject
+        self._lookup, self._execute, self._before = lookup, execute, before
+        # How many lines of its log each probe has seen, and those that have found what they look for.
+        self._seen: dict[str, int] = {}
+        self._found: set[str] = set()
+
+    async def run(self, probe: HealthProbe) -> Finding:
+        """Tries a probe once."""
+        try:
+            return await self._run(probe)
+        except NotYet as waiting:
+            return Finding("Unknown", str(waiting))
+        except (TemplateError, ValueError) as error:
+            return Finding("Failure", str(error))
+
+    async def _run(self, probe: HealthProbe) -> Finding:
+        if probe.http_probe is not None:
+            headers = [(each.name, self._filled(each.value)) for each in probe.http_probe.headers]
+            return await probe_http(self._filled(probe.http_probe.url), headers, probe.schedule.timeout.total_seconds())
+        if probe.tcp_probe is not None:
+            return await probe_tcp(self._address(probe.tcp_probe.address), self._port(probe.tcp_probe.port))
+        if probe.grpc_probe is not None:
+            address, port = self._address(probe.grpc_probe.address), self._port(probe.grpc_probe.port)
+            return await probe_grpc(address, port, probe.grpc_probe.service)
+        if probe.log_probe is not None:
+            return await self._log(probe.name, probe.log_probe)
+        if probe.exec_probe is not None:
+            command = [self._filled(word) for word in probe.exec_probe.command]
+            return _judged(command, *await self._execute(command, probe.exec_probe.working_directory))
+        if probe.executable_probe is not None:
+            spec = probe.executable_probe.executable_template.spec
+            command = [spec.executable_path, *map(self._filled, spec.args)]
+            env = {each.name: self._filled(each.value) for each in spec.env}
+            inherited = self._world.environ if spec.inherits else {}
+            return _judged(
+                command, *await run_command(self._world, command, {**inherited, **env}, spec.working_directory)
+            )
+        return Finding("Unknown", f"the probe {probe.name} does not say what to do: add the field for {probe.type}")
+
+    async def _log(self, name: str, probe: LogProbe) -> Finding:
+        if fault := pattern_error(probe.pattern):
+            raise ValueError(f"pattern: {fault}")
+        matches = matcher(probe.pattern)
+        if name in self._found:
+            return Finding("Success")
+        seen = self._seen.get(name)
+        if seen is None:
+            sources = ("stdout", "stderr") if probe.source == "all" else (probe.source,)
+            before = await self._before()
+            seen = sum(before.get(source, 0) for source in sources)
+        rest = b""
+        async for piece in self._world.logs.read(self._uid, LogOptions(probe.source, skip=seen)):
+            *lines, rest = (rest + piece).split(b"\n")
+            seen += len(lines)
+            if any(matches(line.decode("utf-8", "replace")) for line in lines):
+                self._found.add(name)
+                return Finding("Success")
+        self._seen[name] = seen
+        # The last line may not have ended yet.
+        if rest and matches(rest.decode("utf-8", "replace")):
+            return Finding("Success")
+        return Finding("Failure", f"no line like {probe.pattern} was written yet")
+
+    def _filled(self, text: str) -> str:
+        return render(text, self._subject, self._lookup()).text
+
+    def _address(self, text: str) -> str:
+        return self._filled(text) or "localhost"
+
+    def _port(self, text: str) -> int:
+        filled = self._filled(text)
+        if not filled.isdecimal():
+            raise ValueError(f"{filled!r} is no port: use a number, or {{{{ portForServing }}}}")
+        return int(filled)
+
+
+def _judged(command: Sequence[str], code: int | None, said: str) -> Finding:
+    if code == 0:
+        return Finding("Success")
+    ended = f"{command[0]} ended with exit code {code}" if code is not None else f"{command[0]} did not end by itself"
+    return Finding("Failure", f"{ended}{f': {said}' if said else ''}")
+
+
+class _Tail(Sink):
+    """Keeps the end of what is said."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        self.data = (self.data + data)[-_OUTPUT_BYTES:]
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
+async def run_command(
+    world: "World", command: Sequence[str], env: Mapping[str, str], directory: str
+) -> tuple[int | None, str]:
+    """Runs a command of this machine to its end: its exit code, and the end of what it said."""
+    said, cookie = _Tail(), world.processes.cookie(world.ids.uid())
+    where = str(world.path(directory) if directory else world.working_directory)
+    try:
+        running = await world.processes.start(Command(command[0], command[1:], env, where, cookie), said, said)
+    except StartError as error:
+        return None, str(error)
+    try:
+        ended: Exit = await running.wait()
+    finally:
+        if not running.exited.done():
+            await world.processes.stop(running, grace=0)
+    return ended.code, said.data.decode("utf-8", "replace").strip()

@@ -1,0 +1,323 @@
+"""ExecutableReplicaSets: has as many Executables of a template as are wanted, and tells how many of them are well.
+
+Those that are too many go the worst and youngest first. A changed template replaces replicas only where the strategy is
+RollingUpdate: one at a time, each ended before the next is made (two might want the same port), and none while a new
+one is not ready, so that a template that does not work replaces one replica and no more.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import msgspec
+
+from setpoint.client.kinds import tree_of
+from setpoint.client.patches import merge
+from setpoint.controller.child_names import child_name
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request, Result
+from setpoint.objects.errors import AlreadyExists, Invalid, NotFound
+from setpoint.schema.types import MicroTime, ObjectMeta
+from setpoint.workload.controllers.backoff import next_wait
+from setpoint.workload.controllers.children import OWNER_LABEL, children, delete_all, delete_child
+from setpoint.workload.controllers.replica_set import replica_restart
+from setpoint.workload.controllers.replica_set.replica_restart import is_good
+from setpoint.workload.kinds.api_names import DISPLAY_NAME, GROUP
+from setpoint.workload.kinds.executable import FINAL, Executable
+from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet, ExecutableReplicaSetStatus
+from setpoint.workload.kinds.parts import HealthStatus, RestartBackoff
+from setpoint.workload.progress import Progress, progress
+from setpoint.workload.runtime import World
+
+FINALIZER = f"{GROUP}/executable-replica-set-reconciler"
+_PREFIX = f"executable-replica-set.{GROUP}"
+STATE, REPLICA_ID, SET_NAME = (f"{_PREFIX}/{name}" for name in ("replica-state", "replica-id", "replica-set-name"))
+INSTANCE_ID = "otel-service-instance-id"
+TEMPLATE_HASH = "setpoint.dev/template-hash"
+ACTIVE, INACTIVE = "active", "inactive"
+
+
+@dataclass
+class _Known:
+    """What is known of a set that its objects do not say."""
+
+    uid: str
+    # The number of the last replica that was made: display names are never used twice.
+    last: int = 0
+    scaled_at: datetime | None = None
+    # How long the last replacement of a failed replica had to wait.
+    wait: timedelta | None = None
+    # The replica that is replaced next, and when.
+    replaced: str = ""
+    due: datetime | None = None
+
+
+class ReplicaSets:
+    """The controller."""
+
+    def __init__(self, world: World) -> None:
+        self._clock = world.clock
+        self._known: dict[str, _Known] = {}
+        self.controller = Controller(
+            "executable-replica-set",
+            self._reconcile,
+            kind=ExecutableReplicaSet,
+            clock=world.clock,
+            ids=world.ids,
+            owns=(Executable,),
+            concurrency=4,
+        )
+
+    async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
+        obj: ExecutableReplicaSet | None = await ctx.object()
+        if obj is None:
+            self._known.pop(request.name, None)
+            return None
+        uid = obj.metadata.uid or ""
+        await ctx.load_status()
+        if await ctx.finalize(FINALIZER, partial(delete_all, ctx, [Executable], uid)):
+            return None
+        replicas = await children(ctx, Executable, uid)
+        known = self._knowledge(obj, replicas)
+        hash_ = _template_hash(obj)
+        active = [each for each in replicas if _is_active(each)]
+        after, problem = None, ""
+        active = await self._scale_down(ctx, obj, known, active)
+        active = await replica_restart.suspend(ctx, obj, active)
+        if obj.spec.replace_failed:
+            active, after = await self._replace_failed(ctx, obj, known, active)
+        if obj.spec.update_strategy == "RollingUpdate":
+            active = await self._update(ctx, obj, known, active, hash_)
+        holds = 0
+        if obj.spec.update_strategy == "RollingUpdate":
+            here = {each.metadata.uid for each in active}
+            holds = sum(
+                each.metadata.uid not in here and not _has_ended(each) and _hash(each) != hash_ for each in replicas
+            )
+        try:
+            active = await self._scale_up(ctx, obj, known, active, hash_, holds)
+        except Invalid as error:
+            problem = str(error)
+        active, obeyed = await replica_restart.restart(ctx, obj, active)
+        self._report(ctx, obj, known, active, hash_, problem, obeyed)
+        return Result(requeue_after=after)
+
+    def _knowledge(self, obj: ExecutableReplicaSet, replicas: Sequence[Executable]) -> _Known:
+        name, uid = obj.metadata.name or "", obj.metadata.uid or ""
+        known = self._known.get(name)
+        if known is None or known.uid != uid:
+            known = self._known[name] = _Known(
+                uid, scaled_at=obj.status.last_scale_time if obj.status is not None else None
+            )
+        known.last = max(known.last, *map(_number, replicas), 0)
+        return known
+
+    # More, fewer, others
+
+    async def _scale_up(
+        self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable], hash_: str, holds: int
+    ) -> list[Executable]:
+        """Makes those that are missing, but for some whose predecessors have to end first. Raises Invalid."""
+        made = list(active)
+        while len(made) + holds < obj.spec.replicas:
+            known.last += 1
+            replica = ctx.own(_replica(obj, known.last, hash_))
+            try:
+                made.append(await ctx.client.create(replica))
+            except AlreadyExists:
+                # Made before, by somebody who was killed before it was noted; or it is another's, who has this name.
+                found = await ctx.api.get(Executable, replica.metadata.name or "")
+                if _is_active(found) and (found.metadata.labels or {}).get(OWNER_LABEL) == known.uid:
+                    made.append(found)
+            known.scaled_at = self._clock.now()
+        return made
+
+    async def _scale_down(
+        self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable]
+    ) -> list[Executable]:
+        surplus = len(active) - obj.spec.replicas
+        if surplus <= 0:
+            return active
+        going = sorted(active, key=_worst_and_youngest)[:surplus]
+        return await self._retire(ctx, obj, known, active, going)
+
+    async def _retire(
+        self,
+        ctx: Context,
+        obj: ExecutableReplicaSet,
+        known: _Known,
+        active: Sequence[Executable],
+        going: Sequence[Executable],
+    ) -> list[Executable]:
+        """Deletes replicas, or stops and keeps them. The others are returned."""
+        for each in going:
+            if not obj.spec.stop_on_scale_down:
+                await delete_child(ctx, each)
+                continue
+            change = {"metadata": {"annotations": {STATE: INACTIVE}}, "spec": {"stop": True}}
+            try:
+                await ctx.client.patch(Executable, merge(change), each.metadata.name or "")
+            except NotFound:
+                continue
+        known.scaled_at = self._clock.now()
+        gone = {each.metadata.uid for each in going}
+        return [each for each in active if each.metadata.uid not in gone]
+
+    async def _replace_failed(
+        self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable]
+    ) -> tuple[list[Executable], float | None]:
+        """Takes away a replica that has ended, so that another is made; longer after, the sooner each of them ends."""
+        ended = sorted((each for each in active if _has_ended(each) and not each.spec.suspend), key=_number)
+        if not ended:
+            return active, None
+        first = ended[0]
+        if known.replaced != first.metadata.uid:
+            known.wait = next_wait(
+                known.wait, obj.spec.template.spec.restart_backoff or RestartBackoff(), _lived(first)
+            )
+            known.replaced, known.due = first.metadata.uid or "", self._clock.now() + known.wait
+        assert known.due is not None
+        left = (known.due - self._clock.now()).total_seconds()
+        if left > 0:
+            return active, left
+        # Others that have ended meanwhile go with it: one wait is enough for all of them.
+        return await self._retire(ctx, obj, known, active, ended), None
+
+    async def _update(
+        self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable], hash_: str
+    ) -> list[Executable]:
+        """Takes away one replica of an older template, if all is well with those of the new one; all of them where none
+        is to run."""
+        old = [each for each in active if _hash(each) != hash_]
+        new = [each for each in active if _hash(each) == hash_]
+        if obj.spec.suspend:
+            return await self._retire(ctx, obj, known, active, old) if old else active
+        if not old or len(active) < obj.spec.replicas or not all(map(is_good, new)):
+            return active
+        return await self._retire(ctx, obj, known, active, sorted(old, key=_worst_and_youngest)[:1])
+
+    # Telling
+
+    def _report(
+        self,
+        ctx: Context,
+        obj: ExecutableReplicaSet,
+        known: _Known,
+        active: Sequence[Executable],
+        hash_: str,
+        problem: str,
+        obeyed: str,
+    ) -> None:
+        states = [each.status.state if each.status is not None else "" for each in active]
+        healthy = sum(each.status is not None and each.status.health_status == "Healthy" for each in active)
+        wanted = obj.spec.replicas
+        health: HealthStatus = "Healthy" if healthy >= wanted else "Caution" if healthy else "Unhealthy"
+        ctx.status.put(
+            ExecutableReplicaSetStatus(
+                observed_replicas=len(active),
+                running_replicas=states.count("Running"),
+                failed_replicas=states.count("FailedToStart") + states.count("Unknown"),
+                finished_replicas=states.count("Finished") + states.count("Terminated"),
+                updated_replicas=sum(_hash(each) == hash_ for each in active),
+                last_scale_time=None if known.scaled_at is None else MicroTime.of(known.scaled_at),
+                health_status=health,
+                observed_restart=obeyed,
+            )
+        )
+        unready = [(each, how_far) for each in active if not _is_done(how_far := _progress(each))]
+        if problem:
+            message = f"{problem}; correct spec.template"
+            ctx.status.condition("Ready", False, "InvalidTemplate", message)
+        elif obj.spec.suspend:
+            name = obj.metadata.name
+            message = f"it is stopped (suspend); `setpoint start {name}` starts it again"
+            ctx.status.condition("Ready", False, "Suspended", message)
+        elif len(active) < wanted:
+            ctx.status.condition("Ready", False, "Scaling", f"{len(active)} of {wanted} replicas are there")
+        elif unready:
+            first, how_far = unready[0]
+            said = f"{wanted - len(unready)} of {wanted} replicas are ready; {first.metadata.name}: {how_far.says}"
+            ctx.status.condition("Ready", False, "ReplicasNotReady", said)
+        elif any(_hash(each) != hash_ for each in active) and obj.spec.update_strategy == "RollingUpdate":
+            ctx.status.condition("Ready", True, "Updating", "replicas of an older template are being replaced")
+        else:
+            ctx.status.condition("Ready", True, "ReplicasReady", f"{wanted} of {wanted} replicas are ready")
+
+
+def _replica(obj: ExecutableReplicaSet, number: int, hash_: str) -> Executable:
+    """A new replica: its name follows from its number, so that none is made twice."""
+    set_name, template = obj.metadata.name or "", obj.spec.template
+    name = child_name(set_name, obj.metadata.uid or "", number)
+    id_ = name.rpartition("-")[2]
+    annotations = {
+        **template.annotations,
+        STATE: ACTIVE,
+        DISPLAY_NAME: f"{set_name}-{number}",
+        REPLICA_ID: id_,
+        INSTANCE_ID: id_,
+        SET_NAME: set_name,
+        TEMPLATE_HASH: hash_,
+        **replica_restart.notes(obj),
+    }
+    labels = {**template.labels, OWNER_LABEL: obj.metadata.uid or ""}
+    metadata = ObjectMeta(name=name, labels=labels, annotations=annotations)
+    spec = msgspec.structs.replace(template.spec, suspend=True) if obj.spec.suspend else template.spec
+    return Executable(metadata=metadata, spec=spec)
+
+
+def _template_hash(obj: ExecutableReplicaSet) -> str:
+    text = msgspec.json.encode(tree_of(obj)["spec"]["template"], order="deterministic")
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def _annotation(replica: Executable, name: str) -> str:
+    return (replica.metadata.annotations or {}).get(name, "")
+
+
+def _hash(replica: Executable) -> str:
+    return _annotation(replica, TEMPLATE_HASH)
+
+
+def _number(replica: Executable) -> int:
+    text = _annotation(replica, DISPLAY_NAME).rpartition("-")[2]
+    return int(text) if text.isdecimal() else 0
+
+
+def _is_active(replica: Executable) -> bool:
+    return replica.metadata.deletion_timestamp is None and _annotation(replica, STATE) != INACTIVE
+
+
+def _has_ended(replica: Executable) -> bool:
+    """Whether it is over with it; one that was stopped and kept has ended when its process has."""
+    return replica.metadata.deletion_timestamp is None and replica.status is not None and replica.status.state in FINAL
+
+
+def _lived(replica: Executable) -> float:
+    status = replica.status
+    if status is None or status.startup_timestamp is None or status.finish_timestamp is None:
+        return 0.0
+    return (status.finish_timestamp - status.startup_timestamp).total_seconds()
+
+
+def _progress(replica: Executable) -> Progress:
+    return progress({**tree_of(replica), "kind": "Executable"})
+
+
+def _is_done(how_far: Progress) -> bool:
+    return how_far.ready or how_far.succeeded
+
+
+def _worst_and_youngest(replica: Executable) -> tuple[int, float, int]:
+    """Who goes first: who has failed or ended, who has not started, who is not well; among them the youngest."""
+    how_far = _progress(replica)
+    if _has_ended(replica):
+        rank = 0
+    elif not how_far.started:
+        rank = 1
+    else:
+        rank = 3 if how_far.ready else 2
+    made = replica.metadata.creation_timestamp or datetime.fromtimestamp(0, UTC)
+    return rank, -made.timestamp(), -_number(replica)

@@ -1,0 +1,368 @@
+"""Tasks: has work run to its end, once or by a schedule, tries it again where it fails, and tells what became of it.
+
+Every attempt is an Executable or a Container of its own, so that its log and its exit code are where those of others
+are. Nothing is kept but in objects: whoever takes over from us goes on where we were.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from setpoint.client.kinds import tree_of
+from setpoint.client.patches import merge
+from setpoint.controller.child_names import child_name
+from setpoint.controller.context import Context
+from setpoint.controller.controller import Controller
+from setpoint.controller.request import Request, Result
+from setpoint.objects import meta
+from setpoint.objects.cron import ScheduleError
+from setpoint.objects.errors import AlreadyExists, Invalid, NotFound
+from setpoint.objects.tree import Object
+from setpoint.schema.types import MicroTime, ObjectMeta
+from setpoint.workload.controllers.children import OWNER_LABEL, children, delete_all
+from setpoint.workload.controllers.lookup import READS, Lookup
+from setpoint.workload.controllers.task import task_runs
+from setpoint.workload.controllers.task.task_runs import Due, Ending, Run, runs_of, surplus
+from setpoint.workload.dependencies import waiting_for
+from setpoint.workload.kinds.api_names import (
+    OWN_GROUP,
+    RESTART_REQUESTED,
+    RUN_ARGUMENTS,
+    RUN_REQUEST,
+    STOPPED_BECAUSE,
+    TASK,
+)
+from setpoint.workload.kinds.container import Container, ContainerSpec
+from setpoint.workload.kinds.executable import Executable, ExecutableSpec
+from setpoint.workload.kinds.task import Task, TaskState, TaskStatus
+from setpoint.workload.runtime import World
+from setpoint.workload.schedule import parse_schedule, parse_zone
+from setpoint.workload.templates import escaped
+
+FINALIZER = f"{OWN_GROUP}/task-reconciler"
+# Earlier attempts of a run whose objects, and logs, are kept.
+_MOST_ATTEMPTS = 10
+
+S = TypeVar("S", ExecutableSpec, ContainerSpec)
+
+
+@dataclass
+class _Known:
+    """What is known of a task that its objects do not say."""
+
+    uid: str
+    # The last request for a run that was seen, and the last that was obeyed or left out.
+    seen: str
+    obeyed: str
+    # When that was seen, and the arguments it gives, if the run has not begun yet.
+    requested: datetime | None = None
+    arguments: tuple[str, ...] = ()
+    # What was wrong with the last request.
+    problem: str = ""
+
+
+@dataclass
+class _Said:
+    """What a reconcile has to say beside what follows from the runs."""
+
+    reason: str = ""
+    message: str = ""
+    next: datetime | None = None
+    last: datetime | None = None
+
+
+class Tasks:
+    """The controller."""
+
+    def __init__(self, world: World) -> None:
+        self._clock = world.clock
+        self._known: dict[str, _Known] = {}
+        self.controller = Controller(
+            "task",
+            self._reconcile,
+            kind=Task,
+            clock=world.clock,
+            ids=world.ids,
+            owns=(Executable, Container),
+            reads=READS,
+            concurrency=4,
+        )
+
+    async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
+        obj: Task | None = await ctx.object()
+        if obj is None:
+            self._known.pop(request.name, None)
+            return None
+        uid = obj.metadata.uid or ""
+        await ctx.load_status()
+        if await ctx.finalize(FINALIZER, partial(delete_all, ctx, [Executable, Container], uid)):
+            return None
+        now = self._clock.now()
+        known = self._knowledge(obj)
+        runs = runs_of(await _attempts(ctx, uid), obj.status.runs if obj.status is not None else [])
+        said = _Said(last=obj.status.last_schedule_time if obj.status is not None else None)
+        try:
+            await self._tend(ctx, obj, runs, now)
+            await self._begin(ctx, obj, known, runs, now, said)
+        except Invalid as error:
+            said.reason, said.message = "InvalidTemplate", f"{error}; correct spec.template"
+        if known.problem:
+            said.reason, said.message = "InvalidRequest", known.problem
+        ends = [(run, run.ending(obj.spec, now)) for run in runs]
+        gone = list(surplus(ends, obj.spec))
+        for run in gone:
+            await _delete(ctx, run.objects)
+        for run in runs:
+            await _delete(ctx, run.objects[:-_MOST_ATTEMPTS])
+        _report(ctx, obj, known, [(run, end) for run, end in ends if run not in gone], said)
+        moments = [*_wakes(obj, ends), *([said.next] if said.next is not None else [])]
+        return Result(requeue_after=max((min(moments) - now).total_seconds(), 0.001) if moments else None)
+
+    def _knowledge(self, obj: Task) -> _Known:
+        name, uid = obj.metadata.name or "", obj.metadata.uid or ""
+        request = (obj.metadata.annotations or {}).get(RESTART_REQUESTED, "")
+        known = self._known.get(name)
+        if known is None or known.uid != uid:
+            obeyed = obj.status.observed_restart if obj.status is not None else ""
+            known = self._known[name] = _Known(uid, obeyed, obeyed)
+        if not request and known.requested is not None:
+            known.requested = None  # it was taken back
+        if request and request != known.seen:
+            known.seen, known.problem = request, ""
+            try:
+                known.arguments = task_runs.arguments_of(tree_of(obj))
+                known.requested = self._clock.now()
+            except ValueError as error:
+                known.obeyed, known.problem = request, str(error)
+        return known
+
+    # Runs that are under way
+
+    async def _tend(self, ctx: Context, obj: Task, runs: Sequence[Run], now: datetime) -> None:
+        """Tries again what has failed, and stops what takes too long. Raises Invalid."""
+        for run in runs:
+            if run.ending(obj.spec, now) is not None:
+                continue
+            deadline = run.deadline(obj.spec)
+            if run.has_failed:
+                retry = run.retry_at(obj.spec)
+                if retry is not None and retry <= now:
+                    await _attempt(ctx, obj, run)
+            elif deadline is not None and deadline <= now and not run.is_stopping:
+                await _stop(
+                    ctx, run, f"DeadlineExceeded: it took longer than activeDeadline, {obj.spec.active_deadline}"
+                )
+
+    # The next run
+
+    async def _begin(self, ctx: Context, obj: Task, known: _Known, runs: list[Run], now: datetime, said: _Said) -> None:
+        """Starts a run that is due, unless something speaks against it; then that is said. Raises Invalid."""
+        found = self._due(obj, known, runs, now, said)
+        if found is None:
+            return
+        under_way = [run for run in runs if run.ending(obj.spec, now) is None]
+        if any(run.scheduled == found.at for run in runs):
+            pass  # somebody began it who was killed before that was noted
+        elif under_way and obj.spec.concurrency_policy == "Forbid":
+            said.reason, said.message = (
+                "Skipped",
+                f"the run due at {found.at:%H:%M:%S} was left out: another was under way",
+            )
+        elif under_way and obj.spec.concurrency_policy == "Replace":
+            for run in under_way:
+                if not run.is_stopping:
+                    await _stop(ctx, run, "Replaced: the next run was due")
+            return  # it begins when they have ended
+        else:
+            if waiting := waiting_for({**tree_of(obj), "kind": "Task"}, Lookup(ctx.lookup).object):
+                said.reason = "WaitingForDependencies"
+                said.message = f"waits for {'; '.join(map(str, waiting))}"
+                return
+            run = Run(MicroTime.of(found.at))
+            if known.requested is not None:
+                run.request, run.arguments = known.seen, known.arguments
+            await _attempt(ctx, obj, run)
+            runs.append(run)
+            if found.missed:
+                said.message = f"{found.missed} runs before it were missed"
+        if known.requested is not None:
+            known.requested, known.obeyed = None, known.seen
+        elif obj.spec.schedule:
+            said.last = found.at
+
+    def _due(self, obj: Task, known: _Known, runs: Sequence[Run], now: datetime, said: _Said) -> Due | None:
+        """The run that is due now; `said` is told when the next one is."""
+        made = obj.metadata.creation_timestamp or now
+        found = None
+        if not obj.spec.schedule:
+            has_run = runs or (obj.status is not None and obj.status.state not in (None, "Pending"))
+            found = None if has_run else Due(made)
+        else:
+            try:
+                schedule, zone = parse_schedule(obj.spec.schedule), parse_zone(obj.spec.time_zone)
+            except ScheduleError as error:
+                said.reason, said.message = "InvalidSchedule", f"{error}; correct spec.schedule and spec.timeZone"
+                return None if known.requested is None else Due(known.requested)
+            found = task_runs.due(schedule, said.last or made, now, zone)
+            # A span counts from the last time, and not from now.
+            since = (said.last or made) if found is None else found.at
+            said.next = schedule.next_after(since if schedule.every else now, zone)
+            if said.next is None:
+                said.reason, said.message = (
+                    "NeverDue",
+                    "the schedule names no day that ever comes; correct spec.schedule",
+                )
+        if known.requested is not None:
+            return Due(known.requested)
+        if obj.spec.suspend:
+            said.reason, said.message = (
+                "Suspended",
+                f"it runs when asked to (suspend): `setpoint run {obj.metadata.name}`",
+            )
+            if found is not None and obj.spec.schedule:
+                said.last = found.at  # what was due meanwhile is not made up for
+            return None
+        return found
+
+
+def _wakes(obj: Task, ends: Sequence[tuple[Run, Ending | None]]) -> Iterator[datetime]:
+    """When there is something to do about a run."""
+    for run, ending in ends:
+        if ending is not None:
+            continue
+        deadline = run.deadline(obj.spec)
+        if deadline is not None and not run.is_stopping:
+            yield deadline
+        if run.has_failed and (retry := run.retry_at(obj.spec)) is not None:
+            yield retry
+
+
+# The objects of runs
+
+
+async def _attempts(ctx: Context, uid: str) -> list[Object]:
+    found = []
+    for kind in (Executable, Container):
+        found += [{**tree_of(each), "kind": kind.__name__} for each in await children(ctx, kind, uid)]
+    return found
+
+
+async def _attempt(ctx: Context, obj: Task, run: Run) -> None:
+    """Makes the object of the next attempt, which is in the run then. Raises Invalid."""
+    name, template, number = obj.metadata.name or "", obj.spec.template, run.attempts + 1
+    metadata = ObjectMeta(
+        name=child_name(name, obj.metadata.uid or "", str(run.scheduled), number),
+        labels={**template.labels, OWNER_LABEL: obj.metadata.uid or ""},
+        annotations={
+            **template.annotations,
+            task_runs.SCHEDULED_AT: str(run.scheduled),
+            task_runs.BEGAN_AT: str(MicroTime.of(run.started or ctx.clock.now())),
+            task_runs.ATTEMPT: str(number),
+            TASK: name,
+            **({RUN_REQUEST: run.request} if run.request else {}),
+            **({RUN_ARGUMENTS: msgspec.json.encode(run.arguments).decode()} if run.arguments else {}),
+        },
+    )
+    child: Any
+    if template.executable is not None:
+        child = Executable(metadata=metadata, spec=_with_arguments(template.executable, run.arguments))
+    else:
+        assert template.container is not None
+        child = Container(metadata=metadata, spec=_with_arguments(template.container, run.arguments))
+    try:
+        made = await ctx.client.create(ctx.own(child))
+    except AlreadyExists:
+        made = await ctx.api.get(type(child), metadata.name or "")
+    run.objects.append({**tree_of(made), "kind": type(child).__name__})
+    run.attempts = number
+
+
+def _with_arguments(spec: S, arguments: Sequence[str]) -> S:
+    return msgspec.structs.replace(spec, args=[*spec.args, *map(escaped, arguments)]) if arguments else spec
+
+
+async def _stop(ctx: Context, run: Run, why: str) -> None:
+    tree = run.last
+    if tree is None:
+        return
+    change: Object = {"metadata": {"annotations": {STOPPED_BECAUSE: why}}, "spec": {"stop": True}}
+    try:
+        changed = await ctx.client.patch(_kind(tree), merge(change), meta.name(tree))
+    except NotFound:
+        return
+    run.objects[-1] = {**tree_of(changed), "kind": tree["kind"]}
+
+
+async def _delete(ctx: Context, trees: Sequence[Object]) -> None:
+    for tree in trees:
+        if not meta.is_being_deleted(tree):
+            try:
+                await ctx.client.delete(_kind(tree), meta.name(tree), uid=meta.uid(tree))
+            except NotFound:
+                continue
+
+
+def _kind(tree: Object) -> type[Executable] | type[Container]:
+    return Executable if tree["kind"] == "Executable" else Container
+
+
+# Telling
+
+
+def _report(ctx: Context, obj: Task, known: _Known, runs: Sequence[tuple[Run, Ending | None]], said: _Said) -> None:
+    before = obj.status or TaskStatus()
+    active = [run for run, ending in runs if ending is None]
+    last = runs[-1][1] if runs else None
+    state: TaskState
+    if active:
+        state = "Running"
+    elif last is not None:
+        state = last.state
+    else:
+        state = before.state if before.state in ("Succeeded", "Failed") else "Pending"
+    succeeded = [ending.at for _, ending in runs if ending is not None and ending.state == "Succeeded" and ending.at]
+    latest = max(succeeded, default=before.last_success_time)
+    ctx.status.put(
+        TaskStatus(
+            state=state,
+            runs=[run.report(ending) for run, ending in runs],
+            active=len(active),
+            last_schedule_time=None if said.last is None else MicroTime.of(said.last),
+            next_schedule_time=None if said.next is None else MicroTime.of(said.next),
+            last_success_time=None if latest is None else MicroTime.of(latest),
+            observed_restart=known.obeyed,
+        )
+    )
+    reason, message = _in_words(ctx, obj, state, active, last, said)
+    done = state in ("Succeeded", "Failed")
+    ctx.status.condition("Succeeded", state == "Succeeded" if done else None, reason, message)
+    ctx.status.condition("Ready", state == "Succeeded" and said.reason != "InvalidSchedule", reason, message)
+
+
+def _in_words(
+    ctx: Context, obj: Task, state: TaskState, active: Sequence[Run], last: Ending | None, said: _Said
+) -> tuple[str, str]:
+    """Why it is as it is, for the conditions: what keeps the next run from starting comes first."""
+    if said.reason and not (said.reason == "Suspended" and (active or last is not None)):
+        return said.reason, said.message
+    if active:
+        run = active[-1]
+        text = f"{run.name}, attempt {run.attempts} of {obj.spec.backoff_limit + 1}"
+        if run.has_failed and (retry := run.retry_at(obj.spec)) is not None:
+            return "BackOff", f"{text}, failed; the next one begins at {retry:%H:%M:%S}"
+        return "Running", f"{text} runs" + (f"; {said.message}" if said.message else "")
+    if last is not None:
+        return last.reason, last.message
+    if state == "Pending" and said.next is not None:
+        return "Scheduled", f"the first run is due at {MicroTime.of(said.next)}"
+    if state == "Pending":
+        return "Pending", "it has not begun"
+    # Its runs were not kept: what was said of them last still holds.
+    for each in ctx.status.get("conditions") or ():
+        if each["type"] == "Succeeded":
+            return each["reason"], each["message"]
+    return state, f"it has {state.lower()}"

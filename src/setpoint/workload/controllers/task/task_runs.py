@@ -1,0 +1,259 @@
+"""The runs of a task, read off the workloads that were made for them, and when the next one is due. All of it is pure.
+
+A run is known by the time it was due at; each attempt of it is an object of its own, whose name follows from the run
+and its number. What the status of the task remembers counts only for runs whose objects are gone.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
+from typing import NamedTuple
+
+import msgspec
+
+from setpoint.objects import meta
+from setpoint.objects.cron import Schedule
+from setpoint.objects.tree import Object
+from setpoint.schema.types import MicroTime
+from setpoint.workload.controllers.backoff import next_wait
+from setpoint.workload.kinds.api_names import RUN_ARGUMENTS, RUN_REQUEST, STOPPED_BECAUSE
+from setpoint.workload.kinds.parts import RestartBackoff
+from setpoint.workload.kinds.task import TaskRun, TaskSpec, TaskState
+from setpoint.workload.progress import progress
+
+# What the object of an attempt says of it: the run it belongs to, when that began, and its own number.
+SCHEDULED_AT, BEGAN_AT, ATTEMPT = (f"setpoint.dev/{name}" for name in ("scheduled-at", "run-began-at", "task-attempt"))
+# More are not counted one by one.
+_MOST_MISSED = 100
+_MINUTE = timedelta(minutes=1)
+_OVER = frozenset({"FailedToStart", "Unknown"})
+
+
+class Ending(NamedTuple):
+    """How a run ended."""
+
+    state: TaskState
+    reason: str
+    message: str
+    at: datetime | None
+
+
+@dataclass(eq=False)
+class Run:
+    """One run: the objects of its attempts, the last one at the end."""
+
+    scheduled: MicroTime
+    attempts: int = 0
+    objects: list[Object] = field(default_factory=list)
+    remembered: TaskRun | None = None
+    request: str = ""
+    # Arguments that were given with the request, behind those of the task.
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> Object | None:
+        """The object of the last attempt, where it is there."""
+        found = self.objects[-1] if self.objects else None
+        return found if found is not None and _attempt(found) == self.attempts else None
+
+    @property
+    def started(self) -> datetime | None:
+        """When the first attempt began."""
+        if self.objects:
+            return _moment(meta.annotations(self.objects[-1]).get(BEGAN_AT))
+        return self.remembered.start_time if self.remembered is not None else None
+
+    @property
+    def name(self) -> str:
+        last = self.last
+        if last is not None:
+            return meta.name(last)
+        return self.remembered.name if self.remembered is not None else ""
+
+    @property
+    def exit_code(self) -> int | None:
+        code: int | None = _status(self.last).get("exitCode")
+        return code
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether its last attempt was told to stop."""
+        return bool(self.last is not None and self.last["spec"].get("stop"))
+
+    def deadline(self, spec: TaskSpec) -> datetime | None:
+        """When it has to be over."""
+        if spec.active_deadline is None or self.started is None:
+            return None
+        return self.started + spec.active_deadline
+
+    def retry_at(self, spec: TaskSpec) -> datetime | None:
+        """When its last attempt, which has failed, is followed by the next one; None: it is not."""
+        if self.is_stopping or self.attempts > spec.backoff_limit:
+            return None
+        template = spec.template.executable or spec.template.container
+        backoff = (template.restart_backoff if template is not None else None) or RestartBackoff()
+        wait = None
+        for _ in range(self.attempts):
+            wait = next_wait(wait, backoff, 0)
+            if wait >= backoff.max:
+                break
+        return (self._failed_at or self.scheduled) + (wait or timedelta())
+
+    @property
+    def _failed_at(self) -> datetime | None:
+        return _moment(_status(self.last).get("finishTimestamp")) or self.started
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its last attempt has."""
+        return self.last is None or (is_over(self.last) and not self.has_succeeded)
+
+    @property
+    def has_succeeded(self) -> bool:
+        return self.last is not None and not self.is_stopping and progress(self.last).succeeded
+
+    def ending(self, spec: TaskSpec, now: datetime) -> Ending | None:
+        """How it ended; None: it goes on, or is tried again."""
+        if self.has_succeeded:
+            return Ending("Succeeded", "Succeeded", "it ended with exit code 0", self._failed_at)
+        if not self.has_failed:
+            return None
+        if self.is_stopping:
+            reason, message = _why_stopped(self.last)
+            return Ending("Failed", reason, message, self._failed_at)
+        said = _said(self.last) if self.last is not None else f"{self.name} was deleted while it ran"
+        deadline = self.deadline(spec)
+        retry = self.retry_at(spec)
+        if retry is None:
+            tried = f" (attempt {self.attempts}, the last one)" if self.attempts > 1 else ""
+            return Ending("Failed", "Failed", f"{said}{tried}", self._failed_at)
+        if deadline is not None and now >= deadline:
+            return Ending("Failed", "DeadlineExceeded", f"{said}; there is no time left to try it again", deadline)
+        return None
+
+    def report(self, ending: Ending | None) -> TaskRun:
+        """What the status says of it."""
+        started, ended = self.started, ending.at if ending is not None else None
+        return TaskRun(
+            name=self.name,
+            state=ending.state if ending is not None else "Running",
+            scheduled_time=self.scheduled,
+            start_time=None if started is None else MicroTime.of(started),
+            finish_time=None if ended is None else MicroTime.of(ended),
+            attempts=self.attempts,
+            exit_code=self.exit_code,
+            message=ending.message if ending is not None and ending.state == "Failed" else "",
+            request=self.request,
+        )
+
+
+def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[Run]:
+    """The runs of a task, the oldest first."""
+    found: dict[MicroTime, Run] = {}
+    for tree in sorted(children, key=_attempt):
+        text = meta.annotations(tree).get(SCHEDULED_AT, "")
+        if not text or (meta.is_being_deleted(tree) and is_over(tree)):
+            continue
+        run = found.setdefault(scheduled := MicroTime.parse(text), Run(scheduled))
+        run.objects.append(tree)
+        run.attempts = max(run.attempts, _attempt(tree))
+        run.request = meta.annotations(tree).get(RUN_REQUEST, "")
+        with suppress(ValueError):
+            run.arguments = arguments_of(tree)
+    for each in remembered:
+        if each.scheduled_time is None:
+            continue
+        known = found.get(each.scheduled_time)
+        if known is None and each.state == "Running":
+            known = found[each.scheduled_time] = Run(each.scheduled_time, request=each.request)
+        if known is not None:
+            known.remembered = each
+            known.attempts = max(known.attempts, each.attempts)
+    return sorted(found.values(), key=lambda run: run.scheduled)
+
+
+def surplus(runs: Sequence[tuple[Run, Ending | None]], spec: TaskSpec) -> Iterator[Run]:
+    """The runs that are too old to be kept, of those that the status already tells the end of: what became of a task
+    must not be lost with its runs."""
+    for state, limit in (("Succeeded", spec.successful_history_limit), ("Failed", spec.failed_history_limit)):
+        ended = [run for run, ending in runs if ending is not None and ending.state == state]
+        for run in ended[: max(len(ended) - limit, 0)]:
+            if run.remembered is not None and run.remembered.state == state:
+                yield run
+
+
+class Due(NamedTuple):
+    """A run that is due, and how many others were since the last one."""
+
+    at: datetime
+    missed: int = 0
+
+
+def due(schedule: Schedule, since: datetime, now: datetime, zone: tzinfo) -> Due | None:
+    """The last time that has come since then; of several that were missed, only this one is made up for."""
+    if schedule.every:
+        times = (now - since) // schedule.every
+        return Due(since + times * schedule.every, times - 1) if times > 0 else None
+    following, missed = schedule.next_after(since, zone), -1
+    last = None
+    while following is not None and following <= now:
+        last, missed = following, missed + 1
+        if missed >= _MOST_MISSED:
+            return Due(_last_before(schedule, now, zone, last), missed)
+        following = schedule.next_after(following, zone)
+    return None if last is None else Due(last, missed)
+
+
+def _last_before(schedule: Schedule, now: datetime, zone: tzinfo, known: datetime) -> datetime:
+    """The last time up to now, searched for from now backwards: there may be very many since the known one."""
+    span, found = _MINUTE, None
+    while found is None or found > now:
+        if now - span <= known:
+            return known
+        span *= 2
+        found = schedule.next_after(now - span, zone)
+    while (following := schedule.next_after(found, zone)) is not None and following <= now:
+        found = following
+    return found
+
+
+def is_over(tree: Object) -> bool:
+    """Whether an attempt has ended, or never began and never will."""
+    return progress(tree).finished or _status(tree).get("state") in _OVER
+
+
+def arguments_of(tree: Object) -> tuple[str, ...]:
+    """The arguments that a request for a run gives, by the annotation of the task or of an attempt: a list of texts, as
+    JSON. Raises ValueError."""
+    text = meta.annotations(tree).get(RUN_ARGUMENTS, "")
+    if not text:
+        return ()
+    try:
+        return msgspec.json.decode(text, type=tuple[str, ...])
+    except msgspec.DecodeError:
+        raise ValueError(f"the annotation {RUN_ARGUMENTS} is no list of texts in JSON: {text}") from None
+
+
+def _status(tree: Object | None) -> Object:
+    return (tree or {}).get("status") or {}
+
+
+def _attempt(tree: Object) -> int:
+    return int(meta.annotations(tree).get(ATTEMPT, "1"))
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _why_stopped(tree: Object | None) -> tuple[str, str]:
+    reason, _, message = meta.annotations(tree or {}).get(STOPPED_BECAUSE, "").partition(": ")
+    return reason or "Stopped", message or "it was stopped"
+
+
+def _said(tree: Object) -> str:
+    """What an attempt that failed says about it."""
+    said = {each["type"]: each.get("message", "") for each in _status(tree).get("conditions") or ()}
+    text: str = said.get("Started") or said.get("Ready") or progress(tree).says
+    return text

@@ -1,0 +1,60 @@
+"""The outputs and the input of a container or of a command in it, while it runs."""
+
+from collections.abc import AsyncIterator
+
+from setpoint.client.transport import TransportError
+from setpoint.workload.engine.errors import EngineLost
+from setpoint.workload.engine.output_stream import Output, outputs
+from setpoint.workload.engine.wire import ByteStream, Wire
+
+
+class Attached:
+    """Iterate over it for the outputs; they end when the program does."""
+
+    def __init__(self, wire: Wire, stream: ByteStream, resize_path: str, *, tty: bool) -> None:
+        self._wire = wire
+        self._stream = stream
+        self._resize_path = resize_path
+        self._tty = tty
+
+    def __aiter__(self) -> AsyncIterator[Output]:
+        return outputs(self._pieces(), tty=self._tty)
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        try:
+            while piece := await self._stream.read():
+                yield piece
+        except TransportError as error:
+            raise EngineLost(str(error)) from None
+
+    async def write(self, data: bytes) -> None:
+        """Gives it input; waits while it is slow to take it."""
+        try:
+            await self._stream.write(data)
+        except TransportError as error:
+            raise EngineLost(str(error)) from None
+
+    def end_input(self) -> None:
+        """Says that there is no more input."""
+        self._stream.write_eof()
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Gives its terminal another size."""
+        await self._wire.ask("POST", self._resize_path, {"w": columns, "h": rows})
+
+
+class Exec(Attached):
+    """A command in a container."""
+
+    def __init__(self, wire: Wire, stream: ByteStream, id: str, *, tty: bool) -> None:  # noqa: A002 - the engine's word
+        super().__init__(wire, stream, f"/exec/{id}/resize", tty=tty)
+        self.id = id
+
+    async def exit_code(self) -> int | None:
+        """How it ended; None while it runs."""
+        found = await self._wire.json("GET", f"/exec/{self.id}/json")
+        return None if found.get("Running") or found.get("ExitCode") is None else int(found["ExitCode"])
+
+    async def pid(self) -> int:
+        """Its process on the engine's machine; 0 where the engine does not tell."""
+        return int((await self._wire.json("GET", f"/exec/{self.id}/json")).get("Pid") or 0)

@@ -1,0 +1,104 @@
+"""Logs that another process captures, read from its files: those of controllers that run beside their server.
+
+Nobody tells us when there is more, so whoever follows looks every now and then.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from setpoint.objects.clock import Clock
+from setpoint.workload.logs.log_reader import read
+from setpoint.workload.logs.options import LogOptions
+from setpoint.workload.logs.segment import ENTRY_BYTES, Nothing, Segment
+
+LOOK_SECONDS = 0.2
+
+# The number before those of all files.
+_NONE = -1
+
+IsOver = Callable[[], Awaitable[bool]]
+
+
+class CapturedElsewhere:
+    """The track of one stream, as far as its files tell. It is `closed` when somebody says so."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self._directory, self._name = directory, name
+        self.closed = False
+        self._pattern = re.compile(re.escape(name) + r"\.(\d+)\.index")
+        self.readers: set[asyncio.Event] = set()
+        self._seen = (0, 0)
+
+    def numbers(self) -> range:
+        found = [
+            int(match[1])
+            for each in (self._directory.iterdir() if self._directory.is_dir() else ())
+            if (match := self._pattern.fullmatch(each.name)) and _has_begun(each)
+        ]
+        return range(min(found), max(found) + 1) if found else range(_NONE, _NONE + 1)
+
+    def open(self, number: int) -> Segment:
+        if number == _NONE:
+            return Nothing(number)
+        log = self._directory / f"{self._name}.{number}.log"
+        return Segment(number, log, log.with_suffix(".index"))
+
+    def complete(self) -> int:
+        with self.open(self.numbers()[-1]) as segment:
+            entry = segment[-1] if len(segment) else None
+            known = (entry.lines, entry.offset) if entry is not None else (0, 0)
+            return segment.lines_before + known[0] + segment.lines_from(known[1])
+
+    def partial(self) -> bool:
+        with self.open(self.numbers()[-1]) as segment:
+            size = segment.size()
+            return segment.mid_line if size == 0 else segment.read(size - 1, 1) != b"\n"
+
+    def look(self) -> None:
+        """Wakes the readers if there is more."""
+        last = self.numbers()[-1]
+        with suppress(FileNotFoundError), self.open(last) as segment:
+            before, self._seen = self._seen, (last, segment.size())
+            if before != self._seen:
+                for reader in self.readers:
+                    reader.set()
+
+
+def _has_begun(index: Path) -> bool:
+    """Whether the file of an index can be read: the index is made last, and may be dropped while we look."""
+    try:
+        return index.stat().st_size >= ENTRY_BYTES
+    except FileNotFoundError:
+        return False
+
+
+class LogsElsewhere:
+    """The logs of another process, by the uids of objects."""
+
+    def __init__(self, directory: Path, clock: Clock) -> None:
+        self._directory, self._clock = directory, clock
+
+    async def read(self, uid: str, options: LogOptions, is_over: IsOver) -> AsyncIterator[bytes]:
+        """The lines that are asked for. Who follows comes to the end when the object `is_over`."""
+        done = asyncio.Event()
+        names = ("stdout", "stderr") if options.source == "all" else (options.source,)
+        tracks = {name: CapturedElsewhere(self._directory / uid, name) for name in names}
+        looking = asyncio.ensure_future(self._look(list(tracks.values()), done, is_over))
+        try:
+            async for piece in read(tracks, options, done, self._clock):
+                yield piece
+        finally:
+            looking.cancel()
+
+    async def _look(self, tracks: list[CapturedElsewhere], done: asyncio.Event, is_over: IsOver) -> None:
+        while not done.is_set():
+            await self._clock.sleep(LOOK_SECONDS)
+            over = await is_over()
+            for track in tracks:
+                track.closed = over
+                track.look()
+            if over:
+                done.set()

@@ -1,0 +1,26 @@
+"""The end of a process that is not ours to wait for."""
+
+import asyncio
+import os
+
+from setpoint.objects.clock import Clock
+from setpoint.workload.process.identity import Identity, is_alive
+from setpoint.workload.process.termination import pidfd
+
+_INTERVAL_SECONDS = 2
+
+
+async def wait_gone(identity: Identity, clock: Clock, interval: float = 0) -> None:
+    """Returns when a process has ended; `interval` is how often to look where it cannot be waited for."""
+    descriptor = pidfd(identity) if hasattr(os, "pidfd_open") else None
+    if descriptor is None:
+        while is_alive(identity):
+            await clock.sleep(interval or _INTERVAL_SECONDS)
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
