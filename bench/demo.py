@@ -161,7 +161,7 @@ def main(app: Path) -> None:
         times = [time.monotonic() - began]
 
         async def run() -> float:
-            from setpoint.cli.connecting import Server, connect
+            from setpoint.cli.support.connection import Server, connect
             from setpoint.session.applying import apply_app
             from setpoint.session.ending import end
             from setpoint.session.places import Places

@@ -147,7 +147,7 @@ def _stack(frame: FrameType) -> str:
 
 async def _serve(kubeconfig: str, stop: asyncio.Event) -> None:
     """Serves as `setpoint serve` does, and answers the lines `reset` and `read` on stdin."""
-    from setpoint.cli import serve
+    from setpoint.cli.admin import serve
     from setpoint.config.reading import read_config
 
     loop = asyncio.get_running_loop()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from setpoint.cli.connecting import server_options
 from setpoint.cli.main import SECTIONS, main
+from setpoint.cli.support.connection import server_options
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 MARK = "<!-- From here on the page is written by `python -m tools.commands_page`. -->\n"

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 from tests.cli.conftest import Ran, Served
 
-from setpoint.cli.connecting import Server, find
-from setpoint.cli.failing import NO_SERVER, NOT_FOUND, Failure
 from setpoint.cli.main import main
+from setpoint.cli.support.connection import Server, find
+from setpoint.cli.support.errors import NO_SERVER, NOT_FOUND, Failure
 from setpoint.session.registry import Session, Sessions, process_identity
 from setpoint.workload.process.identity import identity_of
 

@@ -4,7 +4,7 @@ import re
 
 from tools.commands_page import PAGE, written
 
-from setpoint.cli.failing import MEANINGS
+from setpoint.cli.support.errors import MEANINGS
 
 TEXT = PAGE.read_text()
 

@@ -11,7 +11,7 @@ import yaml
 from tests.cli.conftest import Command, Served
 from tests.cli.pseudo_terminal import shown
 
-from setpoint.cli.printing.terminal import harmless, shown_on_terminal
+from setpoint.cli.output.terminal import harmless, shown_on_terminal
 
 GROUP = "usvc-dev.developer.microsoft.com/v1"
 # Clears the screen, sets the title, writes the clipboard, moves the cursor, shows what follows from right to left, and

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import pytest
 from tests.cli.conftest import Command, Served
 
-from setpoint.cli import connecting
+from setpoint.cli.support import connection
 
 # Each with what it needs beyond the rest.
 ASKING: dict[str, frozenset[str]] = {
@@ -118,7 +118,7 @@ def processor_seconds(command: list[str], environ: Mapping[str, str]) -> float:
 
 
 def test_a_command_that_lasts_looks_for_its_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "_QUICK_SECONDS", 0)
+    monkeypatch.setattr(connection, "_QUICK_SECONDS", 0)
 
     async def last() -> bool:
         while not gc.isenabled():
@@ -127,7 +127,7 @@ def test_a_command_that_lasts_looks_for_its_garbage(monkeypatch: pytest.MonkeyPa
 
     gc.disable()
     try:
-        assert connecting.run(last())
+        assert connection.run(last())
     finally:
         gc.enable()
 

@@ -25,9 +25,9 @@ ALLOWED = {
     "workload/assembly.py": "a directory inside a temporary one, with mode 0700",
     "app/init/": "files of the user's project",
     "cli/controllers/new.py": "files of the user's project",
-    "cli/project/init.py": "files of the user's project",
-    "cli/models.py": "files of the user's project",
-    "cli/fsm.py": "files of the user's project",
+    "cli/app/init.py": "files of the user's project",
+    "cli/controllers/models.py": "files of the user's project",
+    "cli/controllers/fsm.py": "files of the user's project",
     "cli/objects/edit.py": "in a temporary directory, which has mode 0700",
     "workload/controllers/container/start_sequence.py": "the source of a mount, which the container's user has to read",
 }

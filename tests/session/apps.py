@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.app.changes import Change
-from setpoint.cli.connecting import Server, connect
-from setpoint.cli.running.app_file import read_file
+from setpoint.cli.app.app_file import read_file
+from setpoint.cli.support.connection import Server, connect
 from setpoint.client.client import Client
 from setpoint.objects.tree import Object
 from setpoint.session.applying import apply_app

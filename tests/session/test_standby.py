@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.session.apps import WAITS
 
-from setpoint.cli.connecting import Server, connect
+from setpoint.cli.support.connection import Server, connect
 from setpoint.session.ending import end
 from setpoint.session.standby import Standby
 from setpoint.session.starting import start

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from setpoint.cli.connecting import Server, server_options
-from setpoint.cli.failing import in_one_line
-from setpoint.cli.lazy import LazyGroup
+from setpoint.cli.support.connection import Server, server_options
+from setpoint.cli.support.errors import in_one_line
+from setpoint.cli.support.lazy_group import LazyGroup
 
 
 class Entry(NamedTuple):
@@ -18,41 +18,41 @@ class Entry(NamedTuple):
 
 SECTIONS: dict[str, dict[str, Entry]] = {
     "Run": {
-        "init": Entry("setpoint.cli.project.init:init", "Write setpoint.yaml, from what the directory has."),
-        "up": Entry("setpoint.cli.running.up:up", "Run the app of a file."),
-        "down": Entry("setpoint.cli.running.down:down", "End the app that runs here."),
+        "init": Entry("setpoint.cli.app.init:init", "Write setpoint.yaml, from what the directory has."),
+        "up": Entry("setpoint.cli.app.up:up", "Run the app of a file."),
+        "down": Entry("setpoint.cli.app.down:down", "End the app that runs here."),
         "demo": Entry("setpoint.cli.demo.demo:demo", "Try things out with an app that is there already."),
-        "run": Entry("setpoint.cli.running.run:run", "Run a task of the app now, and end with its exit code."),
-        "restart": Entry("setpoint.cli.running.restart:restart", "Restart parts of the app."),
-        "stop": Entry("setpoint.cli.running.stop:stop", "Stop parts of the app, and leave the rest running."),
-        "start": Entry("setpoint.cli.running.start:start", "Start parts that were stopped, or have ended."),
+        "run": Entry("setpoint.cli.app.run:run", "Run a task of the app now, and end with its exit code."),
+        "restart": Entry("setpoint.cli.app.restart:restart", "Restart parts of the app."),
+        "stop": Entry("setpoint.cli.app.stop:stop", "Stop parts of the app, and leave the rest running."),
+        "start": Entry("setpoint.cli.app.start:start", "Start parts that were stopped, or have ended."),
         "scale": Entry("setpoint.cli.objects.scale:scale", "Set how many replicas there should be."),
         "wait": Entry("setpoint.cli.objects.wait:wait", "Wait until objects are as wanted."),
-        "exec": Entry("setpoint.cli.workloads.talking:exec_", "Run a command inside a container."),
-        "attach": Entry("setpoint.cli.workloads.talking:attach", "Talk with a process that runs."),
+        "exec": Entry("setpoint.cli.workloads.exec_attach:exec_", "Run a command inside a container."),
+        "attach": Entry("setpoint.cli.workloads.exec_attach:attach", "Talk with a process that runs."),
     },
     "See": {
         "ps": Entry("setpoint.cli.workloads.ps:ps", "Show what runs, and what it waits for."),
         "logs": Entry("setpoint.cli.workloads.logs:logs", "Show the output of workloads."),
-        "graph": Entry("setpoint.cli.project.graph:graph", "Show who comes after whom."),
+        "graph": Entry("setpoint.cli.app.graph:graph", "Show who comes after whom."),
         "top": Entry("setpoint.cli.workloads.top:top", "Show what workloads take of processor and memory."),
         "url": Entry("setpoint.cli.workloads.url:url", "Print the addresses of services."),
         "open": Entry("setpoint.cli.workloads.url:open_", "Open a service in the browser."),
         "env": Entry("setpoint.cli.workloads.env:env", "Show the environment of a workload, and where it is from."),
     },
     "Ask": {
-        "why": Entry("setpoint.cli.asking.why:why", "Tell why an object is as it is."),
-        "history": Entry("setpoint.cli.asking.history:history", "Show the revisions of an object."),
-        "diff": Entry("setpoint.cli.asking.diff:diff", "Show what differs between two moments of an object."),
-        "at": Entry("setpoint.cli.asking.at:at", "Read as of a moment in the past."),
-        "blame": Entry("setpoint.cli.asking.blame:blame", "Show who last set each field of an object."),
-        "timeline": Entry("setpoint.cli.asking.timeline:timeline", "Show what happened to objects, in order."),
-        "trace": Entry("setpoint.cli.asking.trace:trace", "Show the reconciles of an object, and why they ran."),
+        "why": Entry("setpoint.cli.past.why:why", "Tell why an object is as it is."),
+        "history": Entry("setpoint.cli.past.history:history", "Show the revisions of an object."),
+        "diff": Entry("setpoint.cli.past.diff:diff", "Show what differs between two moments of an object."),
+        "at": Entry("setpoint.cli.past.at:at", "Read as of a moment in the past."),
+        "blame": Entry("setpoint.cli.past.blame:blame", "Show who last set each field of an object."),
+        "timeline": Entry("setpoint.cli.past.timeline:timeline", "Show what happened to objects, in order."),
+        "trace": Entry("setpoint.cli.past.trace:trace", "Show the reconciles of an object, and why they ran."),
     },
     "Objects": {
         "get": Entry("setpoint.cli.objects.get:get", "Show objects."),
         "describe": Entry("setpoint.cli.objects.describe:describe", "Tell all that is known of objects."),
-        "render": Entry("setpoint.cli.project.render:render", "Print the objects that the app file becomes."),
+        "render": Entry("setpoint.cli.app.render:render", "Print the objects that the app file becomes."),
         "apply": Entry("setpoint.cli.objects.apply:apply", "Make objects as files say."),
         "delete": Entry("setpoint.cli.objects.delete:delete", "Delete objects."),
         "edit": Entry("setpoint.cli.objects.edit:edit", "Change objects in an editor."),
@@ -62,25 +62,29 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "controllers": Entry("setpoint.cli.controllers.group:controllers", "Show how the app's controllers do."),
         "new": Entry("setpoint.cli.controllers.new:new", "Write a new controller, with a test."),
         "dev": Entry("setpoint.cli.controllers.dev:dev", "Run controllers while you work on them."),
-        "test": Entry("setpoint.cli.controllers.testing:test", "Run the tests of the project."),
-        "crd": Entry("setpoint.cli.crd:crd", "Print the CustomResourceDefinition of each class."),
-        "models": Entry("setpoint.cli.models:models", "Print the Python classes of CustomResourceDefinitions."),
-        "fsm": Entry("setpoint.cli.fsm:fsm", "Print the states of a finite-state controller."),
-        "envtest-assets": Entry("setpoint.cli.envtest:envtest_assets", "Write what the tests of Go operators start."),
+        "test": Entry("setpoint.cli.controllers.project_tests:test", "Run the tests of the project."),
+        "crd": Entry("setpoint.cli.controllers.crd:crd", "Print the CustomResourceDefinition of each class."),
+        "models": Entry(
+            "setpoint.cli.controllers.models:models", "Print the Python classes of CustomResourceDefinitions."
+        ),
+        "fsm": Entry("setpoint.cli.controllers.fsm:fsm", "Print the states of a finite-state controller."),
+        "envtest-assets": Entry(
+            "setpoint.cli.controllers.envtest:envtest_assets", "Write what the tests of Go operators start."
+        ),
     },
     "House": {
-        "serve": Entry("setpoint.cli.serve:serve", "Serve the Kubernetes API."),
-        "user": Entry("setpoint.cli.user:user", "Make a kubeconfig for a user."),
-        "kubeconfig": Entry("setpoint.cli.house.kubeconfig:kubeconfig", "Print where the kubeconfig is."),
-        "sessions": Entry("setpoint.cli.house.sessions:sessions", "Show which apps run on this machine."),
+        "serve": Entry("setpoint.cli.admin.serve:serve", "Serve the Kubernetes API."),
+        "user": Entry("setpoint.cli.admin.user:user", "Make a kubeconfig for a user."),
+        "kubeconfig": Entry("setpoint.cli.admin.kubeconfig:kubeconfig", "Print where the kubeconfig is."),
+        "sessions": Entry("setpoint.cli.admin.sessions:sessions", "Show which apps run on this machine."),
         "dcp": Entry("setpoint.cli.dcp.group:dcp", "What clients of Microsoft's DCP call."),
-        "purge": Entry("setpoint.cli.house.purge:purge", "Remove the past values of an object for good."),
-        "clean": Entry("setpoint.cli.house.clean:clean", "Clear away what sessions that ended have left."),
-        "export": Entry("setpoint.cli.house.export:export", "Write what happened into one file."),
-        "import": Entry("setpoint.cli.house.import_:import_", "Open what `export` wrote, to be read."),
-        "doctor": Entry("setpoint.cli.house.doctor:doctor", "Look for what on this machine is in the way."),
-        "completion": Entry("setpoint.cli.house.completion:completion", "Print the completion for a shell."),
-        "version": Entry("setpoint.cli.house.version:version", "Print the versions of this program and the server."),
+        "purge": Entry("setpoint.cli.admin.purge:purge", "Remove the past values of an object for good."),
+        "clean": Entry("setpoint.cli.admin.clean:clean", "Clear away what sessions that ended have left."),
+        "export": Entry("setpoint.cli.admin.export:export", "Write what happened into one file."),
+        "import": Entry("setpoint.cli.admin.import_:import_", "Open what `export` wrote, to be read."),
+        "doctor": Entry("setpoint.cli.admin.doctor:doctor", "Look for what on this machine is in the way."),
+        "completion": Entry("setpoint.cli.admin.completion:completion", "Print the completion for a shell."),
+        "version": Entry("setpoint.cli.admin.version:version", "Print the versions of this program and the server."),
     },
 }
 _COMMANDS = {name: entry.place for section in SECTIONS.values() for name, entry in section.items()}

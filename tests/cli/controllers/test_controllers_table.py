@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.cli.asking.why import hampered
 from setpoint.cli.controllers.group import table
-from setpoint.cli.printing.terminal import Terminal
+from setpoint.cli.output.terminal import Terminal
+from setpoint.cli.past.why import hampered
 
 HERE = Path(__file__).parent
 ROWS = json.loads((HERE / "rows.json").read_text())

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import setpoint as sp
 from setpoint.app.loading import load_app
-from setpoint.cli.printing.terminal import terminal
-from setpoint.cli.running.view.parts import parts_of
-from setpoint.cli.running.view.settings import ViewSettings
-from setpoint.cli.running.view.watching import watch_app
+from setpoint.cli.app.view.app_view import watch_app
+from setpoint.cli.app.view.parts import parts_of
+from setpoint.cli.app.view.view_settings import ViewSettings
+from setpoint.cli.output.terminal import terminal
 from setpoint.workload.workloads import WorkloadSettings
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.cli.printing.terminal import Terminal
-from setpoint.cli.running.view.lines import Line
-from setpoint.cli.running.view.printed import Printed, cleaned
+from setpoint.cli.app.view.log_lines import Line
+from setpoint.cli.app.view.output_lines import Printed, cleaned
+from setpoint.cli.output.terminal import Terminal
 
 NOON = datetime(2026, 1, 2, 12, 0, 5, tzinfo=UTC)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import setpoint as sp
-from setpoint.cli.printing.terminal import Terminal
-from setpoint.cli.running.view.parts import Part
-from setpoint.cli.running.view.settings import ViewSettings
-from setpoint.cli.running.view.watching import Outcome, watch_app
+from setpoint.cli.app.view.app_view import Outcome, watch_app
+from setpoint.cli.app.view.parts import Part
+from setpoint.cli.app.view.view_settings import ViewSettings
+from setpoint.cli.output.terminal import Terminal
 from setpoint.client.client import Client
 from setpoint.workload.workloads import WorkloadSettings
 

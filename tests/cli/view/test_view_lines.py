@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.workload.app import App, app
 
-from setpoint.cli.running.view import lines as module
-from setpoint.cli.running.view.following import Objects
-from setpoint.cli.running.view.lines import MOST_LINES, Line, Lines
+from setpoint.cli.app.view import log_lines as module
+from setpoint.cli.app.view.log_lines import MOST_LINES, Line, Lines
+from setpoint.cli.app.view.object_watch import Objects
 
 COUNTS = """
 import sys, pathlib, time

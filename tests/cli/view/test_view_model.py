@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from setpoint.cli.printing.terminal import Terminal
-from setpoint.cli.running.view.layout import Widths, table
-from setpoint.cli.running.view.model import Model
-from setpoint.cli.running.view.parts import After, Part
+from setpoint.cli.app.view.layout import Widths, table
+from setpoint.cli.app.view.model import Model
+from setpoint.cli.app.view.parts import After, Part
+from setpoint.cli.output.terminal import Terminal
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from setpoint.app.changes import changes
 from setpoint.app.loading import LoadedApp, load_app
-from setpoint.cli.printing.terminal import Terminal
-from setpoint.cli.running.view.layout import change_lines
-from setpoint.cli.running.view.settings import settings_of
+from setpoint.cli.app.view.layout import change_lines
+from setpoint.cli.app.view.view_settings import settings_of
+from setpoint.cli.output.terminal import Terminal
 from setpoint.session.registry import Session
 
 FILE = """

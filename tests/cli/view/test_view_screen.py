@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.view.screen_model import Terminal as Glass
 
-from setpoint.cli.printing.terminal import Terminal, width_of
-from setpoint.cli.running.view import layout
-from setpoint.cli.running.view.layout import Widths
-from setpoint.cli.running.view.model import Row
-from setpoint.cli.running.view.parts import After, Part, in_order
-from setpoint.cli.running.view.question import Question
-from setpoint.cli.running.view.screen import Screen
+from setpoint.cli.app.view import layout
+from setpoint.cli.app.view.layout import Widths
+from setpoint.cli.app.view.model import Row
+from setpoint.cli.app.view.parts import After, Part, in_order
+from setpoint.cli.app.view.question import Question
+from setpoint.cli.app.view.screen import Screen
+from setpoint.cli.output.terminal import Terminal, width_of
 
 COLUMNS, ROWS = 20, 12
 WORDS = st.text(alphabet="ab 日é", max_size=9)

@@ -111,7 +111,7 @@ def test_the_command_says_what_is_wrong() -> None:
         found = CliRunner().invoke(main, ["fsm", target])
         assert found.exit_code != 0
         assert wrong in found.output
-    assert "setpoint.cli.fsm" in sys.modules
+    assert "setpoint.cli.controllers.fsm" in sys.modules
 
 
 @pytest.mark.feature("E2", "E4")

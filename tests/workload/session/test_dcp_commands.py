@@ -15,7 +15,7 @@ from tests.workload.session.instances import dcp as command
 from tests.workload.session.instances import environment, is_alive, until
 
 from setpoint.cli.dcp.group import dcp
-from setpoint.cli.dcp.watching import identity_time, process_of
+from setpoint.cli.dcp.process_monitor import identity_time, process_of
 from setpoint.workload.process.identity import identity_of
 
 # A process with a child; both say who they are.

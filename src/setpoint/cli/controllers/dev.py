@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from setpoint.cli.connecting import Server, connect, find, run, server_options
-from setpoint.cli.failing import FAILED, TIMED_OUT, USAGE, Failure
-from setpoint.cli.printing.terminal import Terminal, echo, terminal
-from setpoint.cli.timing import seconds_option
+from setpoint.cli.output.terminal import Terminal, echo, terminal
+from setpoint.cli.support.connection import Server, connect, find, run, server_options
+from setpoint.cli.support.durations import seconds_option
+from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
 
 if TYPE_CHECKING:
     from setpoint.objects.clock import Clock
@@ -103,7 +103,7 @@ async def _dev(
 
 async def _warn_of_others(entries: "list[Entry]", server: Server, directory: Path) -> None:
     """Says so where the session runs the same files: both would act."""
-    from setpoint.cli.controllers.reading import read_controllers
+    from setpoint.cli.controllers.controller_status import read_controllers
 
     async with connect(server, quiet=True) as client:
         hosted = {row["module"] for row in (await read_controllers(client)).hosted}

@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from setpoint.cli.completing import controller_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.printing.output import Form, output_option, write_tree
-from setpoint.cli.printing.table import Cell, render_with_texts
-from setpoint.cli.printing.terminal import Terminal, echo, terminal
-from setpoint.cli.timing import seconds_option
+from setpoint.cli.output.formats import Form, output_option, write_tree
+from setpoint.cli.output.table import Cell, render_with_texts
+from setpoint.cli.output.terminal import Terminal, echo, terminal
+from setpoint.cli.support.completion import controller_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.durations import seconds_option
 from setpoint.objects.tree import Object
 
 _HEADERS = ("NAME", "KIND", "STATE", "QUEUE", "RATE/min", "p50", "p99", "ERR%", "LAG")
@@ -61,7 +61,7 @@ def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
 
 
 async def _show(server: Server, form: Form, *, with_own: bool) -> None:
-    from setpoint.cli.controllers.reading import read_controllers
+    from setpoint.cli.controllers.controller_status import read_controllers
 
     async with connect(server) as client:
         known = await read_controllers(client)

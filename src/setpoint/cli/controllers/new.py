@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from setpoint.cli.connecting import Server, connect, run
-from setpoint.cli.failing import CONFLICT, TIMED_OUT, USAGE, Failure
-from setpoint.cli.printing.terminal import echo
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.connection import Server, connect, run
+from setpoint.cli.support.errors import CONFLICT, TIMED_OUT, USAGE, Failure
 
 if TYPE_CHECKING:
     from setpoint.session.registry import Session
@@ -65,7 +65,7 @@ def controller(name: str, kind: str, group: str, directory: str) -> None:
 
 
 def _app_file() -> Path | None:
-    from setpoint.cli.running.app_file import find_file
+    from setpoint.cli.app.app_file import find_file
 
     try:
         return find_file("")
@@ -113,7 +113,7 @@ def _running(file: Path) -> "Session | None":
 
 async def _load(session: "Session", module: str) -> None:
     """Has the session run it, and tells how that went. What else changed in the file is for `setpoint up` to apply."""
-    from setpoint.cli.printing.progress import progress
+    from setpoint.cli.output.progress import progress
     from setpoint.client.patches import merge
     from setpoint.session.controllers.asking import loaded
 

@@ -4,7 +4,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from setpoint.cli.failing import Failure
+from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import Clock
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from setpoint.cli.dcp.information import runtime_option
-from setpoint.cli.dcp.watching import monitor_options, process_of
-from setpoint.cli.failing import Failure
+from setpoint.cli.dcp.process_monitor import monitor_options, process_of
+from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.workload.process.exit_wait import wait_gone
 

@@ -15,8 +15,8 @@ import click
 from setpoint import process
 from setpoint.cli.dcp import variables
 from setpoint.cli.dcp.information import runtime_option
-from setpoint.cli.dcp.watching import monitor_options, monitored
-from setpoint.cli.failing import Failure
+from setpoint.cli.dcp.process_monitor import monitor_options, monitored
+from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process.exit_wait import wait_gone
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from setpoint.cli.failing import Failure
+from setpoint.cli.support.errors import Failure
 from setpoint.store.files import make_directory
 
 # Where the group of commands leaves what was said before the command.

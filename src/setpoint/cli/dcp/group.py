@@ -5,10 +5,10 @@ import gc
 import click
 
 from setpoint.cli.dcp.diagnostics import VERBOSITY
-from setpoint.cli.lazy import LazyGroup
+from setpoint.cli.support.lazy_group import LazyGroup
 
 _COMMANDS = {
-    "cleanup": "setpoint.cli.dcp.cleaning:cleanup",
+    "cleanup": "setpoint.cli.dcp.cleanup:cleanup",
     "fork-process": "setpoint.cli.dcp.processes:fork_process",
     "info": "setpoint.cli.dcp.information:info",
     "monitor-container": "setpoint.cli.dcp.containers:monitor_container",

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from setpoint import __version__
-from setpoint.cli.failing import Failure
-from setpoint.cli.printing.terminal import echo
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.errors import Failure
 
 # The DCP whose behaviour this is: its clients refuse to work with one that is too old.
 DCP_VERSION = "0.25.13"

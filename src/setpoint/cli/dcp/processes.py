@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.dcp.watching import monitor_options, process_of
-from setpoint.cli.failing import Failure
-from setpoint.cli.printing.terminal import echo
+from setpoint.cli.dcp.process_monitor import monitor_options, process_of
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process import detached
 from setpoint.workload.process.exit_wait import wait_gone

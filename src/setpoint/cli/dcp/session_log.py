@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from setpoint.cli.dcp.diagnostics import folder
-from setpoint.cli.failing import Failure
+from setpoint.cli.support.errors import Failure
 
 
 class _Line(msgspec.Struct):

@@ -21,10 +21,10 @@ import click
 
 from setpoint import process
 from setpoint.cli.dcp import diagnostics, variables
-from setpoint.cli.dcp.handing_over import PLACEHOLDER, check_free, handed_over
 from setpoint.cli.dcp.information import runtime_option
-from setpoint.cli.dcp.watching import monitor_options, monitored
-from setpoint.cli.failing import Failure
+from setpoint.cli.dcp.kubeconfig_handover import PLACEHOLDER, check_free, handed_over
+from setpoint.cli.dcp.process_monitor import monitor_options, monitored
+from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process import detached
 from setpoint.workload.process.exit_wait import wait_gone

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from setpoint.cli.failing import Failure
+from setpoint.cli.support.errors import Failure
 from setpoint.store.files import make_directory
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from setpoint.cli.failing import CONFLICT, Failure
-from setpoint.cli.printing.terminal import echo
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.errors import CONFLICT, Failure
 
 _APP = "shop"
 # What is left by those who tried it out where it came from.
@@ -42,7 +42,7 @@ def demo(ctx: click.Context, directory: Path | None, tour: bool) -> None:
             from setpoint.cli.demo.tour import take
 
             sys.exit(take(place))
-        from setpoint.cli.running.up import up
+        from setpoint.cli.app.up import up
 
         echo(f"The shop is in {place}\nIts README.md tells what to try, in another terminal there.\n")
         os.chdir(place)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from setpoint.cli.printing.terminal import echo
+from setpoint.cli.output.terminal import echo
 
 _SETPOINT = "setpoint "
 # How long what is broken may take to show it, and what is mended to be well again.

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import FAILED, USAGE, Failure, code_of
-from setpoint.cli.printing.output import Form, name_of, output_option, write_objects
-from setpoint.cli.printing.terminal import Meaning, Terminal, echo, harmless, terminal
+from setpoint.cli.output.formats import Form, name_of, output_option, write_objects
+from setpoint.cli.output.terminal import Meaning, Terminal, echo, harmless, terminal
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import FAILED, USAGE, Failure, code_of
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -51,7 +51,7 @@ def apply(files: tuple[str, ...], filenames: tuple[str, ...], server: Server, **
 
 
 async def _apply(server: Server, places: tuple[str, ...], how: dict[str, Any]) -> None:
-    from setpoint.cli.manifests import read_manifests
+    from setpoint.cli.support.manifests import read_manifests
 
     if how["prune"] and not how["set_name"]:
         raise Failure("--prune needs --set NAME: only what a set made can be known to be gone from it", USAGE)

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.completing import kinds_and_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import TIMED_OUT, USAGE, Failure
-from setpoint.cli.printing.output import Form, name_of, output_option
-from setpoint.cli.printing.terminal import echo, terminal
-from setpoint.cli.timing import seconds_option
+from setpoint.cli.output.formats import Form, name_of, output_option
+from setpoint.cli.output.terminal import echo, terminal
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.durations import seconds_option
+from setpoint.cli.support.errors import TIMED_OUT, USAGE, Failure
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -74,8 +74,8 @@ async def _delete(server: Server, what: tuple[str, ...], filenames: tuple[str, .
 
 async def _of_files(client: "Client", filenames: tuple[str, ...], recursive: bool) -> "tuple[list[Object], list[Any]]":
     """The objects that files name, the last first: what was made on the ground of others goes before them."""
-    from setpoint.cli.manifests import read_manifests
     from setpoint.cli.objects.apply import place_in_namespace
+    from setpoint.cli.support.manifests import read_manifests
     from setpoint.client.kinds import ref_of
     from setpoint.objects.errors import APIError
 
@@ -93,9 +93,9 @@ async def _of_files(client: "Client", filenames: tuple[str, ...], recursive: boo
 
 
 async def _of_names(client: "Client", what: tuple[str, ...], how: dict[str, Any]) -> "tuple[list[Object], list[Any]]":
-    from setpoint.cli.naming import Kinds, select
     from setpoint.cli.objects.get import read_objects
     from setpoint.cli.objects.tables import Look
+    from setpoint.cli.support.resource_args import Kinds, select
     from setpoint.client.requests import query_of
 
     selections = select(await Kinds.of(client), what)
@@ -137,7 +137,7 @@ async def _wait_gone(client: "Client", found: "list[Object]", seconds: float | N
     """Waits until none of the objects is there, or another has taken its name."""
     import asyncio
 
-    from setpoint.cli.printing.progress import progress
+    from setpoint.cli.output.progress import progress
     from setpoint.client.kinds import ref_of
     from setpoint.objects import meta
     from setpoint.objects.clock import timeout

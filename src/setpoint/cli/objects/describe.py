@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.completing import kinds_and_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import NOT_FOUND, Failure
-from setpoint.cli.printing.table import Cell
-from setpoint.cli.printing.terminal import Terminal, harmless, meaning_of, terminal
+from setpoint.cli.output.table import Cell
+from setpoint.cli.output.terminal import Terminal, harmless, meaning_of, terminal
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import NOT_FOUND, Failure
 
 if TYPE_CHECKING:
-    from setpoint.cli.naming import Kinds
+    from setpoint.cli.support.resource_args import Kinds
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
 
@@ -40,9 +40,9 @@ def describe(what: tuple[str, ...], all_namespaces: bool, selector: str, server:
 
 
 async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool, selector: str) -> None:
-    from setpoint.cli.naming import Kinds, select
     from setpoint.cli.objects.get import read_objects, tell_failures
     from setpoint.cli.objects.tables import Look
+    from setpoint.cli.support.resource_args import Kinds, select
     from setpoint.client.requests import query_of
 
     async with connect(server) as client:
@@ -59,7 +59,7 @@ async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool,
 
 async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal) -> list[str]:
     """The lines about one object."""
-    from setpoint.cli.judging import is_workload
+    from setpoint.cli.support.object_status import is_workload
     from setpoint.past.masking import masked
 
     # One after the other, on one connection: a handshake takes longer than many of these together.
@@ -78,8 +78,8 @@ async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal
 
 
 def _head(tree: "Object", client: "Client", place: Terminal) -> list[str]:
-    from setpoint.cli.judging import judged
     from setpoint.cli.objects.tables import age
+    from setpoint.cli.support.object_status import judged
 
     metadata = tree["metadata"]
     judgement = judged(tree, client.clock)
@@ -106,7 +106,7 @@ def _head(tree: "Object", client: "Client", place: Terminal) -> list[str]:
 
 
 def _short(text: str, place: Terminal) -> str:
-    from setpoint.cli.printing.terminal import shortened
+    from setpoint.cli.output.terminal import shortened
 
     return shortened(text.replace("\n", " "), (place.width or 200) - 4)
 
@@ -117,7 +117,7 @@ def _section(title: str, lines: list[str], place: Terminal) -> list[str]:
 
 def _conditions(tree: "Object", client: "Client", place: Terminal) -> list[str]:
     from setpoint.cli.objects.tables import age
-    from setpoint.cli.printing.table import render_with_texts
+    from setpoint.cli.output.table import render_with_texts
 
     status = tree.get("status")
     conditions = (status.get("conditions") if isinstance(status, dict) else None) or []
@@ -217,7 +217,7 @@ async def _owned(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
 async def _events(client: "Client", tree: "Object") -> list[str]:
     """What happened to an object, the newest last."""
     from setpoint.cli.objects.tables import age
-    from setpoint.cli.printing.table import render_with_texts
+    from setpoint.cli.output.table import render_with_texts
     from setpoint.objects import meta
     from setpoint.objects.errors import APIError
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.completing import kinds_and_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import CONFLICT, FAILED, Failure
-from setpoint.cli.printing.output import name_of, without_managed_fields
-from setpoint.cli.printing.terminal import echo, terminal
+from setpoint.cli.output.formats import name_of, without_managed_fields
+from setpoint.cli.output.terminal import echo, terminal
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import CONFLICT, FAILED, Failure
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -42,7 +42,7 @@ def edit(what: tuple[str, ...], subresource: str, server: Server) -> None:
 
 
 async def _edit(server: Server, what: tuple[str, ...], subresource: str) -> None:
-    from setpoint.cli.naming import Kinds, select
+    from setpoint.cli.support.resource_args import Kinds, select
 
     async with connect(server) as client:
         for selection in select(await Kinds.of(client), what, needs_names=True):

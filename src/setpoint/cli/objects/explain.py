@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.completing import kinds_and_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import NOT_FOUND, Failure
-from setpoint.cli.printing.terminal import Terminal, harmless, terminal
+from setpoint.cli.output.terminal import Terminal, harmless, terminal
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import NOT_FOUND, Failure
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -35,7 +35,7 @@ def explain(what: str, recursive: bool, api_version: str, server: Server) -> Non
 
 
 async def _explain(server: Server, what: str, recursive: bool, api_version: str) -> None:
-    from setpoint.cli.naming import Kinds
+    from setpoint.cli.support.resource_args import Kinds
 
     async with connect(server) as client:
         kinds = await Kinds.of(client)
@@ -68,7 +68,7 @@ def _split(kinds: Any, what: str, api_version: str) -> "tuple[APIResource, list[
 
 
 def _no_field(what: str, field: str, known: list[str]) -> str:
-    from setpoint.cli.printing.words import did_you_mean
+    from setpoint.cli.output.words import did_you_mean
 
     hint = did_you_mean(field, known) or f"there are: {', '.join(known) or 'none'}"
     return f"{what}: there is no field {field!r}; {hint}"

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.completing import kinds_and_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import USAGE, Failure
-from setpoint.cli.printing.output import Form, output_option, write_objects
-from setpoint.cli.printing.terminal import echo, terminal
+from setpoint.cli.output.formats import Form, output_option, write_objects
+from setpoint.cli.output.terminal import echo, terminal
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import USAGE, Failure
 
 if TYPE_CHECKING:
-    from setpoint.cli.naming import Selection
     from setpoint.cli.objects.tables import Look
+    from setpoint.cli.support.resource_args import Selection
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
 
@@ -58,7 +58,7 @@ async def _raw(server: Server, path: str) -> None:
 
 
 async def _get(server: Server, what: tuple[str, ...], how: dict[str, Any]) -> None:
-    from setpoint.cli.naming import Kinds, select
+    from setpoint.cli.support.resource_args import Kinds, select
 
     form: Form = how["form"]
     async with connect(server) as client:

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from setpoint.cli.completing import kinds_and_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import CONFLICT, NOT_FOUND, USAGE, Failure
-from setpoint.cli.printing.terminal import terminal
+from setpoint.cli.output.terminal import terminal
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import CONFLICT, NOT_FOUND, USAGE, Failure
 
 if TYPE_CHECKING:
-    from setpoint.cli.naming import Kinds, Selection
+    from setpoint.cli.support.resource_args import Kinds, Selection
     from setpoint.client.client import Client
 
 _SCALE = "scale"
@@ -34,7 +34,7 @@ def scale(what: tuple[str, ...], replicas: int | None, current_replicas: int | N
 
 
 async def _scale(server: Server, what: tuple[str, ...], replicas: int | None, current: int | None) -> None:
-    from setpoint.cli.naming import Kinds
+    from setpoint.cli.support.resource_args import Kinds
 
     async with connect(server) as client:
         kinds = await Kinds.of(client)
@@ -47,7 +47,7 @@ async def _scale(server: Server, what: tuple[str, ...], replicas: int | None, cu
 async def _wanted(
     client: "Client", kinds: "Kinds", what: tuple[str, ...], replicas: int | None
 ) -> "list[tuple[Selection, str, int]]":
-    from setpoint.cli.naming import select
+    from setpoint.cli.support.resource_args import select
 
     if not any("=" in each for each in what):
         if replicas is None:
@@ -68,7 +68,7 @@ async def _wanted(
 
 async def _named(client: "Client", kinds: "Kinds", name: str) -> "tuple[Selection, str]":
     """The object that has a scale and this name; `KIND/NAME` says it in full."""
-    from setpoint.cli.naming import select
+    from setpoint.cli.support.resource_args import select
     from setpoint.objects.errors import APIError
 
     if "/" in name:

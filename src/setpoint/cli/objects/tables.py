@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from setpoint.cli.naming import Selection
-from setpoint.cli.printing.table import render
-from setpoint.cli.printing.terminal import Terminal
+from setpoint.cli.output.table import render
+from setpoint.cli.output.terminal import Terminal
+from setpoint.cli.support.resource_args import Selection
 from setpoint.client.client import Client
 from setpoint.client.discovery import APIResource
 from setpoint.client.requests import decode

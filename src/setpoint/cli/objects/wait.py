@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.completing import kinds_and_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import NOT_FOUND, TIMED_OUT, USAGE, Failure
-from setpoint.cli.printing.output import name_of
-from setpoint.cli.printing.terminal import terminal
-from setpoint.cli.timing import seconds_option
+from setpoint.cli.output.formats import name_of
+from setpoint.cli.output.terminal import terminal
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.durations import seconds_option
+from setpoint.cli.support.errors import NOT_FOUND, TIMED_OUT, USAGE, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from setpoint.cli.naming import Kinds, Selection
+    from setpoint.cli.support.resource_args import Kinds, Selection
     from setpoint.client.client import Client
 
 _READY = "ready"
@@ -48,7 +48,7 @@ def wait(what: tuple[str, ...], conditions: tuple[str, ...], server: Server, **h
 
 
 async def _wait(server: Server, what: tuple[str, ...], conditions: tuple[str, ...], how: dict[str, Any]) -> None:
-    from setpoint.cli.naming import Kinds, select
+    from setpoint.cli.support.resource_args import Kinds, select
     from setpoint.client.waiting import read_until
 
     try:
@@ -69,13 +69,13 @@ async def _wait(server: Server, what: tuple[str, ...], conditions: tuple[str, ..
 
 async def _parts(client: "Client", kinds: "Kinds", words: tuple[str, ...]) -> "list[Selection] | None":
     """Parts of an app by their names alone; None where the words say something else. Raises Failure."""
-    from setpoint.cli.naming import merged
+    from setpoint.cli.support.resource_args import merged
 
     if any("/" in word or "," in word for word in words):
         return None
     if kinds.meant(words[0]):
         return None
-    from setpoint.cli.workloads.reading import find, read_workloads, ref
+    from setpoint.cli.workloads.inventory import find, read_workloads, ref
 
     if kinds.one(ref("Executable").gvk.kind) is None:
         return None
@@ -108,7 +108,7 @@ async def _targets(
 
 
 def _is_ready(tree: Any) -> bool:
-    from setpoint.cli.judging import judged
+    from setpoint.cli.support.object_status import judged
 
     return tree is not None and judged(tree).ready
 
@@ -122,8 +122,8 @@ async def _wait_all(
 ) -> None:
     import asyncio
 
-    from setpoint.cli.judging import judged
-    from setpoint.cli.printing.progress import progress
+    from setpoint.cli.output.progress import progress
+    from setpoint.cli.support.object_status import judged
     from setpoint.objects.clock import timeout
 
     place = terminal()

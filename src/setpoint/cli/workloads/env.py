@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from setpoint.cli.completing import workload_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import Failure
-from setpoint.cli.printing.output import Form, output_option, write_tree
-from setpoint.cli.printing.terminal import echo, terminal
+from setpoint.cli.output.formats import Form, output_option, write_tree
+from setpoint.cli.output.terminal import echo, terminal
+from setpoint.cli.support.completion import workload_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import Failure
 
 if TYPE_CHECKING:
     from setpoint.objects.tree import Object
@@ -31,8 +31,8 @@ def env(name: str, everything: bool, show_secrets: bool, form: Form, server: Ser
 
 
 async def _env(server: Server, name: str, everything: bool, show_secrets: bool, form: Form) -> None:
-    from setpoint.cli.printing.table import Cell, render
-    from setpoint.cli.workloads.reading import find, outputs, read_workloads
+    from setpoint.cli.output.table import Cell, render
+    from setpoint.cli.workloads.inventory import find, outputs, read_workloads
 
     async with connect(server) as client:
         [chosen, *_] = find(await read_workloads(client), name)

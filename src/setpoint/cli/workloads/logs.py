@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from setpoint.cli.completing import workload_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import NOT_FOUND, Failure
-from setpoint.cli.printing.terminal import Terminal, terminal
-from setpoint.cli.timing import seconds_option
+from setpoint.cli.output.terminal import Terminal, terminal
+from setpoint.cli.support.completion import workload_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.durations import seconds_option
+from setpoint.cli.support.errors import NOT_FOUND, Failure
 from setpoint.objects.times import format_time
 
 if TYPE_CHECKING:
-    from setpoint.cli.workloads.reading import Workload
+    from setpoint.cli.workloads.inventory import Workload
     from setpoint.client.client import Client
     from setpoint.session.controllers.asking import Known
 
@@ -102,7 +102,7 @@ class Prefixes:
 
 
 async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]) -> list[_Source]:
-    from setpoint.cli.workloads.reading import find, outputs, read_workloads
+    from setpoint.cli.workloads.inventory import find, outputs, read_workloads
 
     pods = [name.partition("/")[2] for name in names if name.startswith(_PODS)]
     hosted = [name.removeprefix(CONTROLLERS) for name in names if name.startswith(CONTROLLERS)]
@@ -120,7 +120,7 @@ async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]
 async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) -> list[_Source]:
     from urllib.parse import quote
 
-    from setpoint.cli.controllers.reading import read_controllers
+    from setpoint.cli.controllers.controller_status import read_controllers
     from setpoint.session.controllers.asking import PATH
 
     known = await read_controllers(client)
@@ -146,7 +146,7 @@ def _meant(name: str, known: "Known") -> list[str]:
 
 
 async def _workload(client: "Client", workload: "Workload", how: dict[str, Any]) -> _Source:
-    from setpoint.cli.workloads.reading import ref
+    from setpoint.cli.workloads.inventory import ref
 
     resource = await client.resource(ref(workload.kind))
     path = resource.path(name=workload.name, subresource="log")
@@ -240,7 +240,7 @@ async def _runs(client: "Client", source: _Source) -> bool:
 
 async def _watch(client: "Client", kind: str, changed: asyncio.Event) -> None:
     """Tells when there is something new: an object that was not there, or one that starts."""
-    from setpoint.cli.workloads.reading import ref
+    from setpoint.cli.workloads.inventory import ref
     from setpoint.client.transport import TransportError
     from setpoint.client.watch import ADDED, MODIFIED
     from setpoint.objects.errors import APIError

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.printing.output import Form, output_option, write_objects
-from setpoint.cli.printing.terminal import Terminal, echo, terminal
+from setpoint.cli.output.formats import Form, output_option, write_objects
+from setpoint.cli.output.terminal import Terminal, echo, terminal
+from setpoint.cli.support.connection import Server, connect, run, server_options
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from setpoint.cli.workloads.reading import Workload
+    from setpoint.cli.workloads.inventory import Workload
 
 _HEADERS = ("NAME", "KIND", "STATE", "READY", "RESTARTS", "AGE")
 
@@ -31,7 +31,7 @@ def ps(selector: str, everything: bool, form: Form, server: Server) -> None:
 
 
 async def _ps(server: Server, selector: str, everything: bool, form: Form) -> None:
-    from setpoint.cli.workloads.reading import read_workloads
+    from setpoint.cli.workloads.inventory import read_workloads
 
     async with connect(server) as client:
         workloads = await read_workloads(client, labels=selector)
@@ -51,7 +51,7 @@ def ps_lines(
     workloads: "list[Workload]", now: "datetime", place: Terminal, *, everything: bool = False, wide: bool = False
 ) -> list[str]:
     """The table, with addresses and reasons."""
-    from setpoint.cli.printing.table import render_with_texts
+    from setpoint.cli.output.table import render_with_texts
 
     shown = [(workload, "") for workload in workloads]
     if everything:
@@ -68,7 +68,7 @@ def ps_lines(
 
 def _row(workload: "Workload", indent: str, now: "datetime") -> list[Any]:
     from setpoint.cli.objects.tables import age
-    from setpoint.cli.printing.table import Cell
+    from setpoint.cli.output.table import Cell
 
     judgement = workload.judgement
     return [

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.printing.output import Form, output_option, write_tree
-from setpoint.cli.printing.terminal import echo, terminal
-from setpoint.cli.timing import seconds_option
+from setpoint.cli.output.formats import Form, output_option, write_tree
+from setpoint.cli.output.terminal import echo, terminal
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.durations import seconds_option
 
 if TYPE_CHECKING:
-    from setpoint.cli.workloads.reading import Workload
+    from setpoint.cli.workloads.inventory import Workload
     from setpoint.client.client import Client
     from setpoint.workload.engine.engine import Engine
 
@@ -44,7 +44,7 @@ def top(interval: float | None, sort: str, form: Form, server: Server) -> None:
 
 
 async def _top(server: Server, interval: float, sort: str, form: Form) -> None:
-    from setpoint.cli.workloads.reading import outputs, read_workloads
+    from setpoint.cli.workloads.inventory import outputs, read_workloads
 
     async with connect(server) as client:
         running = [each for workload in await read_workloads(client) for each in outputs(workload)]
@@ -57,7 +57,7 @@ async def _top(server: Server, interval: float, sort: str, form: Form) -> None:
     if not rows:
         echo("Nothing runs on this machine.", err=True)
         return
-    from setpoint.cli.printing.table import render
+    from setpoint.cli.output.table import render
 
     place = terminal()
     shown = [

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from setpoint.cli.completing import workload_names
-from setpoint.cli.connecting import Server, connect, run, server_options
-from setpoint.cli.failing import FAILED, NOT_FOUND, Failure
-from setpoint.cli.printing.terminal import echo, terminal
+from setpoint.cli.output.terminal import echo, terminal
+from setpoint.cli.support.completion import workload_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import FAILED, NOT_FOUND, Failure
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -33,7 +33,7 @@ async def _url(server: Server, name: str | None) -> None:
         if not known:
             echo("There are no services.", err=True)
             return
-        from setpoint.cli.printing.table import render
+        from setpoint.cli.output.table import render
 
         rows = [[service, address or "no address yet"] for service, address in sorted(known.items())]
         place.echo("\n".join(render(("NAME", "URL"), rows, place)))
@@ -52,7 +52,7 @@ def _one(known: dict[str, str], name: str) -> str:
 
 async def _urls(client: "Client") -> dict[str, str]:
     """The address of each service, by its own name, and by that of a workload that serves only one."""
-    from setpoint.cli.workloads.reading import SERVICE, read_workloads, ref, url_of
+    from setpoint.cli.workloads.inventory import SERVICE, read_workloads, ref, url_of
     from setpoint.objects import meta
 
     workloads = await read_workloads(client)

@@ -1,0 +1,1 @@
+"""Commands about servers, sessions and this installation: serve, user, sessions, clean, doctor, version."""

@@ -1,0 +1,207 @@
+"""Checks that ask others: the container engine, the server that commands here talk to, kubectl, the app file."""
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from setpoint.cli.admin.doctor_finding import Finding
+from setpoint.cli.support.connection import Found, Server, connect, find
+from setpoint.cli.support.errors import Failure
+from setpoint.objects.errors import APIError
+
+if TYPE_CHECKING:
+    from setpoint.objects.tree import Object
+
+_SECONDS = 0.8
+# Certificates that end sooner than this are worth knowing of.
+_SOON_DAYS = 7
+# How many minor versions kubectl may be away from the server.
+_SKEW = 1
+
+
+class App(NamedTuple):
+    """What the app file of this directory asks of the machine."""
+
+    finding: Finding | None = None
+    has_containers: bool = False
+
+
+async def check_around(environ: Mapping[str, str], server: Server, now: datetime) -> list[Finding]:
+    """Everything at once: none of them waits for another."""
+    app = await asyncio.to_thread(_app, environ)
+    engine, (answers, found), kubectl = await asyncio.gather(
+        _engine(environ, needed=app.has_containers), _server(server, environ), asyncio.to_thread(_kubectl)
+    )
+    certificates = [_certificates(found, now)] if found is not None else []
+    stale = await asyncio.to_thread(_kubeconfig, environ)
+    return [*([app.finding] if app.finding is not None else []), engine, answers, stale, *certificates, kubectl]
+
+
+async def _engine(environ: Mapping[str, str], *, needed: bool) -> Finding:
+    from setpoint.objects.clock import SystemClock
+    from setpoint.workload.engine.choice import Unavailable
+    from setpoint.workload.engine.choice import connect as connect_engine
+
+    engine = await connect_engine(SystemClock(), environ, seconds=_SECONDS)
+    if isinstance(engine, Unavailable):
+        if needed:
+            return Finding("engine", "problem", f"the app here has containers, and {engine.message}", engine.remedy)
+        return Finding("engine", "warning", f"no containers: {engine.message}", engine.remedy)
+    version = engine.version
+    await engine.close()
+    return Finding("engine", "ok", f"{version.name} {version.version}")
+
+
+async def _server(server: Server, environ: Mapping[str, str]) -> tuple[Finding, Found | None]:
+    """Whether the server that commands here would talk to answers, and where that is."""
+    try:
+        found = find(server, environ, clearing=False)
+    except Failure as failure:
+        if any(server) or environ.get("KUBECONFIG"):
+            return Finding("server", "problem", failure.message, "name another one, or start it"), None
+        return Finding("server", "ok", "nothing runs here"), None
+    try:
+        async with connect(server, quiet=True) as client:
+            await client.raw("GET", "/readyz", timeout=_SECONDS)
+    except Failure as failure:
+        return Finding("server", "problem", failure.message, f"start it again, or remove {found.paths[0]}"), found
+    return Finding("server", "ok", f"answers (found by {found.by})"), found
+
+
+def _kubeconfig(environ: Mapping[str, str]) -> Finding:
+    """Whether the kubeconfig that a server left is of one that is gone."""
+    from setpoint.session.registry import state_directory
+
+    path = state_directory(environ) / "kubeconfig"
+    if not is_stale(path):
+        return Finding("kubeconfig", "ok", str(path) if path.exists() else "none is left of a server that is gone")
+    says = f"{path} is of a server that is gone"
+    return Finding("kubeconfig", "warning", says, "setpoint doctor --fix removes it; `setpoint serve` writes a new one")
+
+
+def is_stale(kubeconfig: Path) -> bool:
+    """Whether a kubeconfig points to where nobody listens."""
+    from urllib.parse import urlsplit
+
+    try:
+        url = urlsplit(_tree(kubeconfig)["clusters"][0]["cluster"]["server"])
+        with socket.create_connection((url.hostname or "", url.port or 443), timeout=_SECONDS):
+            return False
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, LookupError, TypeError, APIError):
+        return True
+
+
+def _tree(kubeconfig: Path) -> Any:
+    from setpoint.objects import yamltext
+
+    return yamltext.load(kubeconfig.read_text("utf-8")).tree
+
+
+def _certificates(found: Found, now: datetime) -> Finding:
+    """How long the certificates in a kubeconfig are good for."""
+    import base64
+
+    from cryptography import x509
+
+    ends: list[tuple[datetime, str]] = []
+    for path in found.paths:
+        with suppress(OSError, ValueError, LookupError, TypeError, APIError):  # the server's check tells of it
+            tree = _tree(path)
+            parts = [(each["name"], each["cluster"], "certificate-authority-data") for each in tree["clusters"]]
+            parts += [(each["name"], each["user"], "client-certificate-data") for each in tree["users"]]
+            for name, part, field in parts:
+                if data := part.get(field):
+                    found_here = x509.load_pem_x509_certificates(base64.b64decode(data))
+                    ends += [(each.not_valid_after_utc, f"{name} in {path}") for each in found_here]
+    if not ends:
+        return Finding("certificates", "ok", "none is used")
+    end, whose = min(ends)
+    if end <= now:
+        remedy = "start the server again, or have `setpoint user` make a new kubeconfig"
+        return Finding("certificates", "problem", f"that of {whose} was good until {end:%Y-%m-%d %H:%M}", remedy)
+    if (end - now).days < _SOON_DAYS:
+        return Finding(
+            "certificates", "warning", f"that of {whose} is good until {end:%Y-%m-%d %H:%M}", "renew it soon"
+        )
+    return Finding("certificates", "ok", f"good until {end:%Y-%m-%d}")
+
+
+def _kubectl() -> Finding:
+    """Whether kubectl is there, and of a version that goes with the server's."""
+    from setpoint.schema.builtin import RELEASE
+
+    path = shutil.which("kubectl")
+    if path is None:
+        return Finding("kubectl", "ok", "not installed: `setpoint get` and its kin do without")
+    try:
+        done = subprocess.run([path, "version", "--client", "-o", "json"], capture_output=True, timeout=2, check=True)
+        version = str(json.loads(done.stdout)["clientVersion"]["gitVersion"])
+        minor = int(version.split(".")[1])
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError):
+        return Finding("kubectl", "warning", f"{path} does not say which version it is", "install it anew")
+    if abs(minor - int(RELEASE.split(".")[1])) > _SKEW:
+        remedy = f"install a kubectl of about {RELEASE.rpartition('.')[0]}"
+        return Finding("kubectl", "warning", f"{version} at {path}, and servers here are {RELEASE}", remedy)
+    return Finding("kubectl", "ok", f"{version} at {path}")
+
+
+def _app(environ: Mapping[str, str]) -> App:
+    """Whether the app file of this directory can be run, as far as the machine is concerned."""
+    from setpoint.cli.app.app_file import find_file
+
+    try:
+        file = find_file("")
+    except Failure:
+        return App()
+    from setpoint.app.loading import load_app
+    from setpoint.objects.typedyaml import Mistakes
+    from setpoint.session.registry import Sessions
+
+    shown = os.path.relpath(file)
+    if file.suffix == ".py":
+        return App()
+    try:
+        objects = load_app(file, environ).objects
+    except (Mistakes, OSError, UnicodeDecodeError) as error:
+        first = str(error).splitlines()[0]
+        return App(Finding("app", "problem", f"{shown} cannot be run: {first}", "`setpoint render` tells all mistakes"))
+    has_containers = any(tree["kind"] == "Container" for tree in objects)
+    if Sessions.of(environ).here(file.parent):
+        return App(Finding("app", "ok", f"{shown}, which runs"), has_containers)
+    held = [(port, holder) for port in _fixed_ports(objects) if (holder := _holder(port))]
+    if held:
+        says = "; ".join(f"port {port} of {shown} is held by {holder}" for port, holder in held)
+        return App(Finding("app", "problem", says, "end it, or choose another port in the file"), has_containers)
+    return App(Finding("app", "ok", f"{shown} can be run"), has_containers)
+
+
+def _fixed_ports(objects: "list[Object]") -> list[int]:
+    """The ports of this machine that an app asks for by their numbers."""
+    found = [tree["spec"].get("port", 0) for tree in objects if tree["kind"] == "Service"]
+    for tree in objects:
+        if tree["kind"] == "Container":
+            found += [port.get("hostPort", 0) for port in tree["spec"].get("ports") or ()]
+    return sorted({port for port in found if isinstance(port, int) and port > 0})
+
+
+def _holder(port: int) -> str:
+    """Who has a port; nothing where it is free."""
+    from setpoint.workload.proxy.holder import holder_of
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            return holder_of(port) or f"somebody ({error.strerror})"
+    return ""

@@ -1,0 +1,184 @@
+"""`setpoint export`: what happened, in one file for somebody else; `setpoint import` opens it."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from setpoint.cli.output.formats import Form, output_option, write_tree
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.output.words import counted, in_bytes
+from setpoint.cli.support.connection import Server, connect, find, run, server_options
+from setpoint.cli.support.cwd import here
+from setpoint.cli.support.durations import seconds_option
+from setpoint.cli.support.errors import NOT_FOUND, Failure
+
+if TYPE_CHECKING:
+    from setpoint.session.archive.sources import Source
+    from setpoint.session.archive.writing import Written
+    from setpoint.session.registry import Session
+
+
+# So much of a file is put in for people to read.
+_MOST_TEXT = 1 << 20
+
+
+class _From(NamedTuple):
+    """Where an archive comes from: the directory of a session that has ended, or a server that runs."""
+
+    name: str
+    session: "Session | None" = None
+    ended: Path | None = None
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@seconds_option("--since", help="Only what happened within the last 30s, 5m, 1h.")
+@click.option("--no-logs", is_flag=True, help="Leave out the output of workloads.")
+@click.option("--crashed", is_flag=True, help="Of the run before this one, which ended unexpectedly.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@output_option("json", "yaml")
+@server_options
+def export(
+    file: Path | None, since: float | None, no_logs: bool, crashed: bool, force: bool, form: Form, server: Server
+) -> None:
+    """Write what happened into one file: every revision that is kept, who made it, when and why, and the output.
+
+    It tells of an app that runs, and of one that was ended or has crashed. Secrets are not in it: data of Secrets,
+    variables with names like PASSWORD, passwords in addresses, and the same values wherever else they turn up. Who
+    opens it with `setpoint import` can ask it all questions.
+
+    \b
+      setpoint export                        # shop-20260131-120000.setpoint
+      setpoint export bug.setpoint --since 10m
+      setpoint export --session shop --no-logs
+    """
+    source = _meant(server, crashed)
+    path = file or Path(f"{source.name}-{_stamp()}.setpoint")
+    if path.exists() and not force:
+        raise Failure(f"{path} is there already: choose another file, or write over it with --force")
+    written = run(_export(source, path, since, not no_logs, server))
+    if form.name:
+        from msgspec import to_builtins
+
+        write_tree({"file": str(path), "bytes": written.size, **to_builtins(written.manifest)}, form)
+        return
+    manifest = written.manifest
+    outputs = counted(len({log.uid for log in manifest.logs}), "workload")
+    parts = [f"{manifest.revisions:,} writes up to revision {manifest.revision:,}", f"the output of {outputs}"]
+    echo(f"wrote {path}: {', '.join(parts)}, {in_bytes(written.size)}; secrets are masked")
+
+
+def _stamp() -> str:
+    from setpoint.objects.clock import SystemClock
+
+    return f"{SystemClock().now():%Y%m%d-%H%M%S}"
+
+
+def _meant(server: Server, crashed: bool) -> _From:
+    """What is to be exported: what runs, or else the session of that name or directory that ran last."""
+    from setpoint.cli.support.crash_cleanup import clear_dead
+    from setpoint.session.places import Places
+    from setpoint.session.registry import Sessions
+
+    clear_dead()
+    sessions = Sessions.of(os.environ)
+    running = sessions.named(server.session) if server.session else sessions.here(here())
+    if crashed:
+        known = [*running, *_ended(sessions.past(), server.session)]
+        found = [each for each in known if each.data and Places.of_session(each).crashed.is_dir()]
+        if not found:
+            raise Failure("there is no run that ended unexpectedly before this one", NOT_FOUND)
+        return _From(found[-1].app, found[-1], Places.of_session(found[-1]).crashed)
+    if not running and not server.kubeconfig and (ended := _ended(sessions.past(), server.session)):
+        return _From(ended[-1].app, ended[-1], Path(ended[-1].data))
+    session = find(server).session
+    return _From(session.app if session is not None else "server", session)
+
+
+def _ended(past: "list[Session]", name: str) -> "list[Session]":
+    """The sessions that have ended and are meant by a name, or by this directory."""
+    return [each for each in past if (each.is_called(name) if name else each.is_at(here()))]
+
+
+async def _export(source: _From, path: Path, since: float | None, logs: bool, server: Server) -> "Written":
+    from datetime import timedelta
+
+    from setpoint.cli.output.progress import progress
+    from setpoint.cli.support.errors import explained
+    from setpoint.objects.clock import SystemClock
+    from setpoint.session.archive.writing import Wanted, write_archive
+    from setpoint.store.contract import StoreError
+
+    clock = SystemClock()
+    try:
+        async with _opened(source, server) as found, progress(f"writing {path}", clock):
+            begin = clock.now() - timedelta(seconds=since) if since else None
+            identity = source.session.id if source.session is not None else ""
+            wanted = Wanted(source.name, identity, begin, logs, await _texts(source, server))
+            with explained():
+                return await write_archive(path, found, wanted, clock)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}") from None
+    except StoreError as error:
+        raise Failure(str(error)) from None
+
+
+@asynccontextmanager
+async def _opened(source: _From, server: Server) -> "AsyncIterator[Source]":
+    from setpoint.objects.clock import SystemClock
+    from setpoint.session.archive.sources import ServerSource, StoreSource
+    from setpoint.session.places import Places
+
+    if source.ended is None:
+        async with connect(server) as client:
+            yield ServerSource(client)
+        return
+    from setpoint.store.contract import Retention
+    from setpoint.store.sqlite import SqliteStore
+
+    places, clock = Places(source.ended), SystemClock()
+    if not places.store.exists():
+        raise Failure(f"nothing is kept of {source.name}: there is no {places.store}", NOT_FOUND)
+    store = await SqliteStore.open(places.store, clock=clock, retention=Retention(), durability="off")
+    try:
+        yield StoreSource(store, places, clock)
+    finally:
+        await store.close()
+
+
+async def _texts(source: _From, server: Server) -> dict[str, str]:
+    """What is put in for people: the app file as it is, the last words of the host, and how the machine is."""
+    from setpoint.cli.admin.doctor import examine
+    from setpoint.cli.output.formats import json_text
+    from setpoint.session.places import Places, end_of
+
+    asked = server if source.ended is None else Server()
+    texts = {"doctor.json": json_text([each._asdict() for each in await examine(os.environ, asked)])}
+    session = source.session
+    if session is None:
+        return texts
+    for path in _app_files(session):
+        name = os.path.relpath(path, session.directory).replace("..", "up")
+        texts[f"app/{name.lstrip('/')}"] = end_of(path, _MOST_TEXT)
+    if session.data:
+        log = Places.of_session(session).log
+        texts[log.name] = end_of(log, _MOST_TEXT)
+    return {name: text for name, text in texts.items() if text}
+
+
+def _app_files(session: "Session") -> list[Path]:
+    """The files that the app was read from, those of them that can still be read."""
+    if not session.file:
+        return []
+    from setpoint.app.reading import read_app
+    from setpoint.objects.typedyaml import Mistakes
+
+    try:
+        files = read_app(Path(session.file), session.profiles)[2]
+    except Mistakes:
+        files = (Path(session.file),)
+    return [path for path in files if path.is_file()]

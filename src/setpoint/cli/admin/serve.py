@@ -1,0 +1,150 @@
+"""`setpoint serve`: the API server, until it is told to stop."""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from setpoint import process
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.errors import Failure
+from setpoint.config.fields import Field, all_fields
+from setpoint.config.settings import Config
+
+# Everything heavy is imported by `_serve`: a mistake on the command line, or --help, should not have to wait for it.
+
+_log = logging.getLogger(__name__)
+
+
+def _flags(command: Callable[..., None]) -> Callable[..., None]:
+    """A flag for every field of the configuration."""
+    for field in reversed(list(all_fields())):
+        command = _option(field)(command)
+    return command
+
+
+def _option(field: Field) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    name = _parameter(field)
+    default = "" if field.default in ("", (), {}, None) else f" [default: {_shown(field.default)}]"
+    text = f"{field.description}{default}"
+    if field.is_bool:
+        return click.option(f"{field.flag}/--no-{field.flag[2:]}", name, default=None, help=text)
+    many = field.is_list or field.is_dict
+    metavar = field.metavar or ("|".join(field.choices) if field.choices else "VALUE")
+    return click.option(
+        field.flag, name, metavar=metavar, multiple=many, default=None, envvar=field.env or None, help=text
+    )
+
+
+def _parameter(field: Field) -> str:
+    return "__".join(field.path).lower()
+
+
+def _shown(value: Any) -> str:
+    return (
+        ",".join(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+@click.command()
+@click.option("--config", "file", metavar="FILE", help="A file with any of what follows; flags win over it.")
+@click.option("--print-config", "only_print", is_flag=True, help="Show the configuration that holds, and end.")
+@_flags
+def serve(file: str | None, only_print: bool, **flags: Any) -> None:
+    """Serve the Kubernetes API.
+
+    When it serves it prints one line, `ready https://HOST:PORT`, and has written a kubeconfig for its administrator.
+    SIGTERM or Ctrl-C stops it: requests are finished and watches ended. A second one does not wait for them. SIGHUP has
+    it read its token file, its audit policy and its certificates anew.
+    """
+    from setpoint.config.reading import read_config, shown
+    from setpoint.objects.typedyaml import Mistakes
+
+    given = {field.flag: value for field in all_fields() if (value := flags[_parameter(field)]) not in (None, ())}
+    # An empty variable is no token.
+    given = {flag: value for flag, value in given.items() if (flag, value) != ("--token", "")}
+    try:
+        config = read_config(Path(file) if file else None, given)
+    except Mistakes as mistakes:
+        raise Failure(str(mistakes)) from None
+    if only_print:
+        from setpoint.objects import yamltext
+
+        echo(yamltext.dump(shown(config)), nl=False)
+        return
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # Hardly anything of what a start makes is garbage; looking for some is a tenth of it.
+    gc.disable()
+    sys.exit(process.run(lambda stop: _serve(config, stop)))
+
+
+async def _serve(config: Config, stop: asyncio.Event) -> None:
+    from setpoint.config import applied
+    from setpoint.config.checks import address
+    from setpoint.plane import ControlPlane, PlaneError
+    from setpoint.session.controllers.page import ControllersPage
+    from setpoint.store.contract import StoreError
+
+    page = ControllersPage()
+    kubeconfig = Path(config.kubeconfig) if config.kubeconfig else _default_kubeconfig(config.data)
+    host, port = address(config.listen) or ("", 0)
+    try:
+        # The controllers begin when it serves: nobody should have to wait for them.
+        async with ControlPlane(config=config, system=False, pages=[page]) as plane:
+            page.plane = plane
+            try:
+                url = await plane.listen(host, port, tls=applied.tls(config), names=config.tls.names)
+            except OSError as error:
+                raise Failure(f"cannot listen at {host}:{port}: {_reason(error)}") from error
+            if config.unix:
+                await plane.listen_unix(config.unix)
+            plane.write_kubeconfig(kubeconfig)
+            _reload_when_told(plane)
+            echo(f"kubeconfig: {kubeconfig}", err=True)
+            echo(f"ready {url}")
+            plane.start_system(config.controllers)
+            await plane.preload()
+            # What is there now stays: the collector need not look at it again and again.
+            gc.freeze()
+            gc.enable()
+            # The oldest generation has several objects for each that is stored, so a look at all of them takes tens of
+            # milliseconds in which nobody is answered. Little of it is ever garbage: it is looked at less often.
+            gc.set_threshold(2000, 10, 200)
+            await process.until(stop, plane.ended())
+    except (PlaneError, StoreError, ValueError) as error:
+        raise Failure(str(error)) from error
+    except OSError as error:
+        raise Failure(_reason(error)) from error
+
+
+def _reload_when_told(plane: Any) -> None:
+    from setpoint.plane import PlaneError
+
+    def told() -> None:
+        try:
+            plane.reload()
+        except PlaneError as error:
+            _log.error("what was there before still holds: %s", error)
+
+    with suppress(AttributeError, NotImplementedError):  # there is no such signal on Windows
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, told)
+
+
+def _reason(error: OSError) -> str:
+    text = error.strerror or str(error)
+    return f"{error.filename}: {text}" if error.filename else text
+
+
+def _default_kubeconfig(data: str) -> Path:
+    if data:
+        return Path(data) / "kubeconfig"
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "setpoint" / "kubeconfig"

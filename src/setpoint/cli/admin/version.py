@@ -1,0 +1,42 @@
+"""`setpoint version`: which version this is, and which the server is."""
+
+from typing import Any
+
+import click
+
+from setpoint import __version__
+from setpoint.cli.output.formats import Form, output_option, write_tree
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.connection import Server, connect, find, run, server_options
+from setpoint.cli.support.errors import Failure
+
+
+@click.command()
+@click.option("--client", "only_client", is_flag=True, help="Of this program only; no server is asked.")
+@output_option("json", "yaml")
+@server_options
+def version(only_client: bool, form: Form, server: Server) -> None:
+    """Print the versions of this program and of the server, if one can be reached."""
+    known: dict[str, Any] = {"client": {"version": __version__}}
+    problem = ""
+    if not only_client:
+        try:
+            find(server)
+            known["server"] = run(_server(server))
+        except Failure as failure:
+            problem = failure.message
+    if form.name:
+        write_tree(known, form)
+        return
+    echo(f"setpoint {__version__}")
+    if "server" in known:
+        echo(f"server   {known['server'].get('gitVersion', 'unknown')}")
+    elif problem and any(server):
+        raise Failure(problem)
+
+
+async def _server(server: Server) -> Any:
+    from setpoint.client.requests import decode
+
+    async with connect(server) as client:
+        return decode((await client.raw("GET", "/version", timeout=2.0)).body)

@@ -1,0 +1,119 @@
+"""The app file that a command means, read and checked: every mistake in it is told before anything starts."""
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.cwd import here
+from setpoint.cli.support.errors import NOT_FOUND, USAGE, Failure
+
+if TYPE_CHECKING:
+    from setpoint.app.loading import LoadedApp
+
+profile_option = click.option(
+    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be."
+)
+
+
+def find_file(given: str, directory: Path | None = None) -> Path:
+    """The app file: the one given, the one in the directory given, or the nearest at or above here. Raises Failure."""
+    from setpoint.app.reading import FILES, find_app_file, in_directory
+
+    if given:
+        path = Path(given).absolute()
+        found = in_directory(path) if path.is_dir() else path if path.exists() else None
+        if found is None:
+            missing = f"there is no {FILES[0]} in {given}" if path.is_dir() else f"there is no file {given}"
+            raise Failure(f"{missing}; `setpoint init` writes one", NOT_FOUND)
+        return found.resolve()
+    place = (directory or here()).resolve()
+    found = find_app_file(place) or _running(place)
+    if found is not None:
+        return found
+    raise Failure(
+        f"there is no {FILES[0]} here nor above; `setpoint init` writes one, `setpoint demo` shows what it is good for",
+        NOT_FOUND,
+    )
+
+
+def read_file(
+    file: Path,
+    environ: Mapping[str, str] = os.environ,
+    profiles: Collection[str] = (),
+    *,
+    on_this_machine: bool = True,
+) -> "LoadedApp":
+    """The app of a file, YAML or Python, rendered for its session; `on_this_machine` asks whether what it names is
+    there, too. Raises Failure with everything that is wrong."""
+    from setpoint.app.loading import load_app
+    from setpoint.app.reading import read_app
+    from setpoint.objects.typedyaml import Mistakes
+    from setpoint.session.registry import session_id
+
+    try:
+        if file.suffix == ".py":
+            return _python(file, environ, tuple(profiles))
+        name = read_app(file, profiles, lenient=True).app.app
+        session = session_id(name, str(file.parent))
+        return load_app(file, environ, profiles=profiles, session=session, on_this_machine=on_this_machine)
+    except Mistakes as mistakes:
+        raise refused(file, mistakes) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", NOT_FOUND) from None
+
+
+def refused(file: Path, mistakes: "Exception") -> Failure:
+    """What is wrong with a file, a line each."""
+    found = [str(each) for each in getattr(mistakes, "found", ())] or [str(mistakes)]
+    place = f"{here()}{os.sep}"
+    for line in found:
+        echo(line.replace(place, ""), err=True)
+    number = f"{len(found)} mistakes" if len(found) > 1 else "a mistake"
+    then = "what runs was left as it is" if _running(file.parent) == file else "nothing was started"
+    return Failure(f"{str(file).replace(place, '')} has {number}; {then}", USAGE)
+
+
+def _running(directory: Path) -> Path | None:
+    """The file of the app that runs in a directory, or above it, if there is one and it is there."""
+    from setpoint.session.registry import Sessions
+
+    files = {Path(session.file) for session in Sessions.of(os.environ).here(directory) if session.file}
+    return next((file for file in files if file.exists()), None) if len(files) == 1 else None
+
+
+def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -> "LoadedApp":
+    """An app in Python: the one `sp.App` that the file makes. Raises Failure, Mistakes."""
+    import runpy
+
+    from setpoint.app.builder import App
+    from setpoint.app.faults import nowhere
+    from setpoint.app.loading import LoadedApp
+    from setpoint.app.profiles import selected
+    from setpoint.objects.typedyaml import Mistakes
+    from setpoint.session.registry import session_id
+
+    try:
+        made = runpy.run_path(str(file))
+    except Mistakes:
+        raise
+    except Exception as error:
+        raise Failure(f"{file} cannot be run: {_where(error, file)}{type(error).__name__}: {error}", USAGE) from None
+    apps: list[App] = list({id(each): each for each in made.values() if isinstance(each, App)}.values())
+    if len(apps) != 1:
+        raise Failure(f'{file} makes {len(apps) or "no"} apps; it should make one: app = sp.App("shop")', USAGE)
+    [app] = apps
+    session = session_id(app.file.app, str(file.parent))
+    objects = app.render(file.parent, profiles=profiles, environ=environ, session=session)
+    return LoadedApp(selected(app.file, profiles), file.parent, (file,), nowhere, objects)
+
+
+def _where(error: Exception, file: Path) -> str:
+    """The line of a file in which an error came up, if it was there."""
+    from traceback import walk_tb
+
+    lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == str(file)]
+    return f"line {lines[-1]}: " if lines else ""

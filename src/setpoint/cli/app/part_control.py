@@ -1,0 +1,228 @@
+"""What `setpoint stop`, `start` and `restart` have in common: which parts are meant, in which order they are taken, and
+how long each is waited for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import click
+
+from setpoint.cli.output.terminal import terminal
+from setpoint.cli.support.completion import workload_names
+from setpoint.cli.support.connection import FIELD_MANAGER, Server, connect, server_options
+from setpoint.cli.support.durations import seconds_option
+from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
+from setpoint.objects import conditions
+
+if TYPE_CHECKING:
+    from setpoint.cli.output.progress import Progress
+    from setpoint.cli.workloads.inventory import Workload
+    from setpoint.client.client import Client
+
+# How soon it is looked again how far a part is.
+_LOOK_SECONDS = 0.1
+HowFar: TypeAlias = Literal["there", "under way", "failed"]
+
+
+class How(NamedTuple):
+    """What the command line says beside the names."""
+
+    everything: bool
+    waits: bool
+    seconds: float | None
+
+
+class Deed(NamedTuple):
+    """Something that is done to parts, each in its turn."""
+
+    # The command; what is being done to a part, and what it is then.
+    command: str
+    doing: str
+    done: str
+    # Whether what others depend on comes first.
+    forwards: bool
+    # Whether a part is meant when all are.
+    is_one_of_all: "Callable[[Workload], bool]"
+    # Why there is nothing to do about a part; empty otherwise. Raises Failure where it cannot be done.
+    idle: "Callable[[Workload, Sequence[Workload]], str]"
+    # Does it; what was asked for, to know it again.
+    act: "Callable[[Client, Workload], Awaitable[str]]"
+    reached: "Callable[[Workload, str], HowFar]"
+
+
+def steering_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments of such a command: `names`, `how` and `server`."""
+
+    def inner(names: tuple[str, ...], everything: bool, waits: bool, seconds: float | None, server: Server) -> Any:
+        if bool(names) == everything:
+            raise Failure("say which: NAME..., or --all", USAGE)
+        return command(names, How(everything, waits, seconds), server)
+
+    inner.__doc__, inner.__name__ = command.__doc__, command.__name__
+    inner = server_options(inner)
+    inner = seconds_option("--timeout", "seconds", default="60s", help="How long to wait; 0 is for ever.")(inner)
+    inner = click.option("--wait/--no-wait", "waits", default=True, help="Whether to wait until it is so.")(inner)
+    inner = click.option("-a", "--all", "everything", is_flag=True, help="All parts of the app.")(inner)
+    return click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)(inner)
+
+
+async def steer(server: Server, names: Sequence[str], how: How, deed: Deed) -> "list[Workload]":
+    """Does something to parts; those that it was done to. Raises Failure when some are not as wanted in the end."""
+    from setpoint.cli.workloads.inventory import find, read_workloads
+
+    async with connect(server) as connected:
+        # So that `why` can say by what it was done.
+        client = connected.with_options(field_manager=f"{FIELD_MANAGER} {deed.command}")
+        workloads = await read_workloads(client)
+        every = filter(deed.is_one_of_all, workloads)
+        found = list(every) if how.everything else [each for name in names for each in find(workloads, name)]
+        chosen = list({each.tree["metadata"]["uid"]: each for each in found}.values())
+        doings = [_Doing(client, deed, each, how.waits, deed.idle(each, workloads)) for each in chosen]
+        await _in_turn(client, deed, doings, how)
+        troubles = [each for each in doings if each.trouble]
+        if troubles:
+            raise Failure("\n".join(each.trouble for each in troubles), max(each.code for each in troubles))
+        return [each.workload for each in doings if not each.idle]
+
+
+async def _in_turn(client: "Client", deed: Deed, doings: "Sequence[_Doing]", how: How) -> None:
+    from setpoint.cli.output.progress import progress
+    from setpoint.objects.clock import timeout
+    from setpoint.workload.dependencies import stop_order
+
+    by_uid = {each.workload.tree["metadata"]["uid"]: each for each in doings}
+    layers = stop_order([each.workload.tree for each in doings])
+    if deed.forwards:
+        layers.reverse()
+    names = ", ".join(each.workload.called for each in doings if not each.idle)
+    async with progress(f"{deed.doing} {names}", client.clock) as shown:
+        try:
+            async with timeout(client.clock, how.seconds) if how.seconds and how.waits else nullcontext():
+                for layer in layers:
+                    await asyncio.gather(*(by_uid[tree["metadata"]["uid"]].run(shown) for tree in layer))
+        except TimeoutError:
+            for each in doings:
+                each.is_late(how.seconds or 0.0)
+
+
+class _Doing:
+    """A deed, and one part that it is done to."""
+
+    def __init__(self, client: "Client", deed: Deed, workload: "Workload", waits: bool, idle: str) -> None:
+        self._client, self._deed, self._waits = client, deed, waits
+        self.workload, self.idle = workload, idle
+        self._done = bool(idle)
+        # What is wrong in the end, and the exit code for it.
+        self.trouble, self.code = "", FAILED
+
+    async def run(self, shown: "Progress") -> None:
+        clock, place, called = self._client.clock, terminal(), self.workload.called
+        if self.idle:
+            place.echo(f"{called} {self.idle}")
+            return
+        began = clock.monotonic()
+        request = await self._deed.act(self._client, self.workload)
+        if not self._waits:
+            self._done = True
+            place.echo(f"{called} is {self._deed.doing}")
+            return
+        how_far: HowFar = "under way"
+        while how_far == "under way":
+            how_far = await self._look(request)
+            if how_far == "under way":
+                shown.text = f"{self._deed.doing} {called}: {self.workload.judgement.says}"
+                await clock.sleep(_LOOK_SECONDS)
+        self._done = True
+        if how_far == "failed":
+            self.trouble = f"{called} is not {self._deed.done}: {_why(self.workload)} · setpoint why {called}"
+        else:
+            seconds = clock.monotonic() - began
+            place.echo(f"{called} {place.paint(self._deed.done, 'good')} ({seconds:.1f}s)")
+
+    async def _look(self, request: str) -> HowFar:
+        from setpoint.cli.workloads.inventory import read_again
+
+        found = await read_again(self._client, self.workload)
+        if found is None:
+            raise Failure(f"{self.workload.called} was deleted meanwhile")
+        self.workload = found
+        return self._deed.reached(found, request)
+
+    def is_late(self, seconds: float) -> None:
+        if not self._done:
+            says = self.workload.judgement.says
+            called = self.workload.called
+            self.trouble = f"{called} is not {self._deed.done} after {seconds:g} s: {says} · setpoint why {called}"
+            self.code = TIMED_OUT
+
+
+def _why(workload: "Workload") -> str:
+    """Why it failed: in its own words, or in those of the first of its replicas that did."""
+    failed = next((child for child in workload.children if has_failed(child)), workload)
+    told = failed.judgement.why or failed.judgement.state
+    return told if failed is workload else f"{failed.called}: {told}"
+
+
+# What the deeds ask of a part
+
+
+def says_suspended(workload: "Workload") -> bool:
+    """Whether its condition Ready says that it was stopped for the time being."""
+    return bool(conditions.of(workload.tree, "Ready").get("reason") == "Suspended")
+
+
+def is_current(workload: "Workload") -> bool:
+    """Whether its status is about the object as it is now, with all that was asked of it."""
+    from setpoint.objects import meta
+    from setpoint.workload.kinds.api_names import RESTART_REQUESTED
+
+    requested = meta.annotations(workload.tree).get(RESTART_REQUESTED, "")
+    return has_seen(workload) and requested in ("", workload.status.get("observedRestart", ""))
+
+
+def has_seen(workload: "Workload") -> bool:
+    """Whether its status is about the object as it is now."""
+    generation: int = workload.tree["metadata"].get("generation", 0)
+    return bool(workload.status.get("observedGeneration", 0) >= generation)
+
+
+def is_over(workload: "Workload") -> bool:
+    """Whether it ran, or was to, and does not any more."""
+    return workload.status.get("state") in ("Finished", "Terminated", "FailedToStart", "Exited", "Unknown")
+
+
+def has_failed(workload: "Workload") -> bool:
+    """Whether a process or container is over and will not start again by itself, although it should run."""
+    from setpoint.workload.progress import is_suspended
+
+    should_run = not is_suspended(workload.tree) and not has_stopped_for_good(workload)
+    if not should_run or not is_current(workload) or says_suspended(workload):
+        return False
+    return is_over(workload) and not workload.judgement.ready
+
+
+def has_stopped_for_good(workload: "Workload") -> bool:
+    """Whether it was stopped in DCP's way, which cannot be taken back."""
+    return bool(workload.tree["spec"].get("stop"))
+
+
+def refuse_stopped(workload: "Workload") -> None:
+    """Raises Failure where it was stopped for good."""
+    if has_stopped_for_good(workload):
+        what = "was stopped for good (spec.stop): delete the object, and create it anew"
+        raise Failure(f"{workload.called} {what}", USAGE)
+
+
+def is_up(workload: "Workload", request: str) -> HowFar:
+    """How far a part is that should run; a task is there when the run has begun that was asked for."""
+    if workload.kind == "Task":
+        return "there" if not request or workload.status.get("observedRestart") == request else "under way"
+    if any(map(has_failed, workload.children or (workload,))):
+        return "failed"
+    return "there" if all(map(_is_well, (workload, *workload.children))) else "under way"
+
+
+def _is_well(workload: "Workload") -> bool:
+    """Whether it is as it should be. What a set says of its replicas may be of a moment ago."""
+    return has_stopped_for_good(workload) or (is_current(workload) and workload.judgement.ready)

@@ -1,0 +1,69 @@
+"""`setpoint restart`: parts of an app end and start again; replicas one after the other."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.app.part_control import Deed, How, is_up, refuse_stopped, steer, steering_options
+from setpoint.cli.support.connection import Server, run
+
+if TYPE_CHECKING:
+    from setpoint.cli.workloads.inventory import Workload
+    from setpoint.client.client import Client
+
+_LOOK_SECONDS = 0.05
+
+
+@click.command()
+@steering_options
+def restart(names: tuple[str, ...], how: How, server: Server) -> None:
+    """Restart parts of the app.
+
+    Replicas restart one after the other, each when the one before is ready; api.2 is one of them. What was stopped, or
+    has ended, starts. A task that runs is ended, and runs again. Ends with exit code 1 where something fails for good,
+    and with 4 where it is not ready in time.
+
+    \b
+      setpoint restart api
+      setpoint restart --all
+    """
+    run(steer(server, names, how, RESTART))
+
+
+def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
+    refuse_stopped(workload)
+    return ""
+
+
+def _is_one_of_all(workload: "Workload") -> bool:
+    """Work that is done is not done again because everything restarts."""
+    return workload.kind != "Task"
+
+
+async def _act(client: "Client", workload: "Workload") -> str:
+    from setpoint.cli.app.start import start_replicas
+    from setpoint.session import steering
+
+    if workload.kind == "Task":
+        await _end(client, workload)
+    else:
+        await start_replicas(client, workload)
+        if workload.tree["spec"].get("start") is False:
+            await steering.start(client, workload.tree)
+    return await steering.restart(client, workload.tree)
+
+
+async def _end(client: "Client", task: "Workload") -> None:
+    """Ends the runs of a task: the next one would be left out while another is under way."""
+    from setpoint.cli.app.stop import end_runs
+    from setpoint.cli.workloads.inventory import read_again
+
+    await end_runs(client, task)
+    now: Workload | None = task
+    while now is not None and now.status.get("active"):
+        await client.clock.sleep(_LOOK_SECONDS)
+        now = await read_again(client, task)
+
+
+RESTART = Deed("restart", "restarting", "restarted", True, _is_one_of_all, _idle, _act, is_up)

@@ -1,0 +1,342 @@
+"""`setpoint run`: a task of the app, now, with its output and its exit code.
+
+Where the app runs, the task runs in its session. Where it does not, there is a session for as long as the task takes,
+with what the task comes after and nothing else.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+import click
+
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.completion import task_names
+from setpoint.cli.support.connection import FIELD_MANAGER, Server, connect, find, server_options
+from setpoint.cli.support.connection import run as run_command
+from setpoint.cli.support.errors import CONFLICT, FAILED, NOT_FOUND, Failure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from setpoint.app.loading import LoadedApp
+    from setpoint.client.client import Client
+    from setpoint.objects.tree import Object
+
+_LOOK_SECONDS = 0.05
+# Exit codes of what a signal ended, as shells count them.
+_SIGNALLED = 128
+# How long a run that is interrupted may take to end, beyond the time its task gives it.
+_ENDING_SECONDS = 30.0
+# How long a run may take to begin that was asked for.
+_BEGINNING_SECONDS = 0.5
+# From when on it is said what a run waits for.
+_PATIENCE_SECONDS = 1.0
+# What a session of its own has beside the workloads that are needed.
+_GROUNDWORK = frozenset(("Secret", "CustomResourceDefinition"))
+
+
+class _Wanted(NamedTuple):
+    task: str
+    arguments: tuple[str, ...]
+
+
+@click.command(name="run")
+@click.argument("task", shell_complete=task_names)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGUMENT...]")
+@click.option("-f", "--file", default="", metavar="FILE", help="The app file, where the app does not run.")
+@click.option("-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of that app.")
+@server_options
+def run(task: str, arguments: tuple[str, ...], file: str, profiles: tuple[str, ...], server: Server) -> None:
+    """Run a task of the app now, show what it prints, and end with its exit code.
+
+    Tasks that it comes after run first, unless they have succeeded. If the app does not run, what the task comes after
+    is started for it, nothing else, and ended with it. Ctrl-C ends the run. What stands behind -- is given to the task
+    behind its own arguments.
+
+    \b
+      setpoint run migrate
+      setpoint run test -- -k login
+    """
+    sys.exit(run_command(_run(_Wanted(task, arguments), file, profiles, server)))
+
+
+async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Server) -> int:
+    """The exit code. Whoever asks us to end ends the run, too."""
+    running, loop = asyncio.current_task(), asyncio.get_running_loop()
+    came: list[int] = []
+
+    def end(number: int) -> None:
+        assert running is not None
+        came.append(number)
+        running.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, end, number)
+    try:
+        if file or _nothing_runs(server):
+            return await _alone(wanted, file, profiles)
+        async with connect(server) as client:
+            return await run_task(_named(client), wanted.task, wanted.arguments)
+    except asyncio.CancelledError:
+        if came:
+            return _SIGNALLED + came[0]
+        raise
+    finally:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+
+def _nothing_runs(server: Server) -> bool:
+    """Whether nobody named a server, and no app runs here."""
+    if server.kubeconfig or server.session or os.environ.get("KUBECONFIG"):
+        return False
+    try:
+        return find(server).session is None
+    except Failure:
+        return True
+
+
+# In a session of its own
+
+
+async def _alone(wanted: _Wanted, file: str, profiles: tuple[str, ...]) -> int:
+    from setpoint.cli.app.app_file import find_file, read_file
+
+    found = find_file(file)
+    loaded = read_file(found, os.environ, profiles)
+    if wanted.task not in loaded.app.tasks:
+        raise Failure(_no_task(wanted.task, list(loaded.app.tasks)), NOT_FOUND)
+    async with _session(found, loaded, wanted.task, profiles) as client:
+        return await run_task(_named(client), wanted.task, wanted.arguments)
+
+
+@asynccontextmanager
+async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple[str, ...]) -> "AsyncIterator[Client]":
+    """A session for one task, under a name that no other has; it goes with this process, and nothing is left of it."""
+    import shutil
+
+    from setpoint.cli.support.errors import explained
+    from setpoint.session.applying import apply_app
+    from setpoint.session.ending import end
+    from setpoint.session.places import Places
+    from setpoint.session.registry import process_identity
+    from setpoint.session.starting import StartFailed, start
+
+    name = f"{loaded.app.app}-run-{os.getpid()}"
+    try:
+        started = await start(name, file, os.environ, profiles=profiles, attendant=process_identity())
+    except StartFailed as error:
+        raise Failure(f"{name} cannot be started: {error}") from None
+    places = Places.of_session(started.session)
+    try:
+        async with connect(Server(session=started.session.id), quiet=True) as client:
+            try:
+                with explained():
+                    await apply_app(client, places, needed_objects(loaded, task))
+                yield client
+            finally:
+                ended = await asyncio.shield(end(started.session, client, lambda _: None))
+        if ended.left:
+            raise Failure(f"{loaded.app.app} ended, but not all of it: {ended}")
+    finally:
+        shutil.rmtree(places.data, ignore_errors=True)
+
+
+def needed_objects(loaded: "LoadedApp", task: str) -> "list[Object]":
+    """The objects of an app that a task needs, in their order; the task itself so that it runs only when asked to."""
+    from setpoint.cli.support.object_status import is_workload
+    from setpoint.objects import meta
+    from setpoint.workload.dependencies import needs
+
+    workloads = list(filter(is_workload, loaded.objects))
+    needed = needs(workloads, ("Task", task))
+    found = []
+    for tree in loaded.objects:
+        key = tree["kind"], meta.name(tree)
+        if key == ("Task", task):
+            found.append({**tree, "spec": {**tree["spec"], "suspend": True}})
+        elif key in needed or tree["kind"] in _GROUNDWORK:
+            found.append(tree)
+    return found
+
+
+# One run
+
+
+def _named(client: "Client") -> "Client":
+    """A client whose writes say by what they were made."""
+    return client.with_options(field_manager=f"{FIELD_MANAGER} run")
+
+
+async def run_task(client: "Client", name: str, arguments: tuple[str, ...] = ()) -> int:
+    """Runs a task, those first that it comes after; its exit code. Raises Failure."""
+    from setpoint.session.runs import TASK, Busy, request_run
+
+    task = await _task(client, name)
+    for each in task["spec"].get("dependsOn") or ():
+        if each["kind"] == "Task" and (code := await _run_before(client, name, each["name"])):
+            return code
+    try:
+        request = await request_run(client, name, arguments)
+    except Busy:
+        hint = f"`setpoint logs -f {name}` shows it, `setpoint stop {name}` ends it"
+        raise Failure(f"{name} runs already: {hint}", CONFLICT) from None
+    try:
+        return await _Following(client, await client.get(TASK, name), request).to_its_end()
+    except asyncio.CancelledError:
+        await asyncio.shield(_interrupted(client, name, request))
+        raise
+
+
+async def _task(client: "Client", name: str) -> "Object":
+    from setpoint.objects.errors import NotFound
+    from setpoint.session.runs import TASK
+
+    try:
+        found: Object = await client.get(TASK, name)
+    except NotFound:
+        names = [tree["metadata"]["name"] for tree in (await client.list(TASK)).items]
+        raise Failure(_no_task(name, names), NOT_FOUND) from None
+    return found
+
+
+def _no_task(name: str, known: list[str]) -> str:
+    from setpoint.cli.output.words import did_you_mean
+
+    there = f"there are: {', '.join(known)}" if known else "the app has none; write it under tasks"
+    hint = did_you_mean(name, known) or there
+    return f"there is no task {name}; {hint}"
+
+
+async def _run_before(client: "Client", name: str, before: str) -> int:
+    """Runs a task that another comes after, unless it has succeeded, or runs by itself."""
+    task = await _task(client, before)
+    status = task.get("status") or {}
+    if status.get("state") == "Succeeded" or status.get("active") or not task["spec"].get("suspend"):
+        return 0
+    code = await run_task(client, before)
+    if code:
+        echo(f"{before} failed, so {name} was not run", err=True)
+    return code
+
+
+class _Following:
+    """One run, followed from its request to its end."""
+
+    def __init__(self, client: "Client", task: "Object", request: str) -> None:
+        self._client, self._task, self._request = client, task, request
+        self._name = task["metadata"]["name"]
+        self._seen: set[str] = set()
+
+    async def to_its_end(self) -> int:
+        """Copies the output of all attempts. The exit code of the last one. Raises Failure."""
+        from setpoint.session.runs import TASK, attempts_of, run_of, was_left_out
+
+        began, said = self._client.clock.monotonic(), ""
+        while True:
+            for each in await attempts_of(self._client, self._task, self._request):
+                if each["metadata"]["uid"] not in self._seen:
+                    self._seen.add(each["metadata"]["uid"])
+                    await copy_output(self._client, each)
+            task = await self._client.get(TASK, self._name)
+            run = run_of(task, self._request)
+            if run is not None and run["state"] != "Running":
+                return _ended(self._name, run)
+            if was_left_out(task, self._request):
+                raise Failure(f"{self._name} was not run: another run of it was under way", CONFLICT)
+            if not self._seen and self._client.clock.monotonic() - began > _PATIENCE_SECONDS:
+                said = self._told(task, said)
+            await self._client.clock.sleep(_LOOK_SECONDS)
+
+    def _told(self, task: "Object", before: str) -> str:
+        """Says what the run waits for, when that is news."""
+        from setpoint.objects import conditions
+
+        ready = conditions.of(task, "Ready")
+        if not ready.get("reason", "").startswith("Waiting") or ready["message"] == before:
+            return before
+        echo(f"{self._name} {ready['message']}", err=True)
+        return str(ready["message"])
+
+
+def _ended(name: str, run: "Object") -> int:
+    if run["state"] == "Succeeded":
+        return 0
+    code: int | None = run.get("exitCode")
+    attempts = run.get("attempts", 1)
+    if not code or attempts > 1:
+        echo(f"{name} failed: {run.get('message') or 'nobody knows why'} · setpoint why {name}", err=True)
+    return code or FAILED
+
+
+async def copy_output(client: "Client", attempt: "Object") -> None:
+    """Copies what a process or container prints, to its end: its output to ours, its errors to ours. One that has a
+    terminal gets ours."""
+    if attempt["spec"].get("terminal") is not None:
+        await _share_terminal(client, attempt)
+        return
+    out, err = sys.stdout.buffer, sys.stderr.buffer
+    await asyncio.gather(_copy(client, attempt, "stdout", out), _copy(client, attempt, "stderr", err))
+
+
+async def _copy(client: "Client", attempt: "Object", source: str, to: "IO[bytes]") -> None:
+    from setpoint.client.kinds import ref_of
+    from setpoint.client.requests import query_of
+    from setpoint.client.transport import Call
+    from setpoint.objects.errors import NotFound
+
+    resource = await client.resource(ref_of(attempt))
+    path = resource.path(name=attempt["metadata"]["name"], subresource="log")
+    call = Call("GET", path, tuple(query_of(source=source, follow="true")), {"accept": "*/*"})
+    try:
+        async with client.stream(call) as stream:
+            async for piece in stream:
+                to.write(piece)
+                to.flush()
+    except NotFound:
+        return  # it is deleted already
+
+
+async def _share_terminal(client: "Client", attempt: "Object") -> None:
+    from setpoint.cli.workloads.exec_attach import talk
+    from setpoint.client.kinds import ref_of
+
+    kind, name = ref_of(attempt), attempt["metadata"]["name"]
+    found = await client.wait_for(kind, name, until=_has_begun)
+    if found is not None and found["status"]["state"] == "Running":
+        path = (await client.resource(kind)).path(name=name, subresource="attach")
+        is_ours = sys.stdin.isatty() and sys.stdout.isatty()
+        await talk(client, path, [], stdin=is_ours, tty=is_ours)
+
+
+def _has_begun(tree: "Object | None") -> bool:
+    state = ((tree or {}).get("status") or {}).get("state", "")
+    return tree is None or state not in ("", "Pending", "Starting", "Building")
+
+
+async def _interrupted(client: "Client", name: str, request: str) -> None:
+    """Ends a run, and waits until it has ended."""
+    from setpoint.objects.clock import timeout
+    from setpoint.objects.errors import APIError
+    from setpoint.session.runs import TASK, attempts_of, run_of, withdraw
+    from setpoint.session.steering import end_run
+
+    echo(f"ending {name}", err=True)
+    try:
+        async with timeout(client.clock, _ENDING_SECONDS):
+            await withdraw(client, name, request)
+            # It may have begun in this very moment.
+            task, deadline = await client.get(TASK, name), client.clock.monotonic() + _BEGINNING_SECONDS
+            while not (begun := await attempts_of(client, task, request)) and client.clock.monotonic() < deadline:
+                await client.clock.sleep(_LOOK_SECONDS)
+            for each in begun[-1:]:
+                await end_run(client, each, "it was interrupted")
+            while (run := run_of(await client.get(TASK, name), request)) is not None and run["state"] == "Running":
+                await client.clock.sleep(_LOOK_SECONDS)
+    except (TimeoutError, APIError) as error:
+        echo(f"{name} may run on: {error or 'it does not end'} · setpoint ps", err=True)

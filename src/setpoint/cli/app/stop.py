@@ -1,0 +1,118 @@
+"""`setpoint stop`: parts of an app are stopped and stay so, until they are started or the app is brought up again."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.app.part_control import (
+    Deed,
+    How,
+    HowFar,
+    has_seen,
+    has_stopped_for_good,
+    is_over,
+    says_suspended,
+    steer,
+    steering_options,
+)
+from setpoint.cli.output.terminal import terminal
+from setpoint.cli.support.connection import Server, connect, run
+
+if TYPE_CHECKING:
+    from setpoint.cli.workloads.inventory import Workload
+    from setpoint.client.client import Client
+
+
+@click.command()
+@steering_options
+def stop(names: tuple[str, ...], how: How, server: Server) -> None:
+    """Stop parts of the app, and leave the rest running.
+
+    They stay stopped, with their logs and addresses, until `setpoint start` or `setpoint up`. api.2 is one replica of
+    api. Of a task, the runs that are under way end, and none begins by its schedule. Who needs what was stopped is
+    named, and left as it is.
+
+    \b
+      setpoint stop db
+      setpoint stop api.2
+      setpoint stop --all
+    """
+    run(_stop(names, how, server))
+
+
+async def _stop(names: tuple[str, ...], how: How, server: Server) -> None:
+    stopped = await steer(server, names, how, STOP)
+    if stopped and not how.everything:
+        await _tell_who_needs(server, stopped)
+
+
+def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
+    from setpoint.workload.progress import is_suspended
+
+    if has_stopped_for_good(workload) and is_over(workload):
+        return "is stopped already"
+    if workload.kind == "Task":
+        waits = workload.status.get("state") in (None, "Pending") or workload.tree["spec"].get("schedule")
+        begins = waits and not workload.tree["spec"].get("suspend")
+        return "" if workload.status.get("active") or begins else "does not run"
+    is_stopped = is_suspended(workload.tree) and _reached(workload, "") == "there"
+    return "is stopped already" if is_stopped else ""
+
+
+async def _act(client: "Client", workload: "Workload") -> str:
+    from setpoint.session import steering
+
+    if workload.kind != "Task":
+        await steering.stop(client, workload.tree)
+        return ""
+    spec = workload.tree["spec"]
+    if not spec.get("suspend") and (spec.get("schedule") or not workload.status.get("runs")):
+        await steering.stop(client, workload.tree)
+    await end_runs(client, workload)
+    return ""
+
+
+async def end_runs(client: "Client", task: "Workload") -> None:
+    """Ends the runs of a task that are under way."""
+    from setpoint.session import steering
+
+    for each in task.children:
+        if not is_over(each) and not each.tree["spec"].get("stop"):
+            await steering.end_run(client, each.tree, "somebody stopped it")
+
+
+def _reached(workload: "Workload", request: str) -> HowFar:
+    if workload.kind == "Task":
+        return "under way" if workload.status.get("active") else "there"
+    return "there" if all(map(_has_stopped, (workload, *workload.children))) else "under way"
+
+
+def _has_stopped(workload: "Workload") -> bool:
+    if has_stopped_for_good(workload):
+        return is_over(workload)
+    return says_suspended(workload) and has_seen(workload)
+
+
+def _is_one_of_all(workload: "Workload") -> bool:
+    return workload.kind != "Task" or not _idle(workload, ())
+
+
+STOP = Deed("stop", "stopping", "stopped", False, _is_one_of_all, _idle, _act, _reached)
+
+
+async def _tell_who_needs(server: Server, stopped: "list[Workload]") -> None:
+    """Says who runs that depends on what was stopped."""
+    from setpoint.cli.workloads.inventory import read_workloads, ref
+    from setpoint.workload.dependencies import needed_by
+
+    async with connect(server, quiet=True) as client:
+        workloads = await read_workloads(client)
+        services = (await client.list(ref("Service"))).items
+    trees = [*services, *(each.tree for each in workloads)]
+    up = {(each.kind, each.name) for each in workloads if each.judgement.ready and each.kind != "Task"}
+    for each in stopped:
+        names = [name for kind, name in needed_by(trees, (each.kind, each.name)) if (kind, name) in up]
+        if names:
+            verb = "need" if len(names) > 1 else "needs"
+            terminal().echo(f"{' and '.join(names)} {verb} {each.called}, and run{'' if len(names) > 1 else 's'} on")

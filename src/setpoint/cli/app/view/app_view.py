@@ -1,0 +1,403 @@
+"""The view: an app as it starts, in a table that fills, and as it runs, line by line.
+
+On a terminal the table is written over until all is ready, or nothing more will come of waiting; then it stays, and
+what the app prints follows, with what happens to its parts in between. Elsewhere every change of state is a line.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from datetime import datetime
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
+
+from setpoint.cli.app.view import layout
+from setpoint.cli.app.view.app_events import happenings
+from setpoint.cli.app.view.failure_reasons import reasons
+from setpoint.cli.app.view.keyboard import REPAINT, keyboard, on_signals
+from setpoint.cli.app.view.log_lines import LOGGED, Lines
+from setpoint.cli.app.view.model import Model, Row
+from setpoint.cli.app.view.object_watch import Objects, ServerGone
+from setpoint.cli.app.view.output import Output
+from setpoint.cli.app.view.output_lines import Printed
+from setpoint.cli.app.view.part_record import News
+from setpoint.cli.app.view.question import Question
+from setpoint.cli.app.view.screen import Screen
+from setpoint.cli.app.view.view_settings import ViewSettings
+from setpoint.cli.output.terminal import Terminal, harmless, terminal
+from setpoint.cli.support.errors import Failure
+from setpoint.cli.workloads.inventory import Workload, called
+from setpoint.client.client import Client
+from setpoint.client.transport import TransportError
+from setpoint.objects.clock import timeout
+from setpoint.objects.errors import APIError
+from setpoint.objects.tree import Object
+
+Ending: TypeAlias = Literal["quit", "detached", "left", "ready", "failed", "late", "ended"]
+
+# No more often is anything painted; and so often at least while something is counted.
+_FRAME_SECONDS, _TICK_SECONDS = 0.1, 0.5
+# So many lines of each are shown to who joins.
+_JOINED_TAIL = 5
+# How long it may take to find out why something failed, when that is all that is waited for.
+_EXPLAIN_SECONDS = 3.0
+# What most terminals have, where one does not say.
+_COLUMNS, _LINES = 80, 24
+# So many lines about what happened are kept while nothing can be written.
+_MOST_NOTED = 500
+_INTERRUPT = "\x03"
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Outcome(NamedTuple):
+    """Why a view ended. `failed` are the parts that failed, or were `late`: not ready in time."""
+
+    how: Ending
+    failed: tuple[str, ...] = ()
+
+
+async def watch_app(
+    client: Client,
+    settings: ViewSettings,
+    *,
+    place: Terminal,
+    seconds: float | None = None,
+    stdin: TextIO | None = None,
+    stdout: TextIO | None = None,
+) -> Outcome:
+    """Shows an app until somebody leaves, it ends, or as the settings say. `seconds` bounds the time until all is
+    ready, where that is what is waited for. Raises APIError and TransportError if the app cannot be read."""
+    news = asyncio.Event()
+    output = Output(stdout or sys.stdout, news.set)
+    view = _View(client, settings, place, output, news)
+    try:
+        # Where the output goes elsewhere, the keys are for whoever shows it.
+        with keyboard(stdin or sys.stdin if place.width is not None else None) as keys, on_signals(view.signals()):
+            return await view.run(keys.keys() if keys is not None else None, seconds)
+    finally:
+        # What was printed is on the terminal before anybody else writes there.
+        await output.close(client.clock)
+
+
+class _View:
+    """One view. It notes what it hears, and paints some of it from time to time."""
+
+    def __init__(
+        self, client: Client, settings: ViewSettings, place: Terminal, output: Output, news: asyncio.Event
+    ) -> None:
+        self._client, self._settings, self._place, self._output = client, settings, place, output
+        self._clock = client.clock
+        self._model = Model(settings.parts, settings.began)
+        self._objects = Objects(client, self._changed, self._removed)
+        self._screen = Screen(place.width or _COLUMNS) if place.moves else None
+        self._widths = layout.Widths()
+        zone = self._clock.now().astimezone().tzinfo
+        assert zone is not None
+        self._zone = zone
+        self._printed = Printed(place, [part.name for part in settings.parts], zone)
+        self._lines: Lines | None = None
+        # Set when there is something to look at, or to paint.
+        self._news = news
+        # What is to be printed with the next frame: first this, then what happened, in between what the app prints.
+        self._said: list[str] = []
+        self._noted: list[tuple[datetime, str]] = []
+        self._is_starting, self._is_ready_told = True, False
+        self._anew = False
+        self._question: Question | None = None
+        self._outcome: Outcome | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._has_keys = False
+
+    async def run(self, keys: AsyncIterator[str] | None, seconds: float | None) -> Outcome:
+        """Shows the app to the end. Raises APIError and TransportError."""
+        settings, place = self._settings, self._place
+        self._said += [layout.header(settings.app, settings.session, settings.dashboard, place)]
+        self._said += layout.change_lines(settings.changes, place)
+        deadline = None if seconds is None else self._clock.monotonic() + seconds
+        await self._objects.read()
+        following = asyncio.ensure_future(self._objects.follow())
+        following.add_done_callback(lambda _: self._news.set())
+        tasks = [following, asyncio.ensure_future(self._hear())]
+        if keys is not None:
+            self._has_keys = True
+            tasks.append(asyncio.ensure_future(self._listen(keys)))
+        try:
+            while self._outcome is None:
+                self._news.clear()
+                self._advance(following)
+                if deadline is not None and self._clock.monotonic() >= deadline:
+                    self._give_up()
+                self._paint()
+                if self._outcome is None:
+                    await self._next()
+            return self._outcome
+        finally:
+            await self._end(tasks)
+
+    async def _next(self) -> None:
+        """Returns when there is something to paint, and the last time was long enough ago."""
+        await self._clock.sleep(_FRAME_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            if self._model.has_pending or self._settings.until_ready:
+                async with timeout(self._clock, _TICK_SECONDS):
+                    await self._news.wait()
+            else:
+                await self._news.wait()
+
+    async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        if self._outcome is not None and self._outcome.how == "failed":
+            with contextlib.suppress(TimeoutError):
+                async with timeout(self._clock, _EXPLAIN_SECONDS):
+                    await asyncio.gather(*self._under_way, return_exceptions=True)
+        ending = (*tasks, *self._under_way)
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        if self._lines is not None:
+            await self._lines.close()
+        if self._is_starting and self._screen is not None:
+            self._said += layout.table(self._table(), self._widths, self._place)
+        self._paint(last=True)
+
+    # What is heard
+
+    def _changed(self, tree: Object) -> None:
+        self._model.put(tree, self._clock.now())
+        if self._lines is not None:
+            self._lines.attend(tree)
+        self._news.set()
+
+    def _removed(self, tree: Object) -> None:
+        self._model.remove(tree)
+        if self._lines is not None:
+            self._lines.forget(tree)
+        self._news.set()
+
+    async def _hear(self) -> None:
+        async for each in happenings(self._client, self._settings.app):
+            self._note(News(each.text, "bad" if each.bad else ""))
+
+    def signals(self) -> Mapping[signal.Signals, Callable[[], None]]:
+        """What is done about signals: they end the view in good order, and a change of size is seen."""
+        found: dict[signal.Signals, Callable[[], None]] = dict.fromkeys(_ENDS, lambda: self._press(_INTERRUPT))
+        return found if self._screen is None else {**found, signal.SIGWINCH: self._resized}
+
+    def _resized(self) -> None:
+        if self._screen is not None and self._place.width is not None:
+            self._place = self._place._replace(width=terminal().width or self._place.width)
+            self._screen.resize(self._place.width or _COLUMNS)
+            self._anew = True
+            self._news.set()
+
+    # Keys
+
+    async def _listen(self, keys: AsyncIterator[str]) -> None:
+        async for key in keys:
+            self._press(key)
+
+    def _press(self, key: str) -> None:
+        joined = self._settings.joined
+        if key == _INTERRUPT or (key == "q" and self._question is None):
+            self._outcome = Outcome("left" if joined else "quit")
+        elif self._question is not None:
+            self._answer(self._question.press(key))
+        elif key == "d":
+            self._outcome = Outcome("left" if joined else "detached")
+        elif key == "l":
+            self._switch_logs()
+        elif key == "r":
+            self._ask()
+        elif key == "?":
+            self._said += layout.help_lines(joined, self._place)
+        elif key == REPAINT:
+            self._anew = True
+        elif key in "\r\n" and not self._is_starting:
+            self._said.append("")
+        self._news.set()
+
+    def _switch_logs(self) -> None:
+        if self._is_starting:
+            self._settle(layout.starting_line(self._table(), None, self._keys, self._place))
+        elif self._lines is None:
+            self._show_logs(since_now=True)
+            self._note(News("output is shown"))
+        else:
+            self._do(self._lines.close())
+            self._lines = None
+            self._note(News("output is hidden · l shows it again"))
+
+    def _ask(self) -> None:
+        """Asks which part to restart."""
+        workloads = self._model.workloads()
+        services = [name for name, workload in workloads.items() if workload.kind != "Task"]
+        self._question = Question(list(workloads), services)
+        if self._screen is None:
+            self._said += layout.question(self._question, self._place)
+
+    def _answer(self, names: Sequence[str] | None) -> None:
+        if names is None:
+            return
+        self._question = None
+        workloads = self._model.workloads()
+        for name in names:
+            if name in workloads:
+                self._do(self._restart(workloads[name]))
+
+    async def _restart(self, workload: Workload) -> None:
+        from setpoint.cli.app.restart import RESTART
+
+        try:
+            await RESTART.act(self._client, workload)
+        except (APIError, TransportError, Failure) as error:
+            self._note(News(f"{workload.name} cannot be restarted: {error}", "bad"))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        """Has something done beside the painting."""
+        task = asyncio.ensure_future(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    # What becomes of it
+
+    def _advance(self, following: "asyncio.Task[None]") -> None:
+        if following.done():
+            self._outcome = self._outcome or _ended(following)
+        for news in self._model.refresh(self._clock.now()):
+            self._tell(news)
+        verdict = self._model.verdict()
+        if self._is_starting:
+            rows = self._table()
+            if verdict.ready:
+                self._is_ready_told = True
+                seconds, path = self._model.seconds(), self._model.critical_path()
+                self._settle(layout.ready_line(seconds, path, self._keys, self._place))
+            elif verdict.stuck or (verdict.failed and self._settings.until_ready):
+                self._settle(layout.stuck_line(rows, verdict, self._keys, self._place))
+        elif verdict.ready and not self._is_ready_told:
+            self._is_ready_told = True
+            self._note(News("all ready", "good"))
+        if self._settings.until_ready and self._outcome is None:
+            if verdict.ready:
+                self._outcome = Outcome("ready")
+            elif verdict.failed:
+                self._outcome = Outcome("failed", verdict.failed)
+
+    def _tell(self, news: News) -> None:
+        """Tells of something that happened; of what fails for good with the reasons. While the table shows what
+        happens nothing else does."""
+        if self._is_starting and self._screen is not None:
+            return
+        workload = self._model.workloads().get(news.failed)
+        if workload is None:
+            self._note(news)
+        else:
+            self._do(self._explain(news, workload))
+
+    async def _explain(self, news: News, workload: Workload) -> None:
+        found = await reasons(self._client, workload)
+        self._note(news)
+        time = self._noted[-1][0]
+        self._noted += [(time, line) for text in found for line in layout.below(text, self._place)]
+
+    def _note(self, news: News) -> None:
+        """Has a line printed about something that happened."""
+        now = self._clock.now()
+        time = "" if self._is_starting else f"{now.astimezone(self._zone):%H:%M:%S} "
+        text = self._place.paint(time, "quiet") + self._place.paint(harmless(news.text), news.meaning)
+        self._noted.append((now, text))
+        self._news.set()
+
+    def _settle(self, below: Sequence[str]) -> None:
+        """The beginning is over: the table stays as it is, and what the app prints follows."""
+        self._said += [text for _, text in self._noted]
+        self._noted.clear()
+        if self._screen is not None:
+            self._said += layout.table(self._table(), self._widths, self._place)
+        self._said += below
+        self._is_starting = False
+        self._model.settle()
+        for name, workload in self._model.workloads().items():
+            if self._screen is not None and name in self._model.verdict().failed:
+                self._do(self._explain(self._model.failure(name, self._clock.now()), workload))
+        if self._settings.logs and not self._settings.until_ready:
+            self._show_logs()
+
+    def _give_up(self) -> None:
+        """It took too long."""
+        if self._outcome is None:
+            verdict = self._model.verdict()
+            if self._is_starting:
+                self._settle(layout.starting_line(self._table(), None, "", self._place))
+            self._outcome = Outcome("late", verdict.waiting)
+
+    def _show_logs(self, *, since_now: bool = False) -> None:
+        since = self._clock.now() if since_now else None if self._settings.joined else self._settings.began
+        tail = _JOINED_TAIL if self._settings.joined and not since_now else None
+        self._lines = Lines(self._client, self._news.set, since=since, skips=self._screen is not None)
+        known = self._objects.known()
+        self._printed.make_room(called(tree) for tree in known if tree["kind"] in LOGGED)
+        for tree in known:
+            self._lines.attend(tree, tail)
+
+    # Painting
+
+    @property
+    def _keys(self) -> str:
+        if not self._has_keys or self._settings.until_ready:
+            return ""
+        return layout.JOINED_KEYS if self._settings.joined else layout.KEYS
+
+    def _table(self) -> list[Row]:
+        rows = self._model.rows(self._clock.now())
+        self._widths = self._widths.grown(rows)
+        return rows
+
+    def _paint(self, *, last: bool = False) -> None:
+        """Writes what is new, unless what was written before is still on its way."""
+        if not self._output.is_free and not last:
+            del self._noted[:-_MOST_NOTED]
+            return
+        if self._output.is_broken:
+            self._outcome = self._outcome or Outcome("left" if self._settings.joined else "quit")
+            return
+        noted, self._noted = self._noted, []
+        if self._lines is not None:
+            noted += [(line.time, self._printed.line(line)) for line in self._lines.take()]
+        said = [*self._said, *(text for _, text in sorted(noted, key=itemgetter(0)))]
+        self._said = []
+        if self._screen is None:
+            self._output.write("".join(f"{line}\n" for line in said))
+            return
+        self._output.write(self._screen.frame(said, [] if last else self._bottom(), anew=self._anew))
+        self._anew = False
+
+    def _bottom(self) -> list[str]:
+        """What stands at the bottom and is painted over."""
+        if self._question is not None:
+            return layout.question(self._question, self._place)
+        if not self._is_starting:
+            return []
+        rows = self._table()
+        seconds = (self._clock.now() - self._settings.began).total_seconds() if self._settings.began else None
+        below = layout.starting_line(rows, seconds, self._keys, self._place)
+        shown, more = layout.folded(rows, max(_lines_of_screen() - len(below) - 1, 1))
+        return [*layout.table(shown, self._widths, self._place), *([more] if more else []), *below]
+
+
+def _ended(following: "asyncio.Task[None]") -> Outcome:
+    """The server is gone, and the app with it. Raises what else may have happened."""
+    error = following.exception()
+    if isinstance(error, BaseExceptionGroup) and error.split(ServerGone)[1] is None:
+        return Outcome("ended")
+    assert error is not None
+    raise error
+
+
+def _lines_of_screen() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or _LINES
+    except (OSError, ValueError):
+        return _LINES

@@ -1,0 +1,219 @@
+"""What the app prints: the output of everything that runs, line by line, each once, also of the lives after a restart.
+
+Few lines are held at a time: who takes them too slowly has the reading wait, and so the server, which has them in
+files. Where a person looks on (`skips`) and the app prints faster than can be shown for some seconds, what was missed
+is left out, and counted.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from setpoint.cli.app.view.parts import part_name
+from setpoint.cli.workloads.inventory import called, ref
+from setpoint.client.client import Client
+from setpoint.client.requests import query_of
+from setpoint.client.transport import Call, TransportError
+from setpoint.client.watch import lines as lines_of
+from setpoint.objects import meta
+from setpoint.objects.errors import APIError, BadRequest, NotFound
+from setpoint.objects.tree import Object
+
+# So many lines are held, though some of everybody's, and no more than so much of each.
+MOST_LINES, _FEWEST_LINES = 2_000, 20
+LONGEST_BYTES = 16 << 10
+# How far the lines may be behind for how long before some are left out, in seconds.
+_BEHIND_SECONDS, _PATIENCE_SECONDS = 2.0, 3.0
+# With so many of the last ones it goes on: who printed much and now waits has told in them how it went.
+_LAST_LINES = 20
+# How soon an output that could not be read is asked for again.
+_AGAIN_SECONDS = 0.5
+LOGGED = ("Executable", "Container")
+
+
+class Line(NamedTuple):
+    """A line of output. `skipped` is how many were left out in its place."""
+
+    name: str
+    part: str
+    time: datetime
+    text: str
+    is_error: bool = False
+    skipped: int = 0
+
+
+class _Followed:
+    """One output, and how far it was read."""
+
+    def __init__(self, tree: Object, tail: int | None) -> None:
+        self.tree, self.tail = tree, tail
+        self.task: asyncio.Task[None] | None = None
+        # The life in which reading began, and whether its object is gone.
+        self.life, self.is_over = -1, False
+        # The time of the last line as the server writes it, how many had it, and the number of the last one.
+        self.last, self.count, self.number = "", 0, 0
+        # Since when the lines come late; and whether some are to be left out for it.
+        self.behind_since: float | None = None
+        self.is_behind = False
+        # How many of its lines are held.
+        self.held = 0
+
+    @property
+    def restarts(self) -> int:
+        found: int = (self.tree.get("status") or {}).get("restartCount", 0)
+        return found
+
+
+class Lines:
+    """The lines of everything that runs, from a time on. `news` is called when there are some."""
+
+    def __init__(
+        self,
+        client: Client,
+        news: Callable[[], None],
+        *,
+        since: datetime | None = None,
+        skips: bool = False,
+    ) -> None:
+        self._client, self._news, self._skips, self._since = client, news, skips, since
+        self._followed: dict[str, _Followed] = {}
+        self._held: deque[Line] = deque()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def attend(self, tree: Object, tail: int | None = None) -> None:
+        """An object is there, or has changed: what it prints is read, and once more when it begins again. With a `tail`
+        only the last few lines count of what it had printed when it was first attended to."""
+        if tree["kind"] not in LOGGED:
+            return
+        followed = self._followed.setdefault(meta.uid(tree), _Followed(tree, tail))
+        followed.tree = tree
+        begins = followed.restarts > followed.life and bool((tree.get("status") or {}).get("startupTimestamp"))
+        if followed.task is None and begins and not followed.is_over:
+            followed.task = asyncio.ensure_future(self._follow(followed))
+
+    def forget(self, tree: Object) -> None:
+        """An object is gone; what is still on its way comes."""
+        followed = self._followed.get(meta.uid(tree))
+        if followed is not None:
+            followed.is_over = True
+            if followed.task is None:
+                del self._followed[meta.uid(tree)]
+
+    def take(self) -> list[Line]:
+        """All lines that are held; there is room for others then."""
+        found = list(self._held)
+        self._held.clear()
+        for each in self._followed.values():
+            each.held = 0
+        self._room.set()
+        return found
+
+    async def close(self) -> None:
+        """Reads no more."""
+        tasks = [each.task for each in self._followed.values() if each.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # Reading
+
+    async def _follow(self, followed: _Followed) -> None:
+        """Reads an output to its end, and again while it has begun anew meanwhile."""
+        try:
+            while followed.life < followed.restarts:
+                followed.life = followed.restarts
+                while not await self._read(followed) and not followed.is_over:
+                    await self._client.clock.sleep(_AGAIN_SECONDS)
+        finally:
+            followed.task = None
+            if followed.is_over:
+                self._followed.pop(meta.uid(followed.tree), None)
+
+    async def _read(self, followed: _Followed) -> bool:
+        """Reads what there is and what comes; False where it has to be tried again."""
+        try:
+            async for line in self._lines(followed):
+                await self._hold(followed, line)
+                if not line.skipped and self._is_late(followed, line.time):
+                    followed.last, followed.is_behind = "", True
+                    return False
+        except (NotFound, BadRequest):
+            return True  # it is gone, or has no log
+        except (APIError, TransportError):
+            return False
+        return True
+
+    async def _lines(self, followed: _Followed) -> AsyncIterator[Line]:
+        tree = followed.tree
+        resource = await self._client.resource(ref(tree["kind"]))
+        path = resource.path(name=meta.name(tree), subresource="log")
+        query = query_of(
+            source="all", sources="true", follow="true", timestamps="true", line_numbers="true", **self._from(followed)
+        )
+        # Of those that came at the same moment as the last one, so many are known.
+        known = followed.count if followed.last else 0
+        async with self._client.stream(Call("GET", path, query, {"accept": "*/*"})) as stream:
+            async for data in lines_of(stream, with_rest=True):
+                number, _, rest = data.partition(b" ")
+                time, _, rest = rest.partition(b" ")
+                source, _, text = rest.partition(b" ")
+                if not number.isdigit():
+                    continue
+                moment = time.decode()
+                if moment == followed.last and known:
+                    known -= 1
+                    continue
+                known = 0
+                if followed.is_behind and int(number) <= followed.number:
+                    continue
+                # The first after those that were left out stands for them, and is one of them.
+                skipped = int(number) - followed.number if followed.is_behind else 0
+                followed.count = followed.count + 1 if moment == followed.last else 1
+                followed.last, followed.number, followed.is_behind = moment, int(number), False
+                yield self._line(
+                    followed, moment, b"" if skipped else text, is_error=source == b"stderr", skipped=skipped
+                )
+
+    def _from(self, followed: _Followed) -> dict[str, str]:
+        """From where on to read: behind what is known, or where the view begins."""
+        if followed.last:
+            return {"since_time": followed.last}
+        if followed.is_behind:
+            return {"tail": str(_LAST_LINES)}
+        if followed.tail is not None:
+            return {"tail": str(followed.tail)}
+        return {"since_time": self._since.isoformat()} if self._since is not None else {}
+
+    def _line(self, followed: _Followed, moment: str, text: bytes, *, is_error: bool = False, skipped: int = 0) -> Line:
+        tree = followed.tree
+        cut = text[:LONGEST_BYTES].decode("utf-8", "replace")
+        more = f" … and {len(text) - LONGEST_BYTES} bytes more" if len(text) > LONGEST_BYTES else ""
+        time = datetime.fromisoformat(moment).astimezone(UTC)
+        return Line(called(tree), part_name(tree) or meta.name(tree), time, cut + more, is_error, skipped)
+
+    async def _hold(self, followed: _Followed, line: Line) -> None:
+        # Each has a share of the room: who prints much must not keep the others from being heard.
+        while followed.held >= max(MOST_LINES // len(self._followed), _FEWEST_LINES):
+            self._room.clear()
+            self._news()
+            await self._room.wait()
+        if not self._held:
+            self._news()
+        self._held.append(line)
+        followed.held += 1
+
+    def _is_late(self, followed: _Followed, time: datetime) -> bool:
+        """Whether the lines come so much later than they were written, and have for so long, that some are left out."""
+        clock = self._client.clock
+        if not self._skips or (clock.now() - time).total_seconds() < _BEHIND_SECONDS:
+            followed.behind_since = None
+            return False
+        if followed.behind_since is None:
+            followed.behind_since = clock.monotonic()
+        if clock.monotonic() - followed.behind_since < _PATIENCE_SECONDS:
+            return False
+        followed.behind_since = None
+        return True

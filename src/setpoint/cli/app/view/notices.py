@@ -1,0 +1,117 @@
+"""What of all that happens to a part is told to a person, and in which words. Pure.
+
+While the app starts every step is told. Later it is only what one may want to know: what restarted and why, what failed
+and when it is tried again, what is well again.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from setpoint.cli.app.view.part_record import News, Track, first_line, whole
+from setpoint.cli.app.view.status_text import How
+
+# What takes longer than this is told while it goes on; before, only how it ended.
+_LONG = timedelta(seconds=2)
+# What has no probe is told to be ready when it has been for so long: what has a mistake in it is for a moment only. So
+# is what is removed: when all of the app goes nobody needs to be told of each.
+_LASTING = timedelta(seconds=1)
+
+
+def at_first(track: Track, before: How, seconds: float | None, now: datetime) -> Iterator[News]:
+    """What is told while the app starts. `seconds` is how long it took."""
+    how, name = track.how, track.part.name
+    if _words(how) == _words(before) or how.phase == "absent":
+        return
+    if how.phase in ("failing", "failed"):
+        yield failure(track, now)
+    else:
+        took = f" ({seconds:.1f}s)" if seconds is not None and how.phase in ("ready", "done") else ""
+        yield News(f"{name} {how.text}{took}", how.meaning)
+
+
+def _words(how: How) -> tuple[str, str, str]:
+    """What of a state is worth a line; how far something is, and how long it waits, is not."""
+    text = how.text.partition(" ")[0] if how.phase in ("starting", "failing", "restarting") else how.text
+    return how.phase, text, str(how.due) if how.phase == "failing" else ""
+
+
+def later(track: Track, before: How, ready_at: datetime, now: datetime) -> Iterator[News]:
+    """What is told once the app runs. `ready_at` is since when it is ready, if it is."""
+    how, name = track.how, track.part.name
+    if how == before:
+        return
+    if how.phase in ("ready", "done"):
+        if before.phase not in ("ready", "done") or not how.is_of_same_life(before):
+            track.held, track.held_at = News(_good(track, before, ready_at), "good"), now
+        return
+    track.held = None
+    if how.phase in ("failing", "failed"):
+        if (how.who, how.due) not in track.told_failures:
+            track.told_failures.add((how.who, how.due))
+            track.is_bad_told = True
+            yield failure(track, now)
+    elif how.phase != before.phase:
+        if how.phase == "unready":
+            track.is_bad_told = True
+            yield News(f"{name} is not ready: {first_line(how.why)} · setpoint why {name}", "bad")
+        elif how.phase == "stopped":
+            yield News(f"{name} stopped")
+        elif how.phase == "absent":
+            track.held, track.held_at = News(f"{name} removed"), now
+
+
+def _good(track: Track, before: How, ready_at: datetime) -> str:
+    how, name, left = track.how, track.part.name, track.left_at
+    took = f" ({(ready_at - left).total_seconds():.1f}s)" if left is not None else ""
+    if track.is_bad_told:
+        return f"{name} {how.text} again{'' if how.is_of_same_life(before) else _because(track)}"
+    if how.phase == "done":
+        return f"{name} {how.text}{took}"
+    return f"{name} restarted{_because(track)}{took}" if track.since_well == "restarted" else f"{name} {how.text}"
+
+
+def lasting(track: Track, now: datetime) -> Iterator[News]:
+    """What is told because it has lasted: good news, and what goes on for long."""
+    how = track.how
+    if track.held is not None and track.held_at is not None and (_is_sure(track) or now - track.held_at >= _LASTING):
+        yield track.held
+        track.held, track.left_at, track.since_well, track.is_bad_told = None, None, "", False
+        track.told_failures.clear()
+    if how.phase in ("starting", "restarting", "waiting") and not track.is_long_told and is_long(track, now):
+        track.is_long_told = True
+        yield News(f"{track.part.name} is {how.text}{_because(track)}", "pending")
+
+
+def _is_sure(track: Track) -> bool:
+    """Whether somebody has looked that it is well, or it is done."""
+    spec = track.workload.tree["spec"] if track.workload is not None else {}
+    inner = (spec.get("template") or {}).get("spec") or spec
+    return track.how.phase == "done" or bool(inner.get("healthProbes"))
+
+
+def is_long(track: Track, now: datetime) -> bool:
+    """Whether it has been as it is for a while."""
+    return track.since is not None and now - track.since >= _LONG
+
+
+def failure(track: Track, now: datetime) -> News:
+    """That a part has failed, how, and when it is tried again; if it is not, it is to be explained."""
+    how, name = track.how, track.part.name
+    end = how.end or first_line(how.why) or "it did not start"
+    if how.phase == "failed":
+        return News(f"{how.who or name} failed: {end} · setpoint why {name}", "bad", name)
+    left = (how.due - now).total_seconds() if how.due is not None else 0.0
+    wait = f"; next try in {whole(left)}s" if left > 0 else ""
+    return News(f"{how.who or name} failed: {end}{wait} · setpoint why {name}", "bad")
+
+
+def _because(track: Track) -> str:
+    """Why it starts again, or did."""
+    workload = track.workload
+    if track.how.phase == "restarting" or workload is None:
+        reason = track.how.why
+    else:
+        # Of replicas it is the one that started last.
+        last = max((workload, *workload.children), key=lambda each: each.status.get("startupTimestamp") or "")
+        reason = last.status.get("restartReason", "")
+    return f": {first_line(reason)}" if reason else ""

@@ -1,1 +1,0 @@
-"""Commands that ask about the past, and why: why, history, diff, at, blame, timeline, trace."""

@@ -1,0 +1,29 @@
+"""`setpoint envtest-assets`: what the tests of Go operators start instead of the real control plane."""
+
+from pathlib import Path
+
+import click
+
+from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.errors import Failure
+
+
+@click.command("envtest-assets")
+@click.argument("directory", metavar="DIR")
+def envtest_assets(directory: str) -> None:
+    """Write kube-apiserver, etcd and kubectl into DIR, for controller-runtime's envtest.
+
+    They take the flags of the originals and run this installation of Setpoint; kubectl is the one on the path. Prints
+    the directory, so that a Go operator's tests run on Setpoint with
+
+    \b
+        KUBEBUILDER_ASSETS="$(setpoint envtest-assets bin)" go test ./...
+    """
+    from setpoint.envtest.assets import AssetsError, write
+
+    path = Path(directory).absolute()
+    try:
+        write(path)
+    except (AssetsError, OSError) as error:
+        raise Failure(str(error)) from error
+    echo(str(path))

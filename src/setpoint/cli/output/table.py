@@ -1,0 +1,124 @@
+"""Tables: columns as wide as what stands in them, and no wider than the terminal.
+
+Where a table is too wide for the terminal its widest columns give way, those that hold free text first; the first
+column, which is the name, never does. Output that goes elsewhere than to a terminal is never shortened.
+"""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from setpoint.cli.output.terminal import Meaning, Terminal, harmless, meaning_of, shortened, width_of
+
+_GAP = "   "
+# A column is not made narrower than this.
+_NARROWEST = 8
+# Columns whose words are states, and so have a colour.
+_STATES = frozenset(
+    ("STATE", "STATUS", "HEALTH", "PHASE", "READY", "AVAILABLE", "ESTABLISHED", "RESULT", "SYNCED", "VERDICT")
+)
+
+
+class Cell(NamedTuple):
+    """A cell whose colour is not to be guessed from its word."""
+
+    text: str
+    meaning: Meaning = ""
+
+
+def render(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str | Cell]],
+    terminal: Terminal,
+    *,
+    with_headers: bool = True,
+    fit: bool = True,
+) -> list[str]:
+    """The lines of a table. `fit` says whether it may be shortened to the terminal."""
+    cells = [[_cell(header, value) for header, value in zip(headers, row, strict=True)] for row in rows]
+    if with_headers:
+        cells.insert(0, [Cell(header, "heading") for header in headers])
+    if not cells:
+        return []
+    widths = [max(width_of(row[index].text) for row in cells) for index in range(len(headers))]
+    if fit and terminal.width is not None:
+        widths = _fitted(widths, terminal.width)
+    return [_line(row, widths, terminal) for row in cells]
+
+
+def render_with_texts(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str | Cell]],
+    texts: Mapping[str, Sequence[str]],
+    terminal: Terminal,
+) -> list[str]:
+    """A table with columns of texts that are never shortened: addresses to be copied, reasons to be read to their end.
+    Those that find no room beside the others stand below their row, on lines of their own."""
+    texts = {header: column for header, column in texts.items() if any(column)}
+    names = list(texts)
+    for count in range(len(names), -1, -1):
+        beside = names[:count]
+        all_headers = (*headers, *beside)
+        cells = [[*row, *(texts[name][index] for name in beside)] for index, row in enumerate(rows)]
+        if terminal.width is None or _width(render(all_headers, cells, Terminal())) <= terminal.width:
+            break
+    first, *lines = render(all_headers, cells, terminal)
+    found = [first]
+    for index, line in enumerate(lines):
+        found.append(line)
+        for name in names[count:]:
+            found += [terminal.paint(each, "quiet") for each in _below(texts[name][index], terminal.width or 0)]
+    return found
+
+
+def _width(lines: Sequence[str]) -> int:
+    return max(map(width_of, lines))
+
+
+def _below(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        _one_line(text),
+        width,
+        initial_indent="  └ ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _cell(header: str, value: str | Cell) -> Cell:
+    if isinstance(value, Cell):
+        return value._replace(text=_one_line(value.text))
+    text = _one_line(value)
+    return Cell(text, state_meaning(text) if header in _STATES else "")
+
+
+def _one_line(text: str) -> str:
+    return harmless(text.replace("\n", " "))
+
+
+def state_meaning(text: str) -> Meaning:
+    """What a cell for a state means: a word, or `1/2`."""
+    have, slash, wanted = text.partition("/")
+    if slash and have.isdecimal() and wanted.isdecimal():
+        return "good" if have == wanted else "pending"
+    return meaning_of(text.partition(",")[0])
+
+
+def _fitted(widths: list[int], room: int) -> list[int]:
+    found = list(widths)
+    while sum(found) + len(_GAP) * (len(found) - 1) > room:
+        widest = max(range(1, len(found)), key=lambda index: found[index], default=None)
+        if widest is None or found[widest] <= _NARROWEST:
+            return found
+        found[widest] -= 1
+    return found
+
+
+def _line(row: Sequence[Cell], widths: Sequence[int], terminal: Terminal) -> str:
+    parts = []
+    for cell, width in zip(row, widths, strict=True):
+        text = shortened(cell.text, width)
+        padding = " " * (width - width_of(text))
+        parts.append(terminal.paint(text, cell.meaning) + padding)
+    return _GAP.join(parts).rstrip()

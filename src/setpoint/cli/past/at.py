@@ -1,0 +1,63 @@
+"""`setpoint at`: any reading command as of a moment in the past."""
+
+import click
+
+from setpoint.cli.past import target
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import USAGE, Failure
+
+# What can be asked of the past; what is left out writes, follows, or is of the present by its nature.
+_COMMANDS = ("get", "describe", "ps", "url", "env", "why", "blame")
+_WITH_MOMENT = ("why", "blame")
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("when", metavar="WHEN")
+@click.argument("command", metavar="COMMAND [ARGUMENTS]...", nargs=-1, required=True, type=click.UNPROCESSED)
+@server_options
+@click.pass_context
+def at(ctx: click.Context, when: str, command: tuple[str, ...], server: Server) -> None:
+    """Read as of then: a revision, 14:03, 5m (ago). Values of secrets are masked.
+
+    \b
+      setpoint at 14:03 ps
+      setpoint at 5m get executables
+      setpoint at 218 get exe/api -o yaml
+      setpoint at 218 configmap/settings
+    """
+    name, arguments = (command[0], list(command[1:])) if command[0] in _COMMANDS else ("get", list(command))
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    if name == "get" and command[0] != "get" and group.get_command(ctx, command[0]) is not None:
+        raise Failure(f"{command[0]} cannot be asked of the past; these can: {', '.join(_COMMANDS)}", USAGE)
+    chosen = group.get_command(ctx, name)
+    assert chosen is not None
+    # Which server is meant may be said behind the command, as it is without `at`.
+    with chosen.make_context(name, list(arguments), parent=ctx) as inner:
+        given = {field: inner.params.get(field) or "" for field in ("kubeconfig", "context", "namespace", "session")}
+    server = Server(**given).over(server)
+    revision, then = run(_moment(when, server))
+    if name in _WITH_MOMENT:
+        arguments += ["--at", str(revision)]
+    else:
+        ctx.obj = server._replace(at=str(revision), then=then)
+    with chosen.make_context(name, arguments, parent=ctx) as inner:
+        chosen.invoke(inner)
+
+
+async def _moment(when: str, server: Server) -> tuple[int, str]:
+    """The revision of a moment, and the time of it."""
+    from setpoint.objects.times import format_micro_time
+    from setpoint.past.reading import read_log, revision_at
+
+    async with connect(server) as client:
+        with target.told():
+            moment = target.Times.of(client).moment(when)
+            found = await revision_at(client, moment) if moment is not None else None
+            if moment is None or found is None:
+                raise Failure("now needs no `at`: leave it out", USAGE)
+            if moment.time is not None:
+                return found, format_micro_time(moment.time)
+            # The next one there is, should it be compacted: ages are then off by less than anybody sees.
+            written = await read_log(client, found - 1, 1)
+            return found, written[0]["time"] if written else ""

@@ -1,0 +1,107 @@
+"""`setpoint blame`: who last set each field of an object, and when."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.output.formats import Form, output_option, write_tree
+from setpoint.cli.past import target
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import NOT_FOUND, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from setpoint.cli.past.target import Times
+    from setpoint.client.client import Client
+    from setpoint.past.blame import Line, Setter
+    from setpoint.past.moment import Moment
+    from setpoint.past.place import Place
+
+
+@click.command()
+@click.argument("what", metavar="KIND/NAME | NAME", nargs=-1, required=True, shell_complete=kinds_and_names)
+@click.option("--at", "when", metavar="WHEN", default="", help="As of then: a revision, 14:03, 5m (ago).")
+@output_option("json", "yaml")
+@server_options
+def blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
+    """Show the YAML of an object, each line with the revision, the time and who set it.
+
+    \b
+      setpoint blame api
+      setpoint blame deployment/web --at 14:03
+    """
+    run(_blame(what, when, form, server))
+
+
+async def _blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
+    from setpoint.past.reading import who_am_i
+
+    async with connect(server) as client:
+        with target.told():
+            times = target.Times.of(client)
+            place = await target.find(client, what)
+            lines = await _lines(client, place, times.moment(when), times)
+            me = await who_am_i(client)
+    if form.is_table:
+        _write(lines, times, me)
+    else:
+        write_tree({"kind": "Blame", "object": place.to_json(), "lines": [_json(line, me) for line in lines]}, form)
+
+
+async def _lines(client: "Client", place: "Place", moment: "Moment | None", times: "Times") -> "list[Line]":
+    from setpoint.past.blame import blame, blame_by_managers
+    from setpoint.past.reading import NoPast, read_history
+
+    try:
+        found = await read_history(client, place, until=moment)
+    except NoPast:
+        if moment is not None:
+            raise
+        return blame_by_managers(await client.get(place.kind, place.name, place.namespace))
+    if not found:
+        raise Failure(f"{place} was not there yet", NOT_FOUND)
+    if found[-1].raw is None:
+        gone = found[-1]
+        how = f"ask for it as of then: --at {gone.number - 1}"
+        raise Failure(f"{place} does not exist, but it did until {times.shown(gone.time)}: {how}", NOT_FOUND)
+    return blame(found)
+
+
+def _write(lines: "Sequence[Line]", times: "Times", me: "Collection[str]") -> None:
+    from setpoint.cli.output.terminal import harmless, shortened, terminal
+    from setpoint.past.who import told
+
+    place = terminal()
+    heads = [
+        _head(line.setter, times, told(line.setter.actor, line.setter.cause, me) if line.setter else "")
+        for line in lines
+    ]
+    width = max(map(len, heads), default=0)
+    last = ""
+    for head, line in zip(heads, lines, strict=True):
+        shown = "" if head == last else head  # the same again says nothing
+        last = head or last
+        text = f"{shown:<{width}} │ "
+        room = place.width - len(text) if place.width is not None else len(line.text)
+        place.echo(f"{place.paint(text, 'quiet')}{shortened(harmless(line.text), max(room, 20))}".rstrip())
+
+
+def _head(setter: "Setter | None", times: "Times", who: str) -> str:
+    if setter is None:
+        return ""
+    revision = f"rv {setter.revision:<5} " if setter.revision else ""
+    return f"{revision}{times.shown(setter.time)}  {who}"
+
+
+def _json(line: "Line", me: "Collection[str]") -> dict[str, object]:
+    from setpoint.past.who import told
+
+    found: dict[str, object] = {"text": line.text}
+    if line.setter is not None:
+        found["time"] = line.setter.time.isoformat().replace("+00:00", "Z")
+        found["actor"] = told(line.setter.actor, line.setter.cause, me)
+        if line.setter.revision:
+            found["revision"] = line.setter.revision
+    return found

@@ -1,0 +1,134 @@
+"""What all questions have in common: which object is meant, which moments, and what is told when nothing is known."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from setpoint.cli.support.errors import FAILED, NOT_FOUND, USAGE, Failure
+
+if TYPE_CHECKING:
+    from setpoint.client.client import Client
+    from setpoint.client.discovery import APIResource
+    from setpoint.past.moment import Moment
+    from setpoint.past.place import Place
+
+# The kinds of what runs by itself.
+_RUNNING = frozenset({"Executable", "ExecutableReplicaSet", "Container", "ContainerExec", "Task"})
+
+
+class Times(NamedTuple):
+    """What time it is, and where."""
+
+    now: datetime
+    zone: tzinfo
+
+    @classmethod
+    def of(cls, client: "Client") -> "Times":
+        now = client.clock.now()
+        zone = now.astimezone().tzinfo
+        assert zone is not None
+        return cls(now, zone)
+
+    def moment(self, text: str) -> "Moment | None":
+        """The moment that an option names; None where it was not given. Raises MomentError."""
+        from setpoint.past.moment import parse_moment
+
+        return parse_moment(text, self.now, self.zone) if text else None
+
+    def shown(self, moment: datetime) -> str:
+        from setpoint.past.why.rendering import clock_time
+
+        return clock_time(moment, self.zone, self.now)
+
+
+def moment_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command `--since` and `--until`."""
+    command = click.option("--until", metavar="WHEN", default="", help="Up to then: a revision, 14:03, 5m (ago).")(
+        command
+    )
+    return click.option("--since", metavar="WHEN", default="", help="From then on: a revision, 14:03, 5m (ago).")(
+        command
+    )
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turns what the past cannot answer into failures."""
+    from setpoint.past.moment import MomentError
+    from setpoint.past.reading import NoPast, NotThere
+
+    try:
+        yield
+    except MomentError as error:
+        raise Failure(str(error), USAGE) from None
+    except NotThere as error:
+        raise Failure(str(error), NOT_FOUND) from None
+    except NoPast as error:
+        raise Failure(str(error), FAILED) from None
+
+
+async def find(client: "Client", words: Sequence[str]) -> "Place":
+    """The object that `KIND/NAME`, `KIND NAME` or a bare `NAME` of a workload means. Raises Failure."""
+    from setpoint.cli.support.resource_args import Kinds
+    from setpoint.past.place import place_of
+
+    kinds = await Kinds.of(client)
+    if len(words) == 1 and "/" not in words[0]:
+        return await _by_name(client, kinds, words[0])
+    kind, _, name = words[0].partition("/")
+    rest = [name, *words[1:]] if name else list(words[1:])
+    if len(rest) != 1 or not rest[0]:
+        raise Failure("one object at a time: say KIND/NAME, or KIND NAME", USAGE)
+    found = kinds.one(kind)
+    if found is None:
+        [found, *_] = kinds.find(kind)
+        raise Failure(f"{kind} is a category: name one kind, such as {found.plural}/{rest[0]}", USAGE)
+    return place_of(found, rest[0], client.namespace)
+
+
+async def _by_name(client: "Client", kinds: Any, name: str) -> "Place":
+    """A workload that is known by its name alone. Raises Failure."""
+    from setpoint.past.place import WORKLOADS, Place
+
+    workloads = [each for each in kinds.listable() if WORKLOADS in each.categories]
+    known: list[str] = []
+    found: list[Place] = []
+    # Who serves and what is served often have one name: what runs is meant, and the others only where nothing does.
+    for runs in (True, False):
+        for each in workloads:
+            if (each.gvk.kind in _RUNNING) is runs:
+                names = await _names(client, each)
+                known += names
+                found += [Place(each, name)] if name in names else []
+        if found:
+            break
+    if len(found) == 1:
+        return found[0]
+    if found:
+        choices = " or ".join(f"{kinds.word_for(each.resource)}/{name}" for each in found)
+        raise Failure(f"there is more than one {name}: say {choices}", USAGE)
+    raise Failure(_not_known(kinds, name, known), NOT_FOUND)
+
+
+async def _names(client: "Client", resource: "APIResource") -> list[str]:
+    from setpoint.client.kinds import KindRef
+    from setpoint.objects.errors import APIError
+
+    try:
+        listed = await client.list(KindRef(resource.gvk, metadata_only=True))
+    except APIError:
+        return []  # what one may not see is not what one means
+    return [item["metadata"]["name"] for item in listed.items]
+
+
+def _not_known(kinds: Any, name: str, known: Sequence[str]) -> str:
+    if kinds.one(name) is not None:
+        return f"which {name}? Say {name}/NAME"
+    import difflib
+
+    close = difflib.get_close_matches(name, sorted(set(known)), 1)
+    hint = f"did you mean {close[0]}?" if close else "for other kinds, and for what is gone, say KIND/NAME"
+    return f"no workload is called {name!r}; {hint}"

@@ -1,0 +1,110 @@
+"""`setpoint why`: what an object does, what it waits for, and how it came to that."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from setpoint.cli.output.formats import Form, output_option, write_tree
+from setpoint.cli.past import target
+from setpoint.cli.support.completion import kinds_and_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import NOT_FOUND
+
+if TYPE_CHECKING:
+    from setpoint.cli.past.target import Times
+    from setpoint.client.client import Client
+    from setpoint.objects.tree import Object
+    from setpoint.past.place import Place
+    from setpoint.past.why.rendering import Meaning
+    from setpoint.past.why.story import Story
+
+# A controller whose objects have waited for longer is behind.
+_LONG_SECONDS = 2.0
+
+
+@click.command()
+@click.argument("what", metavar="KIND/NAME | NAME", nargs=-1, required=True, shell_complete=kinds_and_names)
+@click.option("--at", "when", metavar="WHEN", default="", help="Ask as of then: a revision, 14:03, 5m (ago).")
+@output_option("json", "yaml")
+@server_options
+def why(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
+    """Tell why an object is as it is.
+
+    What state it is in and since when, what it waits for, which probe fails, how it ended and when it is tried again,
+    which write by whom led to which reconcile, its last output, and what may be done.
+
+    \b
+      setpoint why api
+      setpoint why deployment/web -n shop
+      setpoint why namespace/old -o json
+    """
+    code = run(_why(what, when, form, server))
+    if code:
+        raise SystemExit(code)
+
+
+async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> int:
+    from msgspec.structs import replace
+
+    from setpoint.past.reading import revision_at, who_am_i
+    from setpoint.past.why.explain import explain
+    from setpoint.past.why.gathering import gather
+
+    async with connect(server) as client:
+        with target.told():
+            times = target.Times.of(client)
+            place = await target.find(client, what)
+            moment = times.moment(when)
+            at = await revision_at(client, moment) if moment is not None else None
+            facts = await gather(client, place, me=await who_am_i(client), at=at)
+            if at is not None and facts.history:
+                facts = replace(facts, now=(moment.time if moment else None) or facts.history[-1].time)
+        story = explain(facts)
+        if at is None:
+            story = replace(story, details=(*story.details, *await _hampered(client, place)))
+    _print(story, form, times)
+    return NOT_FOUND if story.verdict == "gone" else 0
+
+
+async def _hampered(client: "Client", place: "Place") -> list[str]:
+    """Which controllers do not get around to it, of those that the server can tell of."""
+    from setpoint.objects.errors import APIError
+    from setpoint.past.trace import kind_name
+    from setpoint.session.controllers.asking import ask
+
+    try:
+        return hampered((await ask(client)).hosted, kind_name(place))
+    except APIError:  # another server, or somebody who may not know
+        return []
+
+
+def hampered(rows: "list[Object]", kind: str) -> list[str]:
+    """What keeps the controllers of a kind (`Kind.group`) from its objects."""
+    from setpoint.objects.duration import measured
+
+    found = []
+    for row in rows:
+        if row["kind"] != kind:
+            continue
+        if row["state"] == "Blocked":
+            found.append(f"its controller {row['name']} {row['note']}")
+        elif row["lagSeconds"] >= _LONG_SECONDS:
+            waited = measured(row["lagSeconds"])
+            found.append(f"its controller {row['name']} is behind: {row['queue']} are due, the first for {waited}")
+    return found
+
+
+def _print(story: "Story", form: Form, times: "Times") -> None:
+    if not form.is_table:
+        write_tree(story.to_json(), form)
+        return
+    from setpoint.cli.output.terminal import harmless, terminal
+    from setpoint.past.why.rendering import render
+
+    place = terminal()
+
+    def paint(text: str, meaning: "Meaning") -> str:
+        return place.paint(harmless(text), meaning)
+
+    text = render(story, width=place.width, zone=times.zone, now=times.now, paint=paint)
+    place.echo(text.rstrip("\n"))

@@ -1,1 +1,0 @@
-"""Commands about the app file: written, rendered, drawn."""

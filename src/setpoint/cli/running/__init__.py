@@ -1,1 +1,0 @@
-"""Commands that run an app: from `up` to `down`."""

@@ -1,0 +1,1 @@
+"""Parts that the commands share: connections, errors, arguments, completion."""

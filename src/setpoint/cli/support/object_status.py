@@ -1,0 +1,94 @@
+"""How an object is, in a word and a sentence: workloads by their own conditions, everything else by its summary."""
+
+from typing import NamedTuple
+
+from setpoint.cli.output.terminal import Meaning
+from setpoint.objects import conditions
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.objects.tree import Object
+from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP
+
+_VERDICTS: dict[str, Meaning] = {"ready": "good", "progressing": "pending", "failed": "bad"}
+
+
+class Judgement(NamedTuple):
+    """How an object is. `why` is empty where all is well."""
+
+    ready: bool
+    state: str
+    meaning: Meaning
+    why: str = ""
+
+    @property
+    def says(self) -> str:
+        return f"{self.state}: {self.why}" if self.why else self.state
+
+
+def is_workload(tree: Object) -> bool:
+    """Whether it is something that runs; the App, which lists what does, is not."""
+    return tree.get("apiVersion", "").rpartition("/")[0] in (GROUP, OWN_GROUP) and tree.get("kind") != "App"
+
+
+def judged(tree: Object, clock: Clock | None = None) -> Judgement:
+    """How an object is."""
+    return _workload(tree) if is_workload(tree) else _other(tree, clock or SystemClock())
+
+
+def _workload(tree: Object) -> Judgement:
+    from setpoint.cli.output.terminal import meaning_of
+    from setpoint.workload.progress import progress
+
+    metadata, status = tree["metadata"], tree.get("status") or {}
+    if metadata.get("deletionTimestamp"):
+        return Judgement(False, "Removing", "pending", _held(metadata))
+    known = progress(tree)
+    condition = conditions.of(tree, "Ready", "Started")
+    reason = condition.get("reason", "")
+    ended_well = known.finished and known.succeeded
+    state = _state(tree, status, reason)
+    why = "" if known.ready or ended_well else condition.get("message", "") or known.says
+    if not status:
+        why = "nobody has looked at it yet"
+    meaning: Meaning = "bad" if _is_bad(known.finished, ended_well, reason, state) else meaning_of(state)
+    if known.started and not known.ready and not known.finished and meaning == "good":
+        meaning = "pending"
+    return Judgement(known.ready or ended_well, state, meaning, why)
+
+
+def _state(tree: Object, status: Object, reason: str) -> str:
+    from setpoint.workload.progress import is_suspended
+
+    if is_suspended(tree):
+        ends = status.get("runningReplicas") or status.get("state") in ("Running", "Stopping")
+        return "Stopping" if ends else "Stopped"
+    if tree["kind"] == "ExecutableReplicaSet" and status:
+        return (
+            "Running" if status.get("runningReplicas") else "Stopped" if not tree["spec"].get("replicas") else "Waiting"
+        )
+    if reason == "BackOff":
+        return reason
+    return status.get("state") or ("Waiting" if reason.startswith("Waiting") else reason or "Pending")
+
+
+def _is_bad(finished: bool, ended_well: bool, reason: str, state: str) -> bool:
+    return (
+        (finished and not ended_well)
+        or reason in ("BackOff", "TooManyRestarts")
+        or state in ("FailedToStart", "Failed")
+    )
+
+
+def _held(metadata: Object) -> str:
+    """Who has to let go of a workload. That it has to end first is not worth the name of who sees to it."""
+    finalizers = metadata.get("finalizers") or ()
+    others = [each for each in finalizers if each.partition("/")[0] not in (GROUP, OWN_GROUP)]
+    if others:
+        return f"it waits for {', '.join(others)}"
+    return "it has to end first" if finalizers else ""
+
+
+def _other(tree: Object, clock: Clock) -> Judgement:
+    from setpoint.flow.summary.summary import summarize
+
+    found = summarize(tree, now=clock.now())
+    return Judgement(found.ready, found.state, _VERDICTS[found.verdict], "" if found.ready else found.message)

@@ -1,0 +1,219 @@
+"""`setpoint exec` and `setpoint attach`: a process to talk with, through a terminal where there is one.
+
+The terminal is put into raw mode, so that every key goes to the process, and told when its size changes; whatever
+happens it is put back. The command ends with the exit code of the process.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from setpoint.cli.support.completion import workload_names
+from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.errors import USAGE, Failure
+
+if TYPE_CHECKING:
+    from setpoint.client.channels import Process
+    from setpoint.client.client import Client
+
+_BLOCK = 32 << 10
+# What ends attaching and leaves the process alone, as with a container engine: Ctrl-P Ctrl-Q.
+_DETACH = b"\x10\x11"
+
+
+@click.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-i", "--stdin", is_flag=True, help="Pass on the standard input.")
+@click.option("-t", "--tty", is_flag=True, help="Have the command talk to a terminal.")
+@click.option("-c", "--container", metavar="NAME", default="", help="The container, of a pod that has several.")
+@server_options
+@click.argument("name", shell_complete=workload_names)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+def exec_(name: str, command: tuple[str, ...], stdin: bool, tty: bool, container: str, server: Server) -> None:
+    """Run a command inside a container: of a workload, or of pod/NAME.
+
+    \b
+      setpoint exec db -- psql -U postgres
+      setpoint exec -it db -- sh
+    """
+    words = command[1:] if command[:1] == ("--",) else command
+    if not words:
+        raise Failure("which command? As in setpoint exec db -- ls", USAGE)
+    query = [("command", word) for word in words]
+    sys.exit(run(_talk(server, name, "exec", query, stdin, tty, container)))
+
+
+@click.command()
+@click.option("-i", "--stdin", is_flag=True, help="Pass on the standard input.")
+@click.option("-t", "--tty", is_flag=True, help="The process talks to a terminal.")
+@click.option("-c", "--container", metavar="NAME", default="", help="The container, of a pod that has several.")
+@server_options
+@click.argument("name", shell_complete=workload_names)
+def attach(name: str, stdin: bool, tty: bool, container: str, server: Server) -> None:
+    """Talk with a process that runs: a workload's, or that of pod/NAME.
+
+    What it says from now on is shown; with -i what you type goes to it. Ctrl-P Ctrl-Q leaves it running.
+    """
+    sys.exit(run(_talk(server, name, "attach", [], stdin, tty, container)))
+
+
+async def _talk(
+    server: Server, name: str, below: str, query: list[tuple[str, str]], stdin: bool, tty: bool, container: str
+) -> int:
+    if tty and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Failure("-t needs a terminal, and this is none: leave it out", USAGE)
+    async with connect(server) as client:
+        path = await _path(client, name, below)
+        query += [("container", container)] if container else []
+        return await talk(client, path, query, stdin=stdin, tty=tty)
+
+
+async def talk(client: "Client", path: str, query: list[tuple[str, str]], *, stdin: bool, tty: bool) -> int:
+    """Talks with the process at a path until it ends, or the person leaves. Its exit code."""
+    wanted = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
+    query = [*query, *((key, "true") for key, value in wanted.items() if value)]
+    async with _opened(client, path, query) as process:
+        with _raw_terminal(tty):
+            return await _join(process, stdin=stdin, tty=tty)
+
+
+async def _path(client: "Client", name: str, below: str) -> str:
+    """Where the process is that a name means. Raises Failure where there is no talking with it."""
+    from setpoint.cli.workloads.inventory import find, outputs, read_workloads, ref
+
+    kind, _, bare = name.rpartition("/")
+    if kind in ("pod", "pods", "po"):
+        return f"/api/v1/namespaces/{client.namespace}/pods/{bare}/{below}"
+    [chosen, *_] = find(await read_workloads(client), name)
+    running = outputs(chosen)
+    if len(running) != 1:
+        names = ", ".join(each.name for each in running) or "none yet"
+        raise Failure(f"{name} runs as several: choose one of {names}", USAGE)
+    resource = await client.resource(ref(running[0].kind))
+    if below not in resource.subresources:
+        other = "attach to it" if below == "exec" and "attach" in resource.subresources else "look at its logs"
+        raise Failure(f"{running[0].kind} {running[0].name} has no {below}: {other} instead", USAGE)
+    return resource.path(name=running[0].name, subresource=below)
+
+
+@asynccontextmanager
+async def _opened(client: "Client", path: str, query: list[tuple[str, str]]) -> "AsyncIterator[Process]":
+    from setpoint.client.channels import V4, V5, Process
+    from setpoint.client.requests import JSON
+    from setpoint.client.transport import Call
+
+    async with client.socket(Call("GET", path, query, {"accept": JSON}), (V5, V4)) as socket:
+        yield Process(socket)
+        await socket.close()
+
+
+async def _join(process: "Process", *, stdin: bool, tty: bool) -> int:
+    """Passes on what is said both ways, until the process ends or is left. Returns the exit code."""
+    from setpoint.client.channels import STDERR
+
+    async def show() -> int:
+        async for channel, data in process:
+            stream = sys.stderr.buffer if channel == STDERR else sys.stdout.buffer
+            stream.write(data)
+            stream.flush()
+        return process.exit_code or 0
+
+    showing = asyncio.ensure_future(show())
+    feeding = asyncio.ensure_future(_feed(process, tty=tty)) if stdin else None
+    with _resizes(process) if tty else nullcontext():
+        try:
+            waited = (showing,) if feeding is None else (showing, feeding)
+            while not showing.done():
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                if feeding is not None and feeding.done():
+                    if feeding.result():
+                        return 0  # it was left
+                    feeding, waited = None, (showing,)
+            return showing.result()
+        finally:
+            for task in (showing, feeding):
+                if task is not None:
+                    task.cancel()
+
+
+async def _feed(process: "Process", *, tty: bool) -> bool:
+    """Passes on the standard input to its end; True where the person left."""
+    loop = asyncio.get_running_loop()
+    held = b""
+    while True:
+        data = held + await _read(loop)
+        held = b""
+        if len(data) == 0:
+            await process.close_stdin()
+            return False
+        if tty and _DETACH in data:
+            return True
+        if tty and data.endswith(_DETACH[:1]) and len(data) == 1:
+            held = data  # the beginning of leaving, or a key for the process: the next one tells
+            continue
+        await process.write(data)
+
+
+async def _read(loop: asyncio.AbstractEventLoop) -> bytes:
+    """The next piece of the standard input. A file is never something to wait for, and selectors refuse it."""
+    descriptor = sys.stdin.fileno()
+    ready: asyncio.Future[None] = loop.create_future()
+    try:
+        loop.add_reader(descriptor, _settle, ready)
+    except (PermissionError, OSError):
+        return os.read(descriptor, _BLOCK)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(descriptor)
+    return os.read(descriptor, _BLOCK)
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+@contextmanager
+def _raw_terminal(wanted: bool) -> Iterator[None]:
+    """Has every key go through as it is, and puts the terminal back."""
+    if not wanted:
+        yield
+        return
+    import termios
+    import tty
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    tty.setraw(descriptor)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def _resizes(process: "Process") -> Iterator[None]:
+    """Tells the process how large the terminal is, now and whenever that changes."""
+    loop = asyncio.get_running_loop()
+    telling: set[asyncio.Task[Any]] = set()
+
+    def tell() -> None:
+        columns, rows = os.get_terminal_size(sys.stdout.fileno())
+        task = loop.create_task(process.resize(columns, rows))
+        telling.add(task)
+        task.add_done_callback(telling.discard)
+
+    tell()
+    loop.add_signal_handler(signal.SIGWINCH, tell)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGWINCH)
+        for task in telling:
+            task.cancel()
