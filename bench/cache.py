@@ -25,7 +25,7 @@ from setpoint.client.client import Client
 from setpoint.client.http.endpoint import endpoint
 from setpoint.client.http.transport import HttpTransport
 from setpoint.client.kinds import metadata_only
-from setpoint.client.listing import PAGE
+from setpoint.client.list_result import PAGE
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.store.contract import ANY

@@ -155,17 +155,17 @@ def main(app: Path) -> None:
 
     began = float(os.environ[_BEGAN])
     with Standby(os.environ, app) as standby:
-        from setpoint.app.loading import load_app
+        from setpoint.app.loader import load_app
 
         loaded = load_app(app / "setpoint.yaml", os.environ)
         times = [time.monotonic() - began]
 
         async def run() -> float:
             from setpoint.cli.support.connection import Server, connect
-            from setpoint.session.applying import apply_app
-            from setpoint.session.ending import end
-            from setpoint.session.places import Places
-            from setpoint.session.starting import start
+            from setpoint.session.app_apply import apply_app
+            from setpoint.session.paths import Places
+            from setpoint.session.shutdown import end
+            from setpoint.session.startup import start
 
             session = (await start("shop", app / "setpoint.yaml", os.environ, standby=standby)).session
             times.append(time.monotonic() - began)

@@ -20,7 +20,7 @@ from setpoint.client.client import Client
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
-from setpoint.controller.run import Run
+from setpoint.controller.run_record import Run
 from setpoint.flow.apply_set import ApplySet
 from setpoint.flow.fsm import FSM, Done, Next, Outputs
 from setpoint.objects.tree import Object

@@ -148,7 +148,7 @@ def _stack(frame: FrameType) -> str:
 async def _serve(kubeconfig: str, stop: asyncio.Event) -> None:
     """Serves as `setpoint serve` does, and answers the lines `reset` and `read` on stdin."""
     from setpoint.cli.admin import serve
-    from setpoint.config.reading import read_config
+    from setpoint.config.loader import read_config
 
     loop = asyncio.get_running_loop()
     probe = Probe(loop)

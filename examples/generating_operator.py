@@ -18,7 +18,7 @@ import setpoint as sp
 from setpoint.api.core.v1 import Secret, ServiceAccount
 from setpoint.api.meta.v1 import Condition
 from setpoint.api.rbac.v1 import PolicyRule, Role, RoleBinding, RoleRef, Subject
-from setpoint.flow.generate.handler import GeneratingHandler
+from setpoint.flow.generate.generator import GeneratingHandler
 from setpoint.schema.types import ListMap, Minimum
 
 GROUP = "fleet.example.com"

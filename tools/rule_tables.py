@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from setpoint.flow.summary import rules
+from setpoint.flow.summary import summary_rules
 from setpoint.objects import yamltext
 from setpoint.past.why import hints
 
-TABLES = (Path(rules.__file__).with_name("rules.yaml"), Path(hints.__file__).with_name("hints.yaml"))
+TABLES = (Path(summary_rules.__file__).with_name("rules.yaml"), Path(hints.__file__).with_name("hints.yaml"))
 
 
 def contents(table: Path) -> bytes:

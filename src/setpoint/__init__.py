@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from setpoint.controller.handler import mapped
     from setpoint.controller.leader import LeaderElection
     from setpoint.controller.manager import Manager, run
-    from setpoint.controller.related import Everyone, UsedBy
+    from setpoint.controller.related_sources import Everyone, UsedBy
     from setpoint.controller.request import Request, Requeue, Result, TerminalError
     from setpoint.controller.timers import Channel, Every, Stream
     from setpoint.controller.watch import Owned, Watch
@@ -134,7 +134,7 @@ _HOMES = {
     "Done": "setpoint.flow.fsm",
     "EachKind": "setpoint.flow.chain",
     "Every": "setpoint.controller.timers",
-    "Everyone": "setpoint.controller.related",
+    "Everyone": "setpoint.controller.related_sources",
     "Fail": "setpoint.flow.fsm",
     "Gone": "setpoint.flow.chain",
     "HandlerContext": "setpoint.flow.chain",
@@ -153,7 +153,7 @@ _HOMES = {
     "Stream": "setpoint.controller.timers",
     "SyncClient": "setpoint.client.sync",
     "TerminalError": "setpoint.controller.request",
-    "UsedBy": "setpoint.controller.related",
+    "UsedBy": "setpoint.controller.related_sources",
     "Wait": "setpoint.flow.fsm",
     "Watch": "setpoint.controller.watch",
     "WebhookServer": "setpoint.controller.webhook",

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict
 
-from setpoint.config import Config, applied
+from setpoint.config import Config, plane_options
 from setpoint.controller.reconciles_page import ReconcilesPage
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
@@ -38,14 +38,14 @@ from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.extension import Extension
 from setpoint.store.contract import Retention, Store, StoreError
 from setpoint.store.files import make_directory
-from setpoint.system.names import chosen
+from setpoint.system.controller_names import chosen
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
     from setpoint.client.client import Client
     from setpoint.controller.controller import Controller
-    from setpoint.objects.reconciled import Reconciles, Wanted
+    from setpoint.objects.reconcile_report import Reconciles, Wanted
     from setpoint.server.access.audit.auditor import Auditor
     from setpoint.server.edge.identity import Identity
     from setpoint.server.edge.listener import Listener
@@ -85,9 +85,9 @@ class ControlPlane:
     resources, and `pages` for paths that are no resources, before the server itself does. `authorization` is the mode:
     `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
     `auditor` records requests (`server.access.audit`); it stays open afterwards. `system` are the names of the system
-    controllers to run (`system.names`), or whether to run them at all. `workloads` has it run processes and containers:
-    settings, or whether to do so at all. With `read_only`, which says why, it only shows what its store has: it refuses
-    every write, makes none itself, and calls no webhook.
+    controllers to run (`system.controller_names`), or whether to run them at all. `workloads` has it run processes and
+    containers: settings, or whether to do so at all. With `read_only`, which says why, it only shows what its store
+    has: it refuses every write, makes none itself, and calls no webhook.
     """
 
     def __init__(
@@ -123,8 +123,8 @@ class ControlPlane:
         self._token = token or config.token
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
-        self._limits = limits or applied.edge_limits(config.limits)
-        self._authentication = authentication or applied.authentication(config.authentication)
+        self._limits = limits or plane_options.edge_limits(config.limits)
+        self._authentication = authentication or plane_options.authentication(config.authentication)
         self._service_cidr = _network(service_cidr or config.service_cidr)
         self._admission = admission
         self._with_admission = config.admission.enabled if with_admission is None else with_admission
@@ -158,7 +158,7 @@ class ControlPlane:
         async with AsyncExitStack() as stack:
             store = self._given
             if isinstance(store, str):
-                store = await open_store(store, self._clock, self._ids, applied.retention(self.config))
+                store = await open_store(store, self._clock, self._ids, plane_options.retention(self.config))
                 stack.push_async_callback(store.close)
             metrics = Metrics()
             if self._auditor is None and self.config.audit.log_path:
@@ -257,7 +257,7 @@ class ControlPlane:
 
     async def _remembered(self, wanted: "Wanted") -> "Reconciles":
         from setpoint.controller.reconciles import remembered
-        from setpoint.objects.reconciled import Reconciles
+        from setpoint.objects.reconcile_report import Reconciles
 
         controllers = self.controllers
         return Reconciles(remembered(controllers, wanted), [each.name for each in controllers])
@@ -292,7 +292,7 @@ class ControlPlane:
             self._starting = asyncio.create_task(self._start_system(names))
 
     async def _start_system(self, names: Collection[str]) -> None:
-        from setpoint.system.home import Home
+        from setpoint.system.assembly import Home
         from setpoint.system.system import System
 
         self._system = System(Home(self._started), names)

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from setpoint.app.loading import load_app
+from setpoint.app.loader import load_app
 from setpoint.objects.tree import Object
 
 CASES = Path(__file__).parent / "cases"

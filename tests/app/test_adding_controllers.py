@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from setpoint.app.adding import AddingError, add_controller
+from setpoint.app.controller_entry import AddingError, add_controller
 
 CASES: list[dict[str, Any]] = msgspec.yaml.decode((Path(__file__).parent / "cases" / "adding.yaml").read_bytes())
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.app.apps import written
 
-from setpoint.app.loading import load_app
+from setpoint.app.loader import load_app
 from setpoint.app.model import AppFile, Service, Task
 from setpoint.app.parts import Part, Probe, Restart, Watch
 from setpoint.objects import yamltext

@@ -7,7 +7,7 @@ import pytest
 from tests.app.apps import cases, rendered, written
 from tests.workload.kinds.conftest import Plane
 
-from setpoint.app.init.listing import look
+from setpoint.app.init.directory import look
 from setpoint.app.init.propose import propose
 
 CASES = cases("init")

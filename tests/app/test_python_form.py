@@ -10,11 +10,11 @@ from tests.app.apps import cases, written
 
 import setpoint as sp
 from setpoint.app.builder import rendered
-from setpoint.app.loading import load_app
+from setpoint.app.loader import load_app
 from setpoint.app.model import AppFile, Controller, Network, Secret, Service, Task, Volume
 from setpoint.app.parts import Build, Logs, Mount, Port, Probe, Resources, Restart, Stop, Terminal, Watch
-from setpoint.app.printing import app_yaml
-from setpoint.app.reading import parse_app
+from setpoint.app.reader import parse_app
+from setpoint.app.yaml_output import app_yaml
 from setpoint.objects.typedyaml import Mistakes
 
 MEANS_SOMETHING_ELSE = ["yes", "1.10", "on", "~", "null", "0777", "1e3", "12:30", "a: b", "- x", "#", "${env.X:-y}"]

@@ -8,7 +8,7 @@ from tests.cache.faults import CONFIG_MAP, Journal, World, config_map, names, ru
 from tests.client.test_client import Widget, widget
 
 from setpoint.cache.cache import NotCached, _is_seen
-from setpoint.cache.feed import NotSynced
+from setpoint.cache.shared_watch import NotSynced
 from setpoint.cache.transforms import chain, drop, keep_only, strip_managed_fields
 from setpoint.cache.writes import FEW_NOTES, Target, Write
 from setpoint.client.transport import Call

@@ -8,8 +8,8 @@ from tests.cache.faults import CONFIG_MAP, GONE, Journal, World, answer_of, conf
 from tests.cache.test_reflector import CUT, REFUSED, is_watch, streams_list
 from tests.client.test_client import Widget, WidgetSpec, widget
 
-from setpoint.cache.feed import NotSynced
 from setpoint.cache.informer import Change
+from setpoint.cache.shared_watch import NotSynced
 from setpoint.client.kinds import metadata_only
 from setpoint.objects.frozen import thaw
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.client.test_client import Widget
 
-from setpoint.cache.held import Held, read_meta
-from setpoint.cache.making import maker
+from setpoint.cache.decoder import maker
+from setpoint.cache.entry import Held, read_meta
 from setpoint.cache.path import PathError
 from setpoint.cache.query import Query, index_label, index_path
 from setpoint.cache.store import IndexExists, ObjectStore

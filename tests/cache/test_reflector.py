@@ -21,7 +21,7 @@ from tests.client.test_client import Widget
 
 from setpoint.cache.backoff import Backoff
 from setpoint.cache.reflector import FAILING, STOPPED, WATCHING
-from setpoint.client.listing import PAGE
+from setpoint.client.list_result import PAGE
 from setpoint.client.transport import Answer, Call, TransportError
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.errors import APIError, Forbidden, InternalError, Invalid, TooManyRequests

@@ -14,8 +14,8 @@ from tests.cli.conftest import Command, Ran
 from setpoint.cli.main import main
 from setpoint.objects.errors import BadRequest
 from setpoint.plane import ControlPlane
-from setpoint.session.applying import Applied, read_applied
-from setpoint.session.places import Places
+from setpoint.session.app_apply import Applied, read_applied
+from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions
 from setpoint.store.sqlite import SqliteStore
 
@@ -80,7 +80,7 @@ def test_a_store_in_etcd_is_announced_and_asked_for(
             raise BadRequest('set "confirmClusterWide": true to do so')
         return {"removed": 1}
 
-    monkeypatch.setattr("setpoint.past.reading.purge", purge)
+    monkeypatch.setattr("setpoint.past.queries.purge", purge)
     refused = setpoint("purge", "secret/s", "-n", namespace, "--reason", "r", text="y\nn\n")
     assert (refused.code, asked) == (1, [False])
     assert "compacts the whole cluster" in refused.stderr

@@ -16,7 +16,7 @@ from setpoint.client.http.transport import HttpTransport
 from setpoint.client.kinds import metadata_only
 from setpoint.client.limit import RateLimit
 from setpoint.client.transport import Answer, Call, Stream, TransportError
-from setpoint.client.waiting import read_until
+from setpoint.client.wait import read_until
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.errors import ApplyConflict, Conflict, Expired, NotFound, TooManyRequests
 from setpoint.objects.provenance import Cause
@@ -248,7 +248,7 @@ async def test_pages_that_take_too_long_are_followed_by_all_the_rest() -> None:
 
 
 async def test_a_list_whose_pages_expire_is_read_anew_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setpoint.client.reading.PAGE", 2)
+    monkeypatch.setattr("setpoint.client.read_verbs.PAGE", 2)
     async with world() as (client, watched):
         for number in range(5):
             await client.create(config_map(f"m{number}"))

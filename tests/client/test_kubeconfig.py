@@ -15,7 +15,7 @@ import yaml
 
 from setpoint.client import incluster, kubeconfig
 from setpoint.client.client import Client
-from setpoint.client.connecting import ConfigError, Connection
+from setpoint.client.connection_config import ConfigError, Connection
 from setpoint.client.credentials import TokenFile
 from setpoint.client.http.endpoint import Proxy
 from setpoint.client.proxies import proxy_for

@@ -9,7 +9,7 @@ from typing import Any, assert_type
 
 import setpoint as sp
 from setpoint.client.kinds import metadata_only
-from setpoint.client.listing import Listing
+from setpoint.client.list_result import Listing
 from setpoint.client.watch import WatchEvent
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.schema.types import ObjectMeta

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.example_apps.apps import APPS, example
 
-from setpoint.app.loading import load_app
+from setpoint.app.loader import load_app
 from setpoint.objects.tree import Object
 
 

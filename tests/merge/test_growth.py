@@ -9,8 +9,8 @@ from setpoint.merge import fieldset
 from setpoint.merge.fieldmanager import FieldManager
 from setpoint.merge.types import Types
 from setpoint.objects.clock import SystemClock
-from setpoint.objects.ordered import encode_sorted, in_order
 from setpoint.objects.owners import remove_duplicates
+from setpoint.objects.sorted_json import encode_sorted, in_order
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 

@@ -5,7 +5,7 @@ import random
 import msgspec
 import pytest
 
-from setpoint.objects import ordered, pieces
+from setpoint.objects import pieces, sorted_json
 
 
 def _tree(rng: random.Random, size: int) -> object:
@@ -34,7 +34,7 @@ def test_large_trees_are_read_and_written_as_in_one_call(seed: int) -> None:
     assert pieces.decode(data) == tree
     assert pieces.decode(b" \n" + msgspec.json.format(data, indent=1)) == tree
     assert pieces.encode(tree) == data
-    assert pieces.encode_sorted(tree) == ordered.encode_sorted(tree)
+    assert pieces.encode_sorted(tree) == sorted_json.encode_sorted(tree)
 
 
 def test_the_last_of_a_repeated_key_counts() -> None:

@@ -14,15 +14,15 @@ from setpoint.objects.ids import SeededIds
 from setpoint.objects.provenance import Cause, Reason
 from setpoint.objects.tree import Object
 from setpoint.past.blame import blame
-from setpoint.past.place import place_at
-from setpoint.past.reading import read_history
+from setpoint.past.object_ref import place_at
+from setpoint.past.queries import read_history
 from setpoint.past.reconciles import read_trace, read_traces
-from setpoint.past.related import Related
+from setpoint.past.related_objects import Related
 from setpoint.past.trace_lines import heading
 from setpoint.past.who import told
 from setpoint.past.why.explain import explain
-from setpoint.past.why.gathering import gather
-from setpoint.past.why.rendering import render
+from setpoint.past.why.fact_collector import gather
+from setpoint.past.why.story_text import render
 
 from .world import START, Past, past
 

@@ -9,7 +9,7 @@ import yaml
 from setpoint.client.discovery import APIResource
 from setpoint.flow.summary.summary import summarize
 from setpoint.objects.gvk import GroupVersionKind
-from setpoint.past.place import Place
+from setpoint.past.object_ref import Place
 from setpoint.past.why.facts import Facts, Wait
 from setpoint.past.why.hints import _rules, hints
 

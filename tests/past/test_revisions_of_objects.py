@@ -9,10 +9,10 @@ from setpoint.client.patches import merge
 from setpoint.objects.provenance import Reason
 from setpoint.past.blame import blame, blame_by_managers
 from setpoint.past.moment import Moment
-from setpoint.past.place import place_at
-from setpoint.past.reading import NoPast, NotThere, read_at, read_history, read_log, revision_at
+from setpoint.past.object_ref import place_at
+from setpoint.past.queries import NoPast, NotThere, read_at, read_history, read_log, revision_at
 from setpoint.past.reconciles import read_traces
-from setpoint.past.related import Related
+from setpoint.past.related_objects import Related
 from setpoint.past.revision import folded
 from setpoint.past.timeline import timeline
 from setpoint.past.trace import written

@@ -13,12 +13,12 @@ from setpoint.client.patches import merge
 from setpoint.client.transport import Answer, Call
 from setpoint.objects.provenance import Reason
 from setpoint.objects.tree import Object
-from setpoint.past.place import Place
-from setpoint.past.reading import NotThere
+from setpoint.past.object_ref import Place
+from setpoint.past.queries import NotThere
 from setpoint.past.why.explain import explain
+from setpoint.past.why.fact_collector import gather
 from setpoint.past.why.facts import Facts
-from setpoint.past.why.gathering import gather
-from setpoint.past.why.rendering import render
+from setpoint.past.why.story_text import render
 
 from .world import EXECUTABLE, GROUP, Past, check_story, past, renumbered
 

@@ -17,19 +17,19 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.reconciles import remembered
 from setpoint.controller.request import Request, Result, Trigger
-from setpoint.controller.run import Run
+from setpoint.controller.run_record import Run
 from setpoint.flow.summary.summary import summarize
 from setpoint.objects.duration import measured
-from setpoint.objects.reconciled import Reconciled, Reconciles, Seen, Wanted
+from setpoint.objects.reconcile_report import Reconciled, Reconciles, Seen, Wanted
 from setpoint.past.moment import Moment
-from setpoint.past.reading import NotThere
+from setpoint.past.queries import NotThere
 from setpoint.past.reconciles import read_trace, read_traces
-from setpoint.past.related import Related
+from setpoint.past.related_objects import Related
 from setpoint.past.timeline import timeline
 from setpoint.past.trace import Trace, traces
 from setpoint.past.trace_lines import heading, lines
 from setpoint.past.why.explain import explain
-from setpoint.past.why.gathering import gather
+from setpoint.past.why.fact_collector import gather
 
 CONFIG_MAP = "v1/ConfigMap"
 

@@ -15,8 +15,8 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.provenance import Cause, Reason
 from setpoint.objects.tree import Object
-from setpoint.past.place import Place, place_at
-from setpoint.past.reading import who_am_i
+from setpoint.past.object_ref import Place, place_at
+from setpoint.past.queries import who_am_i
 from setpoint.workload.kinds.definitions import install
 
 START = datetime(2026, 3, 1, 14, 0, 0, tzinfo=UTC)

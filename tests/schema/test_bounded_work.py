@@ -8,12 +8,12 @@ import pytest
 from setpoint.schema import violations
 from setpoint.schema.cel.rules import compile_rules
 from setpoint.schema.compile import compile_schema
+from setpoint.schema.compile.function_source import Body, Walk
 from setpoint.schema.compile.generator import PER_OBJECT, WORTH_COMPILING
-from setpoint.schema.compile.shared import shared_schema
-from setpoint.schema.compile.source import Body, Walk
+from setpoint.schema.compile.schema_cache import shared_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition
-from setpoint.schema.lengthy import Lengthy
 from setpoint.schema.openapi import Schema
+from setpoint.schema.work_limits import Lengthy
 
 Tree = dict[str, Any]
 

@@ -10,8 +10,8 @@ from setpoint.objects.field import FieldError, required
 from setpoint.objects.tree import copy
 from setpoint.schema.builtin import definitions
 from setpoint.schema.compile import CompiledSchema, compile_schema
+from setpoint.schema.compile.function_source import Walk
 from setpoint.schema.compile.generator import Generator
-from setpoint.schema.compile.source import Walk
 from setpoint.schema.openapi import Schema
 from setpoint.schema.ratchet import correlate, items_by_key
 from setpoint.schema.references import ResolvingView, plain_view

@@ -9,8 +9,8 @@ from tests.schema.random_schemas import Maker
 
 from setpoint.objects.tree import copy
 from setpoint.schema.compile import compile_schema
+from setpoint.schema.compile.function_source import Walk
 from setpoint.schema.compile.generator import Generator
-from setpoint.schema.compile.source import Walk
 from setpoint.schema.defaulting import has_default
 from setpoint.schema.listtype import validate_list_types
 from setpoint.schema.openapi import Schema

@@ -25,8 +25,8 @@ from setpoint.server.edge.listener import Listener
 from setpoint.server.pipeline import Server
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.store.memory import MemoryStore
-from setpoint.system.home import Home
-from setpoint.system.names import GARBAGE_COLLECTOR, NAMESPACE
+from setpoint.system.assembly import Home
+from setpoint.system.controller_names import GARBAGE_COLLECTOR, NAMESPACE
 from setpoint.system.system import System
 
 GOLDEN = Path(__file__).parents[1] / "golden"

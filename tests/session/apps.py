@@ -13,10 +13,10 @@ from setpoint.cli.app.app_file import read_file
 from setpoint.cli.support.connection import Server, connect
 from setpoint.client.client import Client
 from setpoint.objects.tree import Object
-from setpoint.session.applying import apply_app
-from setpoint.session.ending import Ended, Progress, end
-from setpoint.session.places import Places
-from setpoint.session.starting import Started, start
+from setpoint.session.app_apply import apply_app
+from setpoint.session.paths import Places
+from setpoint.session.shutdown import Ended, Progress, end
+from setpoint.session.startup import Started, start
 from setpoint.workload.kinds.api_names import GROUP, VERSION
 
 # Says that it runs, and with what; then waits to be ended.

@@ -12,11 +12,11 @@ from tests.session.apps import WAITS, app
 from tests.workload.app import gone as ended_process
 
 from setpoint.objects.clock import ManualClock, SystemClock
-from setpoint.session.attendance import detach
-from setpoint.session.cleaning import Cleaning
+from setpoint.session.attachment import detach
+from setpoint.session.cleanup import Cleaning
 from setpoint.session.host import show_life
 from setpoint.session.registry import Sessions
-from setpoint.session.starting import StartFailed, start
+from setpoint.session.startup import StartFailed, start
 from setpoint.workload.process.exit_wait import wait_gone
 from setpoint.workload.process.identity import identity_of, parse
 

@@ -9,9 +9,9 @@ import pytest
 from tests.session.apps import WAITS
 
 from setpoint.cli.support.connection import Server, connect
-from setpoint.session.ending import end
+from setpoint.session.shutdown import end
 from setpoint.session.standby import Standby
-from setpoint.session.starting import start
+from setpoint.session.startup import start
 
 PATIENCE_SECONDS = 30.0
 

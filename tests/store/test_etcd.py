@@ -14,7 +14,7 @@ import pytest
 from setpoint.objects.clock import Clock, ManualClock
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import ABSENT, ANY, EXPIRY, Closed, Event, Retention, StoreError, TooLate, Watch, Write
-from setpoint.store.etcd import EtcdConfig, EtcdStore, Unreachable, feed, past, tending
+from setpoint.store.etcd import EtcdConfig, EtcdStore, Unreachable, maintenance, past, shared_watch
 from setpoint.store.memory import MemoryStore
 
 from .etcd_server import Outsider, free_ports, require_etcd, shared_etcd
@@ -358,8 +358,8 @@ async def test_a_transaction_too_large_for_one_message_reaches_a_watch_whole() -
 
 
 async def test_a_watch_that_falls_behind_the_window_reads_from_etcd(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "WINDOW_EVENTS", 10)
-    monkeypatch.setattr(feed, "BEGIN_BEFORE", 0)
+    monkeypatch.setattr(shared_watch, "WINDOW_EVENTS", 10)
+    monkeypatch.setattr(shared_watch, "BEGIN_BEFORE", 0)
     async with replicas(1) as (store,):
         await put(store, "a", "first")
         slow, quick = store.watch("a", after=0), store.watch("a", after=1)
@@ -373,7 +373,7 @@ async def test_a_watch_that_falls_behind_the_window_reads_from_etcd(monkeypatch:
 
 
 async def test_a_watch_that_falls_behind_the_window_and_compaction_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "WINDOW_EVENTS", 10)
+    monkeypatch.setattr(shared_watch, "WINDOW_EVENTS", 10)
     async with replicas(1) as (store,):
         slow, quick = store.watch("", after=0), store.watch("", after=0)
         for n in range(50):
@@ -400,11 +400,11 @@ async def test_a_deletion_at_the_very_revision_of_a_compaction_is_not_missed_in_
 async def test_what_deletions_and_expiry_leave_behind_is_cleared_away() -> None:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     async with replicas(1, clock) as (store,), outsider() as other:
-        for n in range(tending.LEFTOVERS + 10):
+        for n in range(maintenance.LEFTOVERS + 10):
             await store.commit(f"deleted/{n}", b"1", ABSENT, ALICE, ttl=60)
             await store.commit(f"deleted/{n}", None, ANY, ALICE)
         await put(store, "kept", "1")
-        assert len(await other.under(f"{root(store)}/log/0/d/")) == tending.LEFTOVERS + 10
+        assert len(await other.under(f"{root(store)}/log/0/d/")) == maintenance.LEFTOVERS + 10
         clock.advance(61)
         await store.compact(await store.revision())
         await store.maintain()

@@ -14,8 +14,8 @@ from setpoint.client.transport import Answer, Call, Stream, TransportError
 from setpoint.objects.errors import NotFound
 from setpoint.plane import ControlPlane
 from setpoint.server.edge.in_process import LocalTransport
-from setpoint.system.home import Home
-from setpoint.system.names import NAMES
+from setpoint.system.assembly import Home
+from setpoint.system.controller_names import NAMES
 from setpoint.system.system import System
 
 

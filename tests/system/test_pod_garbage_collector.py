@@ -10,7 +10,7 @@ from tests.system.worlds import World, in_world
 from setpoint.client.patches import merge
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
-from setpoint.system.names import NAMESPACE
+from setpoint.system.controller_names import NAMESPACE
 from setpoint.system.pod_garbage_collector import EVERY_SECONDS, PATIENCE_SECONDS, POD, PodGarbageCollector
 
 Test = Callable[[World, ManualClock, PodGarbageCollector], Awaitable[None]]

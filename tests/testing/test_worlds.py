@@ -15,7 +15,7 @@ from setpoint.controller.declare import controller
 from setpoint.controller.request import Request, Requeue, TerminalError
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.errors import Forbidden
-from setpoint.testing.passing import Passing
+from setpoint.testing.virtual_time import Passing
 
 
 @pytest.mark.feature("E88", "E91")

@@ -17,7 +17,7 @@ import msgspec
 from setpoint.app import profiles
 from setpoint.app.model import AppFile, Controller, Network, Secret, Service, Task, Volume
 from setpoint.app.parts import Part
-from setpoint.app.printing import app_yaml
+from setpoint.app.yaml_output import app_yaml
 from setpoint.objects import typedyaml
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import path_text

@@ -7,10 +7,10 @@ import signal
 from collections.abc import Callable, Iterator
 
 from setpoint.app import forms
-from setpoint.app.checks_of_parts import probe_faults, source_faults, span_fault
 from setpoint.app.commands import command, words
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Service, Task, Workload
+from setpoint.app.part_checks import probe_faults, source_faults, span_fault
 from setpoint.app.parts import Mount
 from setpoint.app.ports import all_ports, asks_for, object_name
 from setpoint.objects import quantity

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from setpoint.app import forms
-from setpoint.app.checks_of_parts import source_faults
 from setpoint.app.commands import command, words
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Service, Workload
+from setpoint.app.part_checks import source_faults
 from setpoint.app.parts import Mount
 from setpoint.app.ports import ServedPort
 from setpoint.app.probes import health_probes

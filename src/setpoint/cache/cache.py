@@ -19,20 +19,20 @@ from typing import Any, Literal, Self, TypeAlias, overload
 
 import msgspec
 
-from setpoint.cache.feed import Feed, NotSynced
+from setpoint.cache.decoder import maker
+from setpoint.cache.entry import Held, read_meta
 from setpoint.cache.gate import Gate
-from setpoint.cache.held import Held, read_meta
 from setpoint.cache.informer import Informer
-from setpoint.cache.making import maker
 from setpoint.cache.query import Query
 from setpoint.cache.revision import number
 from setpoint.cache.scope import EVERYWHERE, Scope, Transform, scope_of
+from setpoint.cache.shared_watch import Feed, NotSynced
 from setpoint.cache.store import ObjectStore
 from setpoint.cache.writes import NotingTransport, Target, Write, Writes
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, R, kind_of
-from setpoint.client.listing import PAGE, decode_raw
-from setpoint.client.selecting import FieldsArgument, LabelsArgument, fields_text, labels_text
+from setpoint.client.list_result import PAGE, decode_raw
+from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_text, labels_text
 from setpoint.objects import labels as label_selectors
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.errors import NotFound

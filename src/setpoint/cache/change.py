@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 
 T = TypeVar("T")
 

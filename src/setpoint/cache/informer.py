@@ -17,14 +17,14 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from setpoint.cache.change import Change, Handler
-from setpoint.cache.changes import Changes
-from setpoint.cache.feed import Feed
-from setpoint.cache.held import Held
+from setpoint.cache.change_stream import Changes
+from setpoint.cache.decoder import maker
+from setpoint.cache.entry import Held
 from setpoint.cache.index import IndexFunction
 from setpoint.cache.journal import Journal, Watching
-from setpoint.cache.making import maker
 from setpoint.cache.query import Query, index_label, index_path
 from setpoint.cache.scope import EVERYWHERE, Scope
+from setpoint.cache.shared_watch import Feed
 from setpoint.cache.store import ObjectStore
 from setpoint.client.kinds import KindRef
 from setpoint.client.watch import DELETED

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from setpoint.cache.held import Held, Meta
+from setpoint.cache.entry import Held, Meta
 from setpoint.client.kinds import tree_of
 from setpoint.objects.frozen import thaw
 from setpoint.schema.jsonpath import JSONPath, JSONPathError

@@ -13,11 +13,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.cache.index import comparable
 from setpoint.cache.path import Find, compile_path
 from setpoint.cache.store import ObjectStore
-from setpoint.client.selecting import FieldsArgument, LabelsArgument, fields_text, labels_text
+from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_text, labels_text
 from setpoint.objects.fields import parse as parse_fields
 from setpoint.objects.labels import EVERYTHING, Selector, parse
 

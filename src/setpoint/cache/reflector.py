@@ -20,13 +20,13 @@ from typing import Any, Protocol
 import msgspec
 
 from setpoint.cache.backoff import RESET_SECONDS, Backoff
+from setpoint.cache.entry import Held
 from setpoint.cache.gate import Gate
-from setpoint.cache.held import Held
 from setpoint.cache.problem import explain
 from setpoint.cache.scope import Scope
 from setpoint.cache.watchdog import Watchdog
 from setpoint.client.client import Client
-from setpoint.client.listing import PAGE, decode_raw
+from setpoint.client.list_result import PAGE, decode_raw
 from setpoint.client.mapper import NoMatch
 from setpoint.client.transport import TransportError
 from setpoint.client.watch import ADDED, BOOKMARK, DELETED, INITIAL_EVENTS_END, MODIFIED, RawEvent

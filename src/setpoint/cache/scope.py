@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from setpoint.client.kinds import Kind, KindRef, kind_of
-from setpoint.client.selecting import FieldsArgument, LabelsArgument, fields_text, labels_text
+from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_text, labels_text
 from setpoint.objects.tree import Object
 
 # Changes an object before it is kept. It gets a tree of its own and returns it, or another one; doing it twice must be

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.cache.index import Index, IndexFunction
 
 T = TypeVar("T")

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from setpoint.client.below import Below
 from setpoint.client.install import Installing
 from setpoint.client.options import Options
+from setpoint.client.subresources import Below
 
 if TYPE_CHECKING:
-    from setpoint.client.connecting import Connection
+    from setpoint.client.connection_config import Connection
 
 
 class Client(Installing, Below):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from setpoint.client.connecting import ConfigError, Connection
+from setpoint.client.connection_config import ConfigError, Connection
 from setpoint.client.credentials import Pem, TokenFile, Trust
 from setpoint.client.http.endpoint import endpoint
 

@@ -9,7 +9,7 @@ a conversion webhook they say nothing of, labels and annotations of others. Wher
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from setpoint.client.editing import Editing
+from setpoint.client.edits import Editing
 from setpoint.client.mapper import NoMatch
 from setpoint.objects.clock import timeout as within
 from setpoint.objects.errors import AlreadyExists, NotFound

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from setpoint.client import incluster
-from setpoint.client.connecting import ConfigError, Connection
+from setpoint.client.connection_config import ConfigError, Connection
 from setpoint.client.credentials import Pem, TokenFile, Trust, basic, bearer
 from setpoint.client.execplugin import ALWAYS, GROUP, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, Plugin
 from setpoint.client.http.endpoint import EndpointError, endpoint

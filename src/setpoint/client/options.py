@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypedDict
 from urllib.parse import quote
 
-from setpoint.client.selecting import FieldsArgument, LabelsArgument
+from setpoint.client.selectors import FieldsArgument, LabelsArgument
 from setpoint.objects.provenance import CAUSE_HEADER, Cause
 
 # What may stand in the name of a header, beside letters and digits.

@@ -5,7 +5,7 @@ from ipaddress import ip_address, ip_network
 
 from setpoint.config.settings import Config
 from setpoint.objects.typedyaml import Path, choices
-from setpoint.system.names import NAMES
+from setpoint.system.controller_names import NAMES
 
 _LOOPBACK_NAMES = ("localhost",)
 

@@ -16,7 +16,7 @@ import hashlib
 import msgspec
 
 from setpoint.client.kinds import AnyObject
-from setpoint.controller.writing import placed
+from setpoint.controller.recording_client import placed
 
 # The longest that is good everywhere: also as a label's value, and as a host name.
 LONGEST = 63

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, metadata_of, tree_of
 from setpoint.client.patches import Patch, merge
-from setpoint.controller.reading import ReconcileClient
+from setpoint.controller.read_tracker import Look
+from setpoint.controller.reconcile_client import ReconcileClient
+from setpoint.controller.recording_client import NotingClient
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.run import Access, Read, Run, Write
+from setpoint.controller.run_record import Access, Read, Run, Write
 from setpoint.controller.status import Status
-from setpoint.controller.tracking import Look
-from setpoint.controller.writing import NotingClient
 from setpoint.objects import meta, owners
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import NotFound

@@ -18,9 +18,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Unpack
 
 from setpoint.cache.cache import Cache, NotCached
-from setpoint.cache.feed import NotSynced
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.cache.informer import Change
+from setpoint.cache.shared_watch import NotSynced
 from setpoint.client.agent import user_agent
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, kind_of, tree_of
@@ -35,29 +35,22 @@ from setpoint.controller.pace import HotLoop, Pace
 from setpoint.controller.queue import Item, Queue, ShutDown
 from setpoint.controller.queue import Observer as QueueObserver
 from setpoint.controller.ratelimit import Exponential
-from setpoint.controller.reading import Applied, ReconcileClient
+from setpoint.controller.read_tracker import Lookups
+from setpoint.controller.reconcile_client import Applied, ReconcileClient
+from setpoint.controller.recording_client import NotingClient
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
-from setpoint.controller.run import (
-    CANCELLED,
-    MOST_READS,
-    SUCCESS,
-    TIMEOUT,
-    Access,
-    Run,
-)
+from setpoint.controller.run_record import CANCELLED, MOST_READS, SUCCESS, TIMEOUT, Access, Run
 from setpoint.controller.source import Attached, Source
 from setpoint.controller.suspension import is_reported
 from setpoint.controller.tracing import span_of
-from setpoint.controller.tracking import Lookups
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
-from setpoint.controller.writing import NotingClient
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock, SystemClock, timeout
 from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

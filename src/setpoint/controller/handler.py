@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.request import Request
 from setpoint.objects.gvk import GroupKind

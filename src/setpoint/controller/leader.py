@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, Socket, Stream, Transport, TransportError
-from setpoint.controller.forwarding import Forwarding
+from setpoint.controller.forward_transport import Forwarding
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.errors import APIError, NotFound
 from setpoint.objects.ids import Ids, SystemIds

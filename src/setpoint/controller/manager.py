@@ -36,14 +36,14 @@ from setpoint.controller.leader import Elector, LeaderElection
 from setpoint.controller.metrics import Metrics, WebhookMetrics
 from setpoint.controller.object_series import ObjectSeries
 from setpoint.controller.options import Settings
+from setpoint.controller.page_server import Gate, Page, PageServer
 from setpoint.controller.pages import metrics_page, reconciles_page
 from setpoint.controller.recorder import Events
 from setpoint.controller.runnable import Background, Group, Runnable
-from setpoint.controller.serving import Gate, Page, PageServer
 from setpoint.controller.tracing import Tracer, find_tracer, traced
 from setpoint.objects.errors import APIError
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.objects.measure import Measured
+from setpoint.objects.metrics import Measured
 
 if TYPE_CHECKING:
     from setpoint.server.edge.tls import Certificates

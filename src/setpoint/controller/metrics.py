@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from setpoint.controller.queue import Queue
 from setpoint.controller.request import Request
-from setpoint.controller.run import CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, SUCCESS, TERMINAL, TIMEOUT, Run
-from setpoint.objects.measure import Family, Histogram, Measured
+from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, SUCCESS, TERMINAL, TIMEOUT, Run
+from setpoint.objects.metrics import Family, Histogram, Measured
 from setpoint.server.publish.nonresource.process import process_families
 
 _RECONCILE = (

@@ -6,10 +6,10 @@ They are read off the cache when the page is asked for, so that they cost nothin
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.client.kinds import tree_of
 from setpoint.objects import conditions, meta
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 
 
 class Holding(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.context import Context
 from setpoint.controller.predicate import Predicate
@@ -17,7 +17,7 @@ from setpoint.controller.tracing import Tracer
 from setpoint.controller.watch import Owned, Watch, for_nobody
 
 if TYPE_CHECKING:
-    from setpoint.controller.run import Run
+    from setpoint.controller.run_record import Run
 
 Reconcile: TypeAlias = Callable[[Context, Request], Awaitable["Result | None"]]
 

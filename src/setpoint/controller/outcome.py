@@ -11,7 +11,7 @@ import logging
 
 from setpoint.controller.queue import Queue
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
-from setpoint.controller.run import CANCELLED, CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, TERMINAL, Run
+from setpoint.controller.run_record import CANCELLED, CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, TERMINAL, Run
 from setpoint.objects.errors import ApplyConflict, Conflict
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import msgspec
 
 from setpoint.controller.controller import Controller
 from setpoint.controller.reconciles import primary_kind
-from setpoint.controller.run import ERROR, TERMINAL, TIMEOUT, Run
+from setpoint.controller.run_record import ERROR, TERMINAL, TIMEOUT, Run
 
 _MINUTE = 60.0
 _FAILED = (ERROR, TERMINAL, TIMEOUT)

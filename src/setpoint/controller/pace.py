@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.run import Run
+from setpoint.controller.run_record import Run
 from setpoint.objects.clock import Clock
 from setpoint.objects.gvk import GroupVersionKind
 

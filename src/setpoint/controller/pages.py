@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from setpoint.controller.controller import Controller
+from setpoint.controller.page_server import Page, at
 from setpoint.controller.reconciles import primary_kind, told
-from setpoint.controller.serving import Page, at
-from setpoint.objects.measure import CONTENT_TYPE, Measured, exposition
+from setpoint.objects.metrics import CONTENT_TYPE, Measured, exposition
 from setpoint.server.message import Request, Response
 
 _JSON = "application/json"
@@ -25,7 +25,7 @@ def metrics_page(measured: Measured) -> Page:
 
 def reconciles_page(controllers: Callable[[], Iterable[Controller]]) -> Page:
     """`/debug/reconciles`: by controller the last reconciles, the newest first, with their reasons, reads and writes
-    (`objects.reconciled`), and what runs in circles."""
+    (`objects.reconcile_report`), and what runs in circles."""
 
     async def show(request: Request) -> Response:
         found = {

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from setpoint.cache.held import Held, Meta
+from setpoint.cache.entry import Held, Meta
 from setpoint.cache.informer import Change
 from setpoint.client.kinds import tree_of
-from setpoint.client.selecting import LabelsArgument, labels_text
+from setpoint.client.selectors import LabelsArgument, labels_text
 from setpoint.controller.difference import parse_path, value_at
 from setpoint.objects import labels as label_selectors
 from setpoint.schema.types.resource import Resource

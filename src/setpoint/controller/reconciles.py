@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Trigger
-from setpoint.controller.run import Read, Run, Write
-from setpoint.objects.reconciled import Because, From, Reconciled, Seen, Wanted, Wrote
+from setpoint.controller.run_record import Read, Run, Write
+from setpoint.objects.reconcile_report import Because, From, Reconciled, Seen, Wanted, Wrote
 from setpoint.objects.times import format_micro_time
 
 

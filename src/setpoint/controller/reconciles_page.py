@@ -2,8 +2,8 @@
 
     GET /admin/reconciles?kind=Shop.shop.dev&object=default/a[&id=ID...][&limit=N]
 
-The answer is `objects.reconciled.Reconciles`, the newest first: those of the object or that wrote it, and those whose
-ids begin like the ones that are given. Who else has controllers, in another process, adds to the `sources`.
+The answer is `objects.reconcile_report.Reconciles`, the newest first: those of the object or that wrote it, and those
+whose ids begin like the ones that are given. Who else has controllers, in another process, adds to the `sources`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from setpoint.objects.errors import BadRequest, MethodNotAllowed
-from setpoint.objects.reconciled import MOST, PATH, Reconciles, Wanted
+from setpoint.objects.reconcile_report import MOST, PATH, Reconciles, Wanted
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.request.context import Context

@@ -24,7 +24,7 @@ from setpoint.objects.clock import timeout
 from setpoint.objects.errors import AlreadyExists, APIError, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 from setpoint.objects.names import dns1123_subdomain, qualified_name
 from setpoint.objects.times import format_micro_time, format_time
 from setpoint.objects.tree import Object

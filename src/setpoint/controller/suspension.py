@@ -8,7 +8,7 @@ metrics, and it ends when the mark goes. Conditions of built-in kinds are for th
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.client.kinds import KindRef, tree_of
 from setpoint.controller.predicate import annotations_of
 from setpoint.objects import conditions, meta

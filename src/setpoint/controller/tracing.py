@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, Transport
-from setpoint.controller.forwarding import Forwarding
-from setpoint.controller.run import Run
+from setpoint.controller.forward_transport import Forwarding
+from setpoint.controller.run_record import Run
 
 _NANOSECONDS = 1_000_000_000
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, TypeGuard, cast
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.cache.informer import Change, Informer, Registration
 from setpoint.cache.reflector import FAILING
 from setpoint.cache.scope import EVERYWHERE
 from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.mapper import NoMatch
-from setpoint.client.selecting import FieldsArgument, LabelsArgument
+from setpoint.client.selectors import FieldsArgument, LabelsArgument
 from setpoint.client.transport import TransportError
 from setpoint.controller.handler import Handler, Owners, Requests, for_object
 from setpoint.controller.predicate import Predicate, passes

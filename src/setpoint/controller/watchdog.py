@@ -8,7 +8,7 @@ import logging
 from types import CoroutineType, FrameType
 from typing import Any, NamedTuple
 
-from setpoint.controller.run import Run
+from setpoint.controller.run_record import Run
 from setpoint.objects.clock import Clock
 
 # How long a reconcile that was told to end may take for it before it counts as stuck.

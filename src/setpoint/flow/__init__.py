@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from setpoint.flow.relations.graph import Edge, Graph, Node, graph
+    from setpoint.flow.relations.graph_reader import read_graph, read_graph_around
+    from setpoint.flow.relations.link_rules import RuleError, relation_rules
     from setpoint.flow.relations.links import Link, Ref, links_of, ref_of
-    from setpoint.flow.relations.reading import read_graph, read_graph_around
-    from setpoint.flow.relations.rules import RuleError, relation_rules
 
 __all__ = [
     "Edge",
@@ -31,8 +31,8 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("Edge", "Graph", "Node", "graph"), "setpoint.flow.relations.graph"),
     **dict.fromkeys(("Link", "Ref", "links_of", "ref_of"), "setpoint.flow.relations.links"),
-    **dict.fromkeys(("read_graph", "read_graph_around"), "setpoint.flow.relations.reading"),
-    **dict.fromkeys(("RuleError", "relation_rules"), "setpoint.flow.relations.rules"),
+    **dict.fromkeys(("read_graph", "read_graph_around"), "setpoint.flow.relations.graph_reader"),
+    **dict.fromkeys(("RuleError", "relation_rules"), "setpoint.flow.relations.link_rules"),
 }
 
 

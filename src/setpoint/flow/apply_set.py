@@ -18,9 +18,10 @@ from setpoint.client.discovery import APIResource
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, tree_of
 from setpoint.client.mapper import NoMatch
 from setpoint.controller.context import Context
-from setpoint.controller.reading import Applied, ReconcileClient
+from setpoint.controller.reconcile_client import Applied, ReconcileClient
 from setpoint.flow import plan as planning
-from setpoint.flow.desired import Desired, Given, Marks, encode
+from setpoint.flow.apply_run import DEFINITION, Run
+from setpoint.flow.desired_object import Desired, Given, Marks, encode
 from setpoint.flow.inventory import Entry, Identity, Inventory
 from setpoint.flow.marks import Owner, is_kept, set_id
 from setpoint.flow.order import ordered, rank
@@ -28,7 +29,6 @@ from setpoint.flow.plan import WRITES, Action, Plan, World
 from setpoint.flow.policy import AS_THE_SET, DEFAULT, PRUNE, How, Policy, Prune, Replace
 from setpoint.flow.record import ConfigMapRecord, Record
 from setpoint.flow.result import PlanOutdated, Result
-from setpoint.flow.run import DEFINITION, Run
 from setpoint.flow.write import delete
 from setpoint.objects import meta
 from setpoint.objects.errors import NotFound

@@ -7,13 +7,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from setpoint.flow import diff
-from setpoint.flow.desired import Desired
+from setpoint.flow.desired_object import Desired
 from setpoint.flow.ignore import leave_to_others
+from setpoint.flow.immutable_fields import must_replace
 from setpoint.flow.inventory import Entry, Identity, Inventory
 from setpoint.flow.marks import MANAGED_BY, is_kept, set_of
 from setpoint.flow.order import rank
 from setpoint.flow.policy import Adopt, How, Mode, Policy, Replace
-from setpoint.flow.unchangeable import must_replace
 from setpoint.merge.equality import equal
 from setpoint.objects import meta, owners
 from setpoint.objects.frozen import thaw

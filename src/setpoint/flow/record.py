@@ -11,7 +11,7 @@ import msgspec
 from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef
 from setpoint.client.patches import apply_configuration
-from setpoint.controller.reading import Applied
+from setpoint.controller.reconcile_client import Applied
 from setpoint.flow.inventory import Inventory
 from setpoint.flow.marks import OWNER_ANNOTATION, SET_LABEL, Owner
 from setpoint.objects import meta, owners

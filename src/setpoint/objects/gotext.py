@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from setpoint.objects.ordered import encode_sorted
+from setpoint.objects.sorted_json import encode_sorted
 from setpoint.objects.tree import Json
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1

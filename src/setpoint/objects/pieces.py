@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from setpoint.objects import ordered
+from setpoint.objects import sorted_json
 from setpoint.objects.tree import Json
 
 # An object or list with more members than this is written so many at a time.
@@ -78,7 +78,7 @@ def encode(value: Json) -> bytes:
 def encode_sorted(value: Json) -> bytes:
     """Returns the JSON of a value with the keys of every object in order."""
     parts: list[bytes] = []
-    _encode(value, parts, _DEPTH, ordered.encode_sorted, sorted)
+    _encode(value, parts, _DEPTH, sorted_json.encode_sorted, sorted)
     return b"".join(parts)
 
 

@@ -12,7 +12,7 @@ import msgspec
 from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, Stream, Transport, TransportError
 from setpoint.objects.tree import Json
-from setpoint.past.masking import masked
+from setpoint.past.secret_mask import masked
 
 _READS = ("GET", "HEAD")
 # What is asked below an object and is no object.

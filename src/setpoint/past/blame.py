@@ -13,8 +13,8 @@ from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object
 from setpoint.past.difference import without_records
-from setpoint.past.masking import masked
 from setpoint.past.revision import Revision
+from setpoint.past.secret_mask import masked
 
 # Ends the path of a line that only holds others.
 _HOLDS = "/:"

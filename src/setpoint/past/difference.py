@@ -5,7 +5,7 @@ from difflib import unified_diff
 from setpoint.objects import yamltext
 from setpoint.objects.tree import Object
 from setpoint.past.change import FieldChange, compare
-from setpoint.past.masking import masked_change, masked_pair
+from setpoint.past.secret_mask import masked_change, masked_pair
 
 _RECORDS = ("managedFields", "resourceVersion")
 

@@ -8,13 +8,13 @@ import msgspec
 from setpoint.client.client import Client
 from setpoint.client.transport import TransportError
 from setpoint.objects.errors import APIError
-from setpoint.objects.reconciled import MOST, PATH, Reconciled, Reconciles, Wanted
+from setpoint.objects.reconcile_report import MOST, PATH, Reconciled, Reconciles, Wanted
 from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
 from setpoint.past.moment import Moment
-from setpoint.past.place import Place
-from setpoint.past.reading import NoPast, NotThere, read_log
-from setpoint.past.related import Related
+from setpoint.past.object_ref import Place
+from setpoint.past.queries import NoPast, NotThere, read_log
+from setpoint.past.related_objects import Related
 from setpoint.past.revision import Revision
 from setpoint.past.timeline import timeline
 from setpoint.past.trace import Trace, kind_name, traces

@@ -2,7 +2,7 @@
 
 A server tells of each revision as a patch of the one before. Rolled forward from the oldest, these are the object at
 every revision; what cannot be rolled (nothing that our server would send) is a revision of which only the fact is
-known. Pure; `past.reading` does the asking.
+known. Pure; `past.queries` does the asking.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,8 @@ from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
 from setpoint.past.change import FieldChange, compare
-from setpoint.past.masking import masked, masked_change
-from setpoint.past.place import Place
+from setpoint.past.object_ref import Place
+from setpoint.past.secret_mask import masked, masked_change
 
 ADDED, MODIFIED, DELETED, PURGED = "ADDED", "MODIFIED", "DELETED", "PURGED"
 _VERBS = {ADDED: "created", DELETED: "deleted"}

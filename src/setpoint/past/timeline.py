@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from setpoint.client.client import Client
 from setpoint.past.moment import Moment
-from setpoint.past.place import Place
-from setpoint.past.reading import NotThere, read_history
+from setpoint.past.object_ref import Place
+from setpoint.past.queries import NotThere, read_history
 from setpoint.past.revision import Revision, folded
 
 # How many histories are asked for at once.

@@ -11,10 +11,10 @@ from datetime import datetime
 import msgspec
 
 from setpoint.objects.provenance import Cause, Reason
-from setpoint.objects.reconciled import Because, Reconciled, Seen
+from setpoint.objects.reconcile_report import Because, Reconciled, Seen
 from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
-from setpoint.past.place import Place
+from setpoint.past.object_ref import Place
 from setpoint.past.revision import DELETED, Revision
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 
 from setpoint.objects.duration import measured
-from setpoint.objects.reconciled import Reconciled, Seen, Wrote
-from setpoint.past.masking import masked_text
+from setpoint.objects.reconcile_report import Reconciled, Seen, Wrote
 from setpoint.past.revision import DELETED, Revision
+from setpoint.past.secret_mask import masked_text
 from setpoint.past.trace import Trace, kind_name
 from setpoint.past.who import told as who
 

@@ -14,12 +14,12 @@ from setpoint.objects.field import FieldError, invalid, not_supported, required,
 from setpoint.objects.gotext import compact_json, general_float, quote
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import formats
-from setpoint.schema.lengthy import MOST_STEPS, TooManySteps
 from setpoint.schema.listtype import repeated
 from setpoint.schema.openapi import Schema
 from setpoint.schema.ratchet import Correlation, same
 from setpoint.schema.references import View, plain_view
 from setpoint.schema.regex import matcher
+from setpoint.schema.work_limits import MOST_STEPS, TooManySteps
 
 NO_PATH = "<nil>"
 # After so many errors in the values of one list or map, the rest of them is not looked at.

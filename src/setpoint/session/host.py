@@ -21,9 +21,9 @@ import msgspec
 from setpoint import process
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.times import format_time
-from setpoint.session.attendance import attend, deserted, detach
+from setpoint.session.attachment import attend, deserted, detach
 from setpoint.session.locks import locked
-from setpoint.session.places import Places
+from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions, process_identity, session_id
 from setpoint.store.files import make_directory
 
@@ -77,8 +77,8 @@ class Host:
     async def serve(self, stop: asyncio.Event) -> None:
         """Raises HostError."""
         from setpoint.plane import ControlPlane, PlaneError
-        from setpoint.session.controllers.following import hosting
         from setpoint.session.controllers.page import ControllersPage
+        from setpoint.session.controllers.supervisor import hosting
         from setpoint.store.contract import StoreError
         from setpoint.store.sqlite.errors import Damaged, UnknownLayout
         from setpoint.workload.records import records_path

@@ -20,7 +20,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.objects.times import format_time
 from setpoint.session.locks import locked
-from setpoint.session.places import Places
+from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable, connect

@@ -14,7 +14,7 @@ from typing import Self
 
 import msgspec
 
-from setpoint.workload.process import detached
+from setpoint.workload.process import detached_process
 
 # What a host imports in any case, by the time it serves.
 _NEEDED = (
@@ -23,7 +23,7 @@ _NEEDED = (
     "setpoint.server.edge.certificates",
     "setpoint.server.edge.listener",
     "setpoint.server.edge.tls",
-    "setpoint.session.controllers.following",
+    "setpoint.session.controllers.supervisor",
     "setpoint.session.controllers.page",
     "setpoint.store.sqlite.store",
     "setpoint.workload.assembly",
@@ -44,7 +44,7 @@ class Standby:
     def __init__(self, environ: Mapping[str, str], file: Path) -> None:
         self._has_orders = False
         # The file is for those who look at what runs on their machine, and wonder.
-        self._process = detached.start_module(
+        self._process = detached_process.start_module(
             __name__, [str(file)], environ, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
@@ -67,7 +67,7 @@ class Standby:
             self._process.kill()
             self._process.wait()
             return
-        detached.let_go(self._process)
+        detached_process.let_go(self._process)
 
     def host(self, arguments: Sequence[str], log: Path) -> bytes:
         """Has it host an app; what it says to that. Raises OSError where it is gone."""

@@ -17,13 +17,13 @@ from setpoint.objects.gvk import GroupResource
 from setpoint.objects.ids import SystemIds
 from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
-from setpoint.session.places import Places
+from setpoint.session.paths import Places
 from setpoint.session.registry import Session
 from setpoint.store.files import write_private
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
-    from setpoint.past.place import Place
+    from setpoint.past.object_ref import Place
 
 _READ_ONLY = "a stored run is not changed"
 
@@ -93,7 +93,7 @@ async def purge_stored(
 
 def _forget_applied(places: Places, place: "Place") -> None:
     """Removes an object from what the run had applied."""
-    from setpoint.session.applying import read_applied
+    from setpoint.session.app_apply import read_applied
 
     if not places.applied.exists():
         return

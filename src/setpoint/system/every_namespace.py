@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.client.client import Client
 from setpoint.controller.predicate import Predicate
 from setpoint.controller.request import Request

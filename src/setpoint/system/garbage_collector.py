@@ -24,7 +24,6 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.objects.errors import APIError, Conflict, NotFound
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
-from setpoint.system.feed import in_steps
 from setpoint.system.graph import (
     FOREGROUND,
     ORPHAN,
@@ -37,6 +36,7 @@ from setpoint.system.graph import (
     Work,
     references_of,
 )
+from setpoint.system.ownership_feed import in_steps
 
 WORKERS = 5
 # How long a retry waits at most: a kind that an owner is of may come any time.
@@ -64,7 +64,7 @@ class _Owners(NamedTuple):
 
 
 class GarbageCollector:
-    """Collects until it is cancelled, of what a feed tells it (`system.feed.Listener`)."""
+    """Collects until it is cancelled, of what a feed tells it (`system.ownership_feed.Listener`)."""
 
     name = "generic-garbage-collector"
 

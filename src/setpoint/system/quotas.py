@@ -4,7 +4,7 @@
 import logging
 
 from setpoint.store.contract import StoreError
-from setpoint.system.home import Home
+from setpoint.system.assembly import Home
 
 EVERY_SECONDS = 300.0
 

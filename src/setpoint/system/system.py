@@ -15,11 +15,8 @@ from setpoint.client.client import Client
 from setpoint.controller.controller import Controller
 from setpoint.controller.queue import Queue
 from setpoint.objects.tree import Object
-from setpoint.system.feed import Feed, Listener
-from setpoint.system.finished_jobs import finished_jobs
-from setpoint.system.garbage_collector import GarbageCollector
-from setpoint.system.home import Home
-from setpoint.system.names import (
+from setpoint.system.assembly import Home
+from setpoint.system.controller_names import (
     CLAIM_PROTECTION,
     FINISHED_JOBS,
     GARBAGE_COLLECTOR,
@@ -31,7 +28,10 @@ from setpoint.system.names import (
     SERVICE_ACCOUNT_TOKEN,
     VOLUME_PROTECTION,
 )
+from setpoint.system.finished_jobs import finished_jobs
+from setpoint.system.garbage_collector import GarbageCollector
 from setpoint.system.namespaces import NamespaceDeletion
+from setpoint.system.ownership_feed import Feed, Listener
 from setpoint.system.pod_garbage_collector import PodGarbageCollector
 from setpoint.system.protection import claim_protection, volume_protection
 from setpoint.system.quotas import keep_counting
@@ -41,7 +41,7 @@ from setpoint.system.tokens import token_controller
 
 if TYPE_CHECKING:
     from setpoint.controller.recorder import Events
-    from setpoint.controller.run import Run
+    from setpoint.controller.run_record import Run
 
 MANAGER = "system:kube-controller-manager"
 _ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:kube-system")

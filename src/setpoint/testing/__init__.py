@@ -14,11 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from setpoint.testing.comparison import comparable
     from setpoint.testing.crashes import Crash, every_crash
     from setpoint.testing.faults import Fault, Faults, Seen
-    from setpoint.testing.once import Ran
     from setpoint.testing.recorder import Recorder, Told
-    from setpoint.testing.state import comparable
+    from setpoint.testing.single_reconcile import Ran
     from setpoint.testing.worlds import World, world
 
 __all__ = [

@@ -9,7 +9,7 @@ each time with that last write done, and not done.
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from setpoint.testing.passing import ask
+from setpoint.testing.virtual_time import ask
 from setpoint.testing.worlds import World, world
 
 # A scenario that takes more writes than this does not come to rest.

@@ -22,12 +22,12 @@ from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.mapper import NoMatch
 from setpoint.client.patches import APPLY
 from setpoint.client.transport import Answer, Call, Stream, TransportError
-from setpoint.controller.forwarding import Forwarding
+from setpoint.controller.forward_transport import Forwarding
 from setpoint.objects.errors import APIError
 from setpoint.objects.ids import Ids, SeededIds
 from setpoint.objects.status import from_status
 from setpoint.server.requestinfo import request_info
-from setpoint.testing.streams import BreakingStream, EndedStream
+from setpoint.testing.broken_streams import BreakingStream, EndedStream
 
 READS = frozenset(("get", "list", "watch"))
 WRITES = frozenset(("create", "update", "patch", "apply", "delete", "deletecollection"))

@@ -30,11 +30,11 @@ from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import Resource
+from setpoint.testing.comparison import comparable
 from setpoint.testing.faults import Faults
-from setpoint.testing.once import Ran
-from setpoint.testing.passing import Passing
 from setpoint.testing.recorder import Recorder, Told
-from setpoint.testing.state import comparable
+from setpoint.testing.single_reconcile import Ran
+from setpoint.testing.virtual_time import Passing
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 # Who controllers are where they have few rights; and the rights that all of them have: to tell events, and to lead.

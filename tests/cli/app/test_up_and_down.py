@@ -15,7 +15,7 @@ from tests.cli.app.machine import own_environ
 
 from setpoint.cli.app import up
 from setpoint.session.registry import Session, Sessions
-from setpoint.session.starting import Started
+from setpoint.session.startup import Started
 from setpoint.workload.kinds.api_names import GROUP
 
 pytestmark = pytest.mark.slow

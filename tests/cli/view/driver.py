@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import setpoint as sp
-from setpoint.app.loading import load_app
+from setpoint.app.loader import load_app
 from setpoint.cli.app.view.app_view import watch_app
 from setpoint.cli.app.view.parts import parts_of
 from setpoint.cli.app.view.view_settings import ViewSettings

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from setpoint.app.changes import changes
-from setpoint.app.loading import LoadedApp, load_app
+from setpoint.app.loader import LoadedApp, load_app
 from setpoint.cli.app.view.layout import change_lines
 from setpoint.cli.app.view.view_settings import settings_of
 from setpoint.cli.output.terminal import Terminal

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.controller.core.worlds import CONFIG_MAP, WIDGET, World, config_map, in_world, named, settle, until
 
-from setpoint.cache.feed import NotSynced
+from setpoint.cache.shared_watch import NotSynced
 from setpoint.controller import predicate
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller

@@ -13,7 +13,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.pace import HOT_RUNS, Pace
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.run import Run, Write
+from setpoint.controller.run_record import Run, Write
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.gvk import GroupVersionKind
 

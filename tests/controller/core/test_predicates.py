@@ -23,7 +23,7 @@ class Held:
     """An object as a cache holds it, as far as predicates look."""
 
     def __init__(self, tree: Object) -> None:
-        from setpoint.cache.held import Meta
+        from setpoint.cache.entry import Meta
 
         self.meta = msgspec.convert(tree["metadata"], Meta)
         self.object = freeze(tree)

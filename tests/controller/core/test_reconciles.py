@@ -11,9 +11,9 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.reconciles import remembered
 from setpoint.controller.request import Request, Result, Trigger
-from setpoint.controller.run import MOST_READS
+from setpoint.controller.run_record import MOST_READS
 from setpoint.objects.errors import BadRequest, MethodNotAllowed, NotFound
-from setpoint.objects.reconciled import PATH, Reconciled, Reconciles, Seen, Wanted
+from setpoint.objects.reconcile_report import PATH, Reconciled, Reconciles, Seen, Wanted
 
 A = Request("a", "default")
 OF_A = Wanted("ConfigMap", "default/a")

@@ -9,7 +9,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
 from setpoint.controller.suspension import SUSPEND, SUSPENDED
-from setpoint.objects.measure import exposition
+from setpoint.objects.metrics import exposition
 
 
 async def conditions(world: World) -> dict[str, str]:

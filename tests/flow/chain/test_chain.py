@@ -16,7 +16,7 @@ from setpoint.flow.chain.register import Registrar
 from setpoint.objects.errors import Conflict
 from setpoint.objects.frozen import thaw
 from setpoint.objects.gvk import GroupResource
-from setpoint.objects.measure import exposition
+from setpoint.objects.metrics import exposition
 from setpoint.objects.tree import Object
 
 

@@ -12,7 +12,7 @@ from setpoint.controller.request import Request
 from setpoint.controller.suspension import SUSPEND
 from setpoint.flow.fsm import FSM, Done, Fail, Next, Outputs, Wait, is_ready
 from setpoint.flow.fsm.graph import GraphError
-from setpoint.flow.fsm.measure import Measures
+from setpoint.flow.fsm.metrics import Measures
 from setpoint.objects.meta import finalizers
 
 

@@ -8,7 +8,7 @@ from tests.flow.fsm.test_walk import machine
 from tests.flow.fsm.worlds import World, in_world, settle
 
 from setpoint.flow.fsm import Done, Fail, Wait
-from setpoint.objects.measure import exposition
+from setpoint.objects.metrics import exposition
 
 
 async def touch(world: World, label: str) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.flow.generate import child
-from setpoint.flow.generate.names import safe_name
+from setpoint.flow.generate.child_names import safe_name
 from setpoint.objects.names import dns1123_label
 from setpoint.schema.types import ObjectMeta, Resource
 

@@ -20,7 +20,7 @@ from setpoint.api.core.v1 import ConfigMap, Secret
 from setpoint.controller.context import Context
 from setpoint.controller.handler import mapped
 from setpoint.controller.manager import Manager
-from setpoint.controller.related import Everyone, UsedBy
+from setpoint.controller.related_sources import Everyone, UsedBy
 from setpoint.controller.request import Request
 from setpoint.controller.timers import Channel
 from setpoint.controller.watch import Watch

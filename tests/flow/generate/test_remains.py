@@ -17,7 +17,7 @@ from tests.flow.generate.worlds import (
 )
 
 from setpoint.controller.manager import Manager
-from setpoint.flow.generate.handler import GeneratingHandler
+from setpoint.flow.generate.generator import GeneratingHandler
 from setpoint.objects.errors import NotFound
 
 

@@ -11,7 +11,7 @@ from setpoint.client.client import Client
 from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
 from setpoint.flow.generate import generates
-from setpoint.flow.generate.handler import GeneratingHandler
+from setpoint.flow.generate.generator import GeneratingHandler
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import Model, ObjectMeta, Resource

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.flow.relations.graph import graph
+from setpoint.flow.relations.link_rules import RuleError, relation_rules
 from setpoint.flow.relations.links import Link, links_of, ref_of
-from setpoint.flow.relations.rules import RuleError, relation_rules
 from setpoint.objects.tree import Object
 
 CASES: dict[str, list[Object]] = yaml.safe_load((Path(__file__).parent.parent / "cases/links.yaml").read_text())

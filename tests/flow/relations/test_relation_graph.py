@@ -7,8 +7,8 @@ from typing import Any
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.flow.relations.graph import Graph, graph
+from setpoint.flow.relations.graph_reader import read_graph, read_graph_around
 from setpoint.flow.relations.links import Ref, ref_of
-from setpoint.flow.relations.reading import read_graph, read_graph_around
 from setpoint.objects.owners import controller_reference
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from setpoint.api.apps.v1 import Deployment, DeploymentSpec
 from setpoint.api.core.v1 import PodTemplateSpec
 from setpoint.api.meta.v1 import LabelSelector
-from setpoint.flow.summary.rules import RuleError, Rules, builtin
 from setpoint.flow.summary.summary import Summary, summarize
+from setpoint.flow.summary.summary_rules import RuleError, Rules, builtin
 from setpoint.objects.frozen import FrozenDict
 from setpoint.objects.tree import Object
 

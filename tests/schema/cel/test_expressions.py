@@ -8,7 +8,7 @@ import pytest
 from setpoint.schema.cel.cost_static import estimate
 from setpoint.schema.cel.evaluate import ProgramError
 from setpoint.schema.cel.program import Program
-from setpoint.schema.cel.source import CompileError
+from setpoint.schema.cel.source_text import CompileError
 from setpoint.schema.cel.values import EvaluationError
 from setpoint.schema.cel.views import view
 

@@ -7,7 +7,7 @@ import pytest
 from setpoint.schema.cel import compile_rules, validate_rules
 from setpoint.schema.cel.evaluate import ProgramError
 from setpoint.schema.cel.program import Program
-from setpoint.schema.cel.source import CompileError
+from setpoint.schema.cel.source_text import CompileError
 from setpoint.schema.cel.values import CostExceeded, EvaluationError
 from setpoint.schema.cel.views import view
 from setpoint.schema.openapi import Schema

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 
 from setpoint.schema.cel import compile_rules
 from setpoint.schema.cel.evaluate import ProgramError
+from setpoint.schema.cel.evaluation_state import State
 from setpoint.schema.cel.parser import parse
 from setpoint.schema.cel.program import Program, measure
 from setpoint.schema.cel.sizes import Largest
-from setpoint.schema.cel.source import CompileError
-from setpoint.schema.cel.state import State
+from setpoint.schema.cel.source_text import CompileError
 from setpoint.schema.cel.values import CostExceeded, EvaluationError
 from setpoint.schema.cel.views import view
 from setpoint.schema.openapi import Schema

@@ -6,7 +6,7 @@ import pytest
 
 from setpoint.schema.cel.environment import Environment, Variable
 from setpoint.schema.cel.program import Program
-from setpoint.schema.cel.source import CompileError
+from setpoint.schema.cel.source_text import CompileError
 from setpoint.schema.cel.types import BOOL, DYN, STRING, struct
 from setpoint.schema.cel.values import EvaluationError
 from setpoint.schema.cel.views import untyped

@@ -10,7 +10,7 @@ from tests.schema.crd.tables import named, steps, table
 
 from setpoint.objects.duration import human_duration
 from setpoint.schema.crd.definition import Column, CustomResourceDefinition
-from setpoint.schema.crd.table import Table
+from setpoint.schema.crd.printer_columns import Table
 from setpoint.schema.jsonpath import JSONPath, JSONPathError
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -20,8 +20,8 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema.compile import compile_schema
 from setpoint.schema.openapi import Schema
 from setpoint.schema.types import ModelError, Resource, crd_of
+from setpoint.schema.types.model_source import Module, models
 from setpoint.schema.types.schemas import struct_schema
-from setpoint.schema.types.source import Module, models
 
 CASES = Path(__file__).parent / "cases" / "definitions.yaml"
 DEFINITIONS: list[Object] = list(yaml.safe_load_all(CASES.read_text()))

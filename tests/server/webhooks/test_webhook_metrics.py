@@ -7,7 +7,7 @@ from tests.server.outbound.peer import Answer as Behaviour
 from tests.server.outbound.peer import Asked, response
 from tests.server.webhooks.world import World, answering, run
 
-from setpoint.objects.measure import exposition
+from setpoint.objects.metrics import exposition
 
 PREFIX = "apiserver_admission_webhook_"
 NAME, VALIDATING = 'name="h.example.com"', 'type="validating"'

@@ -13,10 +13,10 @@ from setpoint.client.requests import decode
 from setpoint.client.transport import Call
 from setpoint.objects.clock import SystemClock, timeout
 from setpoint.objects.tree import Object
-from setpoint.session.controllers.asking import PATH
-from setpoint.session.controllers.following import hosting
-from setpoint.session.controllers.hosted import HostedControllers
+from setpoint.session.controllers.hosted_controllers import HostedControllers
 from setpoint.session.controllers.page import ControllersPage
+from setpoint.session.controllers.status_query import PATH
+from setpoint.session.controllers.supervisor import hosting
 from setpoint.workload.kinds.app import App
 
 T = TypeVar("T")

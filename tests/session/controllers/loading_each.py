@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from setpoint.session.controllers.loading import LoadError, load
+from setpoint.session.controllers.loader import LoadError, load
 
 
 def said(directory: str, module: str, name: str) -> str:

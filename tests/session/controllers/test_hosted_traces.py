@@ -4,9 +4,9 @@ from pathlib import Path
 
 from tests.session.controllers.hosting_app import GREETING, greeting, hosted_app, program
 
-from setpoint.past.place import place_at
+from setpoint.past.object_ref import place_at
 from setpoint.past.reconciles import read_traces
-from setpoint.past.related import Related
+from setpoint.past.related_objects import Related
 
 FILE = "controllers/greeting.py"
 HELLO = program('ctx.status["text"] = "hello"')

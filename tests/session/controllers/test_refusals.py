@@ -17,7 +17,7 @@ from setpoint.objects.clock import SystemClock
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.messages import Begin, Ran, Refused
 from setpoint.session.controllers.program import Program
-from setpoint.session.controllers.seats import Seats
+from setpoint.session.controllers.worker_slots import Seats
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = msgspec.yaml.decode((HERE / "refusals.yaml").read_bytes())

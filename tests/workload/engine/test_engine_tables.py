@@ -9,7 +9,7 @@ import yaml
 from setpoint.workload.engine import errors, reference
 from setpoint.workload.engine.body import Place, create_body
 from setpoint.workload.engine.run_args import BadArgument, apply_run_args
-from setpoint.workload.ignored import by_docker
+from setpoint.workload.ignore_patterns import by_docker
 
 
 def cases(name: str) -> list[dict[str, Any]]:

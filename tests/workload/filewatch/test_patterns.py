@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
-from setpoint.workload.ignored import by_git
+from setpoint.workload.ignore_patterns import by_git
 
 
 @pytest.mark.parametrize(

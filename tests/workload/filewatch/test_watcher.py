@@ -13,7 +13,7 @@ from setpoint.objects.clock import SystemClock
 from setpoint.workload.filewatch.inotify import Inotify
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
-from setpoint.workload.ignored import by_git
+from setpoint.workload.ignore_patterns import by_git
 
 
 class Heard:

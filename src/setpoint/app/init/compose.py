@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from setpoint.app.forms import SCHEMES
+from setpoint.app.init.directory import COMPOSE_FILES, Listing
 from setpoint.app.init.draft import Draft
-from setpoint.app.init.listing import COMPOSE_FILES, Listing
-from setpoint.app.reading import app_name
+from setpoint.app.reader import app_name
 from setpoint.app.texts import as_written
 from setpoint.objects import typedyaml
 from setpoint.objects.tree import Object

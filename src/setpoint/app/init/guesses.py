@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from setpoint.app.init.directory import Listing
 from setpoint.app.init.draft import Draft, python_files
-from setpoint.app.init.listing import Listing
-from setpoint.app.reading import app_name
+from setpoint.app.reader import app_name
 from setpoint.objects.tree import Object
 
 PORT = "${port.http}"

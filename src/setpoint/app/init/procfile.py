@@ -2,9 +2,9 @@
 
 import re
 
+from setpoint.app.init.directory import PROCFILES, Listing
 from setpoint.app.init.draft import Draft, python_files
-from setpoint.app.init.listing import PROCFILES, Listing
-from setpoint.app.reading import app_name
+from setpoint.app.reader import app_name
 from setpoint.app.references import written
 from setpoint.objects.tree import Object
 

@@ -1,9 +1,9 @@
 """The app file that a directory seems to want."""
 
 from setpoint.app.init import compose, guesses, procfile
+from setpoint.app.init.directory import Listing
 from setpoint.app.init.draft import Draft, Proposal
-from setpoint.app.init.listing import Listing
-from setpoint.app.reading import app_name
+from setpoint.app.reader import app_name
 from setpoint.workload import dotenv
 
 _SHOWN = 8

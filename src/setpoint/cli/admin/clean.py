@@ -13,7 +13,7 @@ from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import FAILED, Failure
 
 if TYPE_CHECKING:
-    from setpoint.session.cleaning import Cleaned, Plan
+    from setpoint.session.cleanup import Cleaned, Plan
 
 
 @click.command()
@@ -45,7 +45,7 @@ def clean(everything: bool, kept: bool, dry_run: bool, yes: bool, form: Form) ->
 
 async def _plan(everything: bool, kept: bool) -> "Plan":
     from setpoint.objects.clock import SystemClock
-    from setpoint.session.cleaning import Cleaning
+    from setpoint.session.cleanup import Cleaning
 
     return await Cleaning(os.environ, SystemClock()).plan(None if everything else here(), kept=kept)
 
@@ -53,7 +53,7 @@ async def _plan(everything: bool, kept: bool) -> "Plan":
 async def _clean(plan: "Plan") -> "Cleaned":
     from setpoint.cli.output.progress import progress
     from setpoint.objects.clock import SystemClock
-    from setpoint.session.cleaning import Cleaning
+    from setpoint.session.cleanup import Cleaning
 
     clock = SystemClock()
     async with progress("clearing away", clock):

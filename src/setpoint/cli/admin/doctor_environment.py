@@ -163,7 +163,7 @@ def _app(environ: Mapping[str, str]) -> App:
         file = find_file("")
     except Failure:
         return App()
-    from setpoint.app.loading import load_app
+    from setpoint.app.loader import load_app
     from setpoint.objects.typedyaml import Mistakes
     from setpoint.session.registry import Sessions
 

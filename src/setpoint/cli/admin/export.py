@@ -18,7 +18,7 @@ from setpoint.cli.support.errors import NOT_FOUND, Failure
 
 if TYPE_CHECKING:
     from setpoint.session.archive.sources import Source
-    from setpoint.session.archive.writing import Written
+    from setpoint.session.archive.writer import Written
     from setpoint.session.registry import Session
 
 
@@ -81,7 +81,7 @@ def _stamp() -> str:
 def _meant(server: Server, crashed: bool) -> _From:
     """What is to be exported: what runs, or else the session of that name or directory that ran last."""
     from setpoint.cli.support.crash_cleanup import clear_dead
-    from setpoint.session.places import Places
+    from setpoint.session.paths import Places
     from setpoint.session.registry import Sessions
 
     clear_dead()
@@ -110,7 +110,7 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
     from setpoint.cli.output.progress import progress
     from setpoint.cli.support.errors import explained
     from setpoint.objects.clock import SystemClock
-    from setpoint.session.archive.writing import Wanted, write_archive
+    from setpoint.session.archive.writer import Wanted, write_archive
     from setpoint.store.contract import StoreError
 
     clock = SystemClock()
@@ -131,7 +131,7 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
 async def _opened(source: _From, server: Server) -> "AsyncIterator[Source]":
     from setpoint.objects.clock import SystemClock
     from setpoint.session.archive.sources import ServerSource, StoreSource
-    from setpoint.session.places import Places
+    from setpoint.session.paths import Places
 
     if source.ended is None:
         async with connect(server) as client:
@@ -154,7 +154,7 @@ async def _texts(source: _From, server: Server) -> dict[str, str]:
     """What is put in for people: the app file as it is, the last words of the host, and how the machine is."""
     from setpoint.cli.admin.doctor import examine
     from setpoint.cli.output.formats import json_text
-    from setpoint.session.places import Places, end_of
+    from setpoint.session.paths import Places, end_of
 
     asked = server if source.ended is None else Server()
     texts = {"doctor.json": json_text([each._asdict() for each in await examine(os.environ, asked)])}
@@ -174,7 +174,7 @@ def _app_files(session: "Session") -> list[Path]:
     """The files that the app was read from, those of them that can still be read."""
     if not session.file:
         return []
-    from setpoint.app.reading import read_app
+    from setpoint.app.reader import read_app
     from setpoint.objects.typedyaml import Mistakes
 
     try:

@@ -13,7 +13,7 @@ from setpoint.cli.support.connection import run
 from setpoint.cli.support.errors import NOT_FOUND, Failure
 
 if TYPE_CHECKING:
-    from setpoint.session.archive.showing import Shown
+    from setpoint.session.archive.viewer import Shown
 
 
 @click.command("import")
@@ -50,7 +50,7 @@ async def _import(file: Path, name: str) -> "Shown":
     from setpoint.cli.output.progress import progress
     from setpoint.objects.clock import SystemClock
     from setpoint.session.archive.format import BadArchive
-    from setpoint.session.archive.showing import name_for, show
+    from setpoint.session.archive.viewer import name_for, show
     from setpoint.store.contract import StoreError
 
     clock = SystemClock()

@@ -17,7 +17,7 @@ from setpoint.cli.support.errors import NO_SERVER, NOT_FOUND, USAGE, Failure, ex
 if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
-    from setpoint.past.place import Place
+    from setpoint.past.object_ref import Place
     from setpoint.session.stored_runs import StoredRun
 
 _CLUSTER_WIDE = "confirmClusterWide"
@@ -87,7 +87,7 @@ def _meant(server: Server) -> "tuple[bool, list[StoredRun]]":
 
 async def _at_server(client: "Client", place: "Place", reason: str, through: str, yes: bool) -> "Object":
     from setpoint.objects.errors import BadRequest
-    from setpoint.past.reading import purge
+    from setpoint.past.queries import purge
 
     try:
         return await purge(client, place, reason, through)

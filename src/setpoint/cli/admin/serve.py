@@ -65,7 +65,7 @@ def serve(file: str | None, only_print: bool, **flags: Any) -> None:
     SIGTERM or Ctrl-C stops it: requests are finished and watches ended. A second one does not wait for them. SIGHUP has
     it read its token file, its audit policy and its certificates anew.
     """
-    from setpoint.config.reading import read_config, shown
+    from setpoint.config.loader import read_config, shown
     from setpoint.objects.typedyaml import Mistakes
 
     given = {field.flag: value for field in all_fields() if (value := flags[_parameter(field)]) not in (None, ())}
@@ -87,7 +87,7 @@ def serve(file: str | None, only_print: bool, **flags: Any) -> None:
 
 
 async def _serve(config: Config, stop: asyncio.Event) -> None:
-    from setpoint.config import applied
+    from setpoint.config import plane_options
     from setpoint.config.checks import address
     from setpoint.plane import ControlPlane, PlaneError
     from setpoint.session.controllers.page import ControllersPage
@@ -101,7 +101,7 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
         async with ControlPlane(config=config, system=False, pages=[page]) as plane:
             page.plane = plane
             try:
-                url = await plane.listen(host, port, tls=applied.tls(config), names=config.tls.names)
+                url = await plane.listen(host, port, tls=plane_options.tls(config), names=config.tls.names)
             except OSError as error:
                 raise Failure(f"cannot listen at {host}:{port}: {_reason(error)}") from error
             if config.unix:

@@ -67,8 +67,8 @@ def _state(session: "Session") -> Cell:
 
 
 def _is_attended(session: "Session") -> bool:
-    from setpoint.session.attendance import attendant
-    from setpoint.session.places import Places
+    from setpoint.session.attachment import attendant
+    from setpoint.session.paths import Places
     from setpoint.workload.process.identity import is_alive
 
     found = attendant(Places.of_session(session).attended) if session.data else None

@@ -12,7 +12,7 @@ from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import NOT_FOUND, USAGE, Failure
 
 if TYPE_CHECKING:
-    from setpoint.app.loading import LoadedApp
+    from setpoint.app.loader import LoadedApp
 
 profile_option = click.option(
     "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be."
@@ -21,7 +21,7 @@ profile_option = click.option(
 
 def find_file(given: str, directory: Path | None = None) -> Path:
     """The app file: the one given, the one in the directory given, or the nearest at or above here. Raises Failure."""
-    from setpoint.app.reading import FILES, find_app_file, in_directory
+    from setpoint.app.reader import FILES, find_app_file, in_directory
 
     if given:
         path = Path(given).absolute()
@@ -49,8 +49,8 @@ def read_file(
 ) -> "LoadedApp":
     """The app of a file, YAML or Python, rendered for its session; `on_this_machine` asks whether what it names is
     there, too. Raises Failure with everything that is wrong."""
-    from setpoint.app.loading import load_app
-    from setpoint.app.reading import read_app
+    from setpoint.app.loader import load_app
+    from setpoint.app.reader import read_app
     from setpoint.objects.typedyaml import Mistakes
     from setpoint.session.registry import session_id
 
@@ -91,7 +91,7 @@ def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -
 
     from setpoint.app.builder import App
     from setpoint.app.faults import nowhere
-    from setpoint.app.loading import LoadedApp
+    from setpoint.app.loader import LoadedApp
     from setpoint.app.profiles import selected
     from setpoint.objects.typedyaml import Mistakes
     from setpoint.session.registry import session_id

@@ -64,7 +64,7 @@ async def end_session(session: "Session", client: "Client", seconds: float | Non
     import asyncio
 
     from setpoint.cli.output.progress import progress
-    from setpoint.session.ending import SECONDS, Progress, end
+    from setpoint.session.shutdown import SECONDS, Progress, end
 
     try:
         async with progress(f"ending {session.app}", client.clock) as shown:

@@ -33,7 +33,7 @@ def init(source: str, force: bool, dry_run: bool) -> None:
     app is run, here and one directory below. What was guessed is named, and stands as a comment in the file.
     """
     from setpoint.app.init.propose import propose
-    from setpoint.app.reading import FILES, in_directory
+    from setpoint.app.reader import FILES, in_directory
 
     directory, listing = _listing(source)
     there = in_directory(directory)
@@ -53,7 +53,7 @@ def init(source: str, force: bool, dry_run: bool) -> None:
 
 def _listing(source: str) -> tuple[Path, Mapping[str, str]]:
     """Where the app is, and what says how it is run. Raises Failure."""
-    from setpoint.app.init.listing import COMPOSE_FILES, look
+    from setpoint.app.init.directory import COMPOSE_FILES, look
 
     place = Path(source or ".").resolve()
     if not place.exists():
@@ -119,7 +119,7 @@ def _conclude(file: Path, proposal: "Proposal") -> None:
 
 def _missing(file: Path) -> list[str]:
     """What the file needs and this machine does not have."""
-    from setpoint.app.loading import load_app
+    from setpoint.app.loader import load_app
     from setpoint.objects.typedyaml import Mistakes
 
     try:

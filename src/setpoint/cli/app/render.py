@@ -46,7 +46,7 @@ def render(file: str, profiles: tuple[str, ...], compares: bool, show_secrets: b
 
 
 def _masked(objects: "list[Object]") -> "list[Object]":
-    from setpoint.past.masking import masked
+    from setpoint.past.secret_mask import masked
 
     return [masked(tree) for tree in objects]
 
@@ -55,9 +55,9 @@ def _masked(objects: "list[Object]") -> "list[Object]":
 
 
 def _compare(app: str, file: "Path", objects: "list[Object]", form: Form) -> None:
-    from setpoint.session.applying import Applied, planned, read_applied
-    from setpoint.session.places import Places
-    from setpoint.session.starting import running
+    from setpoint.session.app_apply import Applied, planned, read_applied
+    from setpoint.session.paths import Places
+    from setpoint.session.startup import running
 
     if form.name in ("name", "yaml"):
         raise Failure("--diff is printed as a table, or with -o json", USAGE)

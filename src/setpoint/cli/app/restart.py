@@ -43,15 +43,15 @@ def _is_one_of_all(workload: "Workload") -> bool:
 
 async def _act(client: "Client", workload: "Workload") -> str:
     from setpoint.cli.app.start import start_replicas
-    from setpoint.session import steering
+    from setpoint.session import part_control
 
     if workload.kind == "Task":
         await _end(client, workload)
     else:
         await start_replicas(client, workload)
         if workload.tree["spec"].get("start") is False:
-            await steering.start(client, workload.tree)
-    return await steering.restart(client, workload.tree)
+            await part_control.start(client, workload.tree)
+    return await part_control.restart(client, workload.tree)
 
 
 async def _end(client: "Client", task: "Workload") -> None:

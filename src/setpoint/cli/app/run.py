@@ -23,7 +23,7 @@ from setpoint.cli.support.errors import CONFLICT, FAILED, NOT_FOUND, Failure
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from setpoint.app.loading import LoadedApp
+    from setpoint.app.loader import LoadedApp
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
 
@@ -121,11 +121,11 @@ async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple
     import shutil
 
     from setpoint.cli.support.errors import explained
-    from setpoint.session.applying import apply_app
-    from setpoint.session.ending import end
-    from setpoint.session.places import Places
+    from setpoint.session.app_apply import apply_app
+    from setpoint.session.paths import Places
     from setpoint.session.registry import process_identity
-    from setpoint.session.starting import StartFailed, start
+    from setpoint.session.shutdown import end
+    from setpoint.session.startup import StartFailed, start
 
     name = f"{loaded.app.app}-run-{os.getpid()}"
     try:
@@ -323,8 +323,8 @@ async def _interrupted(client: "Client", name: str, request: str) -> None:
     """Ends a run, and waits until it has ended."""
     from setpoint.objects.clock import timeout
     from setpoint.objects.errors import APIError
+    from setpoint.session.part_control import end_run
     from setpoint.session.runs import TASK, attempts_of, run_of, withdraw
-    from setpoint.session.steering import end_run
 
     echo(f"ending {name}", err=True)
     try:

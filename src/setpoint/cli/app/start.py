@@ -58,36 +58,36 @@ def _is_one_of_all(workload: "Workload") -> bool:
 
 
 async def _act(client: "Client", workload: "Workload") -> str:
-    from setpoint.session import steering
+    from setpoint.session import part_control
     from setpoint.workload.progress import is_suspended
 
     spec = workload.tree["spec"]
     if workload.kind == "Task":
         if spec.get("schedule") and spec.get("suspend"):
-            await steering.start(client, workload.tree)
+            await part_control.start(client, workload.tree)
             return ""
-        return await steering.restart(client, workload.tree)
+        return await part_control.restart(client, workload.tree)
     if is_suspended(workload.tree) or spec.get("start") is False:
-        await steering.start(client, workload.tree)
+        await part_control.start(client, workload.tree)
     elif is_over(workload):
-        await steering.restart(client, workload.tree)
+        await part_control.restart(client, workload.tree)
     await start_replicas(client, workload)
     for each in workload.children:
         if is_over(each) and not is_suspended(each.tree) and not has_stopped_for_good(each):
-            await steering.restart(client, each.tree)
+            await part_control.restart(client, each.tree)
     return ""
 
 
 async def start_replicas(client: "Client", workload: "Workload") -> None:
     """Starts the replicas that were stopped by themselves."""
     from setpoint.objects import meta
-    from setpoint.session import steering
+    from setpoint.session import part_control
     from setpoint.workload.kinds.api_names import SUSPENDED_WITH_SET
     from setpoint.workload.progress import is_suspended
 
     for each in workload.children:
         if is_suspended(each.tree) and SUSPENDED_WITH_SET not in meta.annotations(each.tree):
-            await steering.start(client, each.tree)
+            await part_control.start(client, each.tree)
 
 
 START = Deed("start", "starting", "started", True, _is_one_of_all, _idle, _act, is_up)

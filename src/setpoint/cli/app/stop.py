@@ -61,25 +61,25 @@ def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
 
 
 async def _act(client: "Client", workload: "Workload") -> str:
-    from setpoint.session import steering
+    from setpoint.session import part_control
 
     if workload.kind != "Task":
-        await steering.stop(client, workload.tree)
+        await part_control.stop(client, workload.tree)
         return ""
     spec = workload.tree["spec"]
     if not spec.get("suspend") and (spec.get("schedule") or not workload.status.get("runs")):
-        await steering.stop(client, workload.tree)
+        await part_control.stop(client, workload.tree)
     await end_runs(client, workload)
     return ""
 
 
 async def end_runs(client: "Client", task: "Workload") -> None:
     """Ends the runs of a task that are under way."""
-    from setpoint.session import steering
+    from setpoint.session import part_control
 
     for each in task.children:
         if not is_over(each) and not each.tree["spec"].get("stop"):
-            await steering.end_run(client, each.tree, "somebody stopped it")
+            await part_control.end_run(client, each.tree, "somebody stopped it")
 
 
 def _reached(workload: "Workload", request: str) -> HowFar:

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from setpoint.app.changes import Change
-    from setpoint.app.loading import LoadedApp
+    from setpoint.app.loader import LoadedApp
     from setpoint.cli.app.view.app_view import Outcome
     from setpoint.client.client import Client
     from setpoint.session.registry import Session
     from setpoint.session.standby import Standby
-    from setpoint.session.starting import Started
+    from setpoint.session.startup import Started
     from setpoint.workload.process.identity import Identity
 
 
@@ -94,10 +94,10 @@ async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: H
     from setpoint.cli.app.view.view_settings import settings_of
     from setpoint.cli.output.progress import progress
     from setpoint.objects.clock import SystemClock
-    from setpoint.session.attendance import detach
-    from setpoint.session.places import Places
+    from setpoint.session.attachment import detach
+    from setpoint.session.paths import Places
     from setpoint.session.registry import process_identity
-    from setpoint.session.starting import StartFailed, start
+    from setpoint.session.startup import StartFailed, start
     from setpoint.workload.process.exit_wait import wait_gone
 
     app, clock = loaded.app.app, SystemClock()
@@ -146,8 +146,8 @@ async def _is_ending(started: "Started") -> bool:
     """Whether a session that was found is on its way out, or is out of reach and gone in a moment. Raises Failure."""
     from setpoint.client.transport import TransportError
     from setpoint.objects.clock import timeout
-    from setpoint.session.ending import is_ending
     from setpoint.session.registry import Sessions
+    from setpoint.session.shutdown import is_ending
     from setpoint.workload.process.exit_wait import wait_gone
 
     try:
@@ -171,7 +171,7 @@ async def _is_ending(started: "Started") -> bool:
 async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) -> None:
     """Waits for the controllers of the app, too. Raises Failure for one that cannot run."""
     from setpoint.app import forms
-    from setpoint.session.controllers.asking import loaded
+    from setpoint.session.controllers.status_query import loaded
 
     modules = [forms.controller(each).module for each in app.app.controllers]
     known = await loaded(client, modules, seconds)
@@ -189,9 +189,9 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
     from setpoint.cli.app.down import end_session
     from setpoint.cli.output.progress import progress
     from setpoint.cli.support.errors import explained
-    from setpoint.session.applying import apply_app
-    from setpoint.session.places import Places
-    from setpoint.session.steering import start_stopped
+    from setpoint.session.app_apply import apply_app
+    from setpoint.session.part_control import start_stopped
+    from setpoint.session.paths import Places
 
     try:
         with explained():
@@ -213,8 +213,8 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
 async def _concluded(client: "Client", started: "Started", outcome: "Outcome", how: How) -> int:
     """What is left to do, and to say. The exit code."""
     from setpoint.cli.app.down import end_session
-    from setpoint.session.attendance import attendant, detach
-    from setpoint.session.places import Places
+    from setpoint.session.attachment import attendant, detach
+    from setpoint.session.paths import Places
 
     app, places = started.session.app, Places.of_session(started.session)
     match outcome.how:
@@ -245,7 +245,7 @@ async def _concluded(client: "Client", started: "Started", outcome: "Outcome", h
 
 def _again(session: "Session") -> str:
     """The command that shows a session, from the directory one is in."""
-    from setpoint.app.reading import FILES
+    from setpoint.app.reader import FILES
 
     file = Path(session.file)
     return "setpoint up" if file.name in FILES else f"setpoint up {os.path.relpath(file, here())}"

@@ -6,13 +6,13 @@ from setpoint.cli.support.errors import NOT_FOUND, Failure
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
-    from setpoint.session.controllers.asking import Known
+    from setpoint.session.controllers.status_query import Known
 
 
 async def read_controllers(client: "Client") -> "Known":
     """Raises Failure for a server that tells nothing of controllers."""
     from setpoint.objects.errors import NotFound
-    from setpoint.session.controllers.asking import ask
+    from setpoint.session.controllers.status_query import ask
 
     try:
         return await ask(client)

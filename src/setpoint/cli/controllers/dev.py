@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from setpoint.objects.clock import Clock
     from setpoint.session.controllers.entry import Entry
     from setpoint.session.controllers.messages import Ran
-    from setpoint.session.controllers.seats import Seats
+    from setpoint.session.controllers.worker_slots import Seats
 
 # So often in a row nothing must be left to do, with so much time between.
 _CALM_LOOKS, _LOOK_SECONDS = 3, 0.1
@@ -69,7 +69,7 @@ async def _dev(
 ) -> int:
     from setpoint.objects.clock import SystemClock
     from setpoint.session.controllers.messages import Begin
-    from setpoint.session.controllers.seats import Seats
+    from setpoint.session.controllers.worker_slots import Seats
 
     found = find(server)
     if found.session is not None:

@@ -12,7 +12,7 @@ from setpoint.objects import yamltext
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Object
 from setpoint.schema.types import ModelError
-from setpoint.schema.types.source import models as source_of
+from setpoint.schema.types.model_source import models as source_of
 
 _KIND = "CustomResourceDefinition"
 # All definitions of a large operator may stand in one file.

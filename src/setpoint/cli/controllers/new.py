@@ -88,7 +88,7 @@ def _write(files: dict[PurePosixPath, str], top: Path) -> None:
 
 def _list(file: Path, module: str) -> None:
     """Lists it in the app file."""
-    from setpoint.app.adding import AddingError, add_controller
+    from setpoint.app.controller_entry import AddingError, add_controller
     from setpoint.server import secret_files
 
     by_hand = f"add it by hand: controllers: [{module}]"
@@ -115,7 +115,7 @@ async def _load(session: "Session", module: str) -> None:
     """Has the session run it, and tells how that went. What else changed in the file is for `setpoint up` to apply."""
     from setpoint.cli.output.progress import progress
     from setpoint.client.patches import merge
-    from setpoint.session.controllers.asking import loaded
+    from setpoint.session.controllers.status_query import loaded
 
     async with connect(Server(session=session.id)) as client, progress(f"loading {module}", client.clock):
         kind = "setpoint.dev/v1/App"

@@ -41,7 +41,7 @@ def run_controllers(**flags: Any) -> None:
 
 
 async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
-    from setpoint.client.connecting import ConfigError
+    from setpoint.client.connection_config import ConfigError
     from setpoint.client.transport import TransportError
     from setpoint.objects.errors import APIError
     from setpoint.workload.workloads import Workloads

@@ -18,7 +18,7 @@ from setpoint.cli.dcp.process_monitor import monitor_options, process_of
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
-from setpoint.workload.process import detached
+from setpoint.workload.process import detached_process
 from setpoint.workload.process.exit_wait import wait_gone
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ def fork_process(command: Sequence[str], **flags: Any) -> None:
             return  # whoever wanted it is gone
     try:
         # Whoever reads our output is not to wait for the end of that process.
-        started = detached.start(command)
+        started = detached_process.start(command)
     except OSError as error:
         raise Failure(f"{command[0]}: {error.strerror}") from None
     echo(started.pid)
     if watched is None:
-        detached.let_go(started)
+        detached_process.let_go(started)
         return
     sys.exit(asyncio.run(_outlive(started, watched, flags["monitor_interval"])))
 

@@ -26,7 +26,7 @@ from setpoint.cli.dcp.kubeconfig_handover import PLACEHOLDER, check_free, handed
 from setpoint.cli.dcp.process_monitor import monitor_options, monitored
 from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
-from setpoint.workload.process import detached
+from setpoint.workload.process import detached_process
 from setpoint.workload.process.exit_wait import wait_gone
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
         command[3:3] = ["--verbosity", verbosity]
     # Nobody reads what it says later, and so it goes where it is no trouble to anybody.
     with tempfile.TemporaryFile() as said:
-        started = detached.start(command, stderr=said)
+        started = detached_process.start(command, stderr=said)
         while not kubeconfig.exists():
             try:
                 started.wait(_LOOK_SECONDS)
@@ -168,4 +168,4 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
             said.seek(0)
             text = said.read().decode(errors="replace").strip().removeprefix("Error: ")
             raise Failure(text or f"it ended with exit code {started.returncode}")
-    detached.let_go(started)
+    detached_process.let_go(started)

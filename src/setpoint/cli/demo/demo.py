@@ -75,9 +75,9 @@ def _copy(place: Path) -> Path:
 
 def _tidy(parent: Path, place: Path) -> None:
     """Nothing of it is left, its past included; unless it was left to run."""
-    from setpoint.session.places import Places
+    from setpoint.session.paths import Places
     from setpoint.session.registry import session_id
-    from setpoint.session.starting import running
+    from setpoint.session.startup import running
 
     if running(_APP, place, os.environ) is not None:
         echo(f"Its directory stays while it runs: cd {place}")

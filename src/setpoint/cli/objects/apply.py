@@ -147,7 +147,7 @@ def _called(tree: "Object") -> str:
 
 
 def _tell(before: "Object | None", after: "Object", is_dry: bool, show_diff: bool) -> None:
-    from setpoint.client.editing import plain
+    from setpoint.client.edits import plain
 
     place = terminal()
     old, new = (None if before is None else plain(before)), plain(after)

@@ -60,7 +60,7 @@ async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool,
 async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal) -> list[str]:
     """The lines about one object."""
     from setpoint.cli.support.object_status import is_workload
-    from setpoint.past.masking import masked
+    from setpoint.past.secret_mask import masked
 
     # One after the other, on one connection: a handshake takes longer than many of these together.
     children = await _owned(client, kinds, tree)

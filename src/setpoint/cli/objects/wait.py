@@ -49,7 +49,7 @@ def wait(what: tuple[str, ...], conditions: tuple[str, ...], server: Server, **h
 
 async def _wait(server: Server, what: tuple[str, ...], conditions: tuple[str, ...], how: dict[str, Any]) -> None:
     from setpoint.cli.support.resource_args import Kinds, select
-    from setpoint.client.waiting import read_until
+    from setpoint.client.wait import read_until
 
     try:
         tests = [_is_ready if each == _READY else read_until(_condition(each)) for each in conditions]

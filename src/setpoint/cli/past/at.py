@@ -48,7 +48,7 @@ def at(ctx: click.Context, when: str, command: tuple[str, ...], server: Server) 
 async def _moment(when: str, server: Server) -> tuple[int, str]:
     """The revision of a moment, and the time of it."""
     from setpoint.objects.times import format_micro_time
-    from setpoint.past.reading import read_log, revision_at
+    from setpoint.past.queries import read_log, revision_at
 
     async with connect(server) as client:
         with target.told():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.past.blame import Line, Setter
     from setpoint.past.moment import Moment
-    from setpoint.past.place import Place
+    from setpoint.past.object_ref import Place
 
 
 @click.command()
@@ -36,7 +36,7 @@ def blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
 
 
 async def _blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
-    from setpoint.past.reading import who_am_i
+    from setpoint.past.queries import who_am_i
 
     async with connect(server) as client:
         with target.told():
@@ -52,7 +52,7 @@ async def _blame(what: tuple[str, ...], when: str, form: Form, server: Server) -
 
 async def _lines(client: "Client", place: "Place", moment: "Moment | None", times: "Times") -> "list[Line]":
     from setpoint.past.blame import blame, blame_by_managers
-    from setpoint.past.reading import NoPast, read_history
+    from setpoint.past.queries import NoPast, read_history
 
     try:
         found = await read_history(client, place, until=moment)

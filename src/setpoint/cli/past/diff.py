@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from setpoint.cli.past.target import Times
     from setpoint.client.client import Client
     from setpoint.past.moment import Moment
-    from setpoint.past.place import Place
+    from setpoint.past.object_ref import Place
 
 
 @click.command()
@@ -72,7 +72,7 @@ async def _diff(words: "list[str] | tuple[str, ...]", asked: str, by_field: bool
 async def _last_change(client: "Client", place: "Place") -> "tuple[Moment, Moment]":
     """The moments before and after the last revision that counts."""
     from setpoint.past.moment import Moment
-    from setpoint.past.reading import read_history
+    from setpoint.past.queries import read_history
 
     found = await read_history(client, place)
     telling = [each for each in found if not each.is_noise] or found
@@ -84,7 +84,7 @@ async def _state(
     client: "Client", place: "Place", moment: "Moment", times: "Times"
 ) -> "tuple[dict[str, object] | None, str]":
     """The object at a moment, and what that moment is called."""
-    from setpoint.past.reading import read_at, revision_at
+    from setpoint.past.queries import read_at, revision_at
 
     at = await revision_at(client, moment)
     if moment.is_now:

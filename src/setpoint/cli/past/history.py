@@ -40,7 +40,7 @@ def history(
 async def _history(
     what: tuple[str, ...], server: Server, form: Form, since: str, until: str, how: "dict[str, bool | int | None]"
 ) -> None:
-    from setpoint.past.reading import read_history, who_am_i
+    from setpoint.past.queries import read_history, who_am_i
     from setpoint.past.revision import folded
 
     async with connect(server) as client:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.client.discovery import APIResource
     from setpoint.past.moment import Moment
-    from setpoint.past.place import Place
+    from setpoint.past.object_ref import Place
 
 # The kinds of what runs by itself.
 _RUNNING = frozenset({"Executable", "ExecutableReplicaSet", "Container", "ContainerExec", "Task"})
@@ -39,7 +39,7 @@ class Times(NamedTuple):
         return parse_moment(text, self.now, self.zone) if text else None
 
     def shown(self, moment: datetime) -> str:
-        from setpoint.past.why.rendering import clock_time
+        from setpoint.past.why.story_text import clock_time
 
         return clock_time(moment, self.zone, self.now)
 
@@ -58,7 +58,7 @@ def moment_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def told() -> Iterator[None]:
     """Turns what the past cannot answer into failures."""
     from setpoint.past.moment import MomentError
-    from setpoint.past.reading import NoPast, NotThere
+    from setpoint.past.queries import NoPast, NotThere
 
     try:
         yield
@@ -73,7 +73,7 @@ def told() -> Iterator[None]:
 async def find(client: "Client", words: Sequence[str]) -> "Place":
     """The object that `KIND/NAME`, `KIND NAME` or a bare `NAME` of a workload means. Raises Failure."""
     from setpoint.cli.support.resource_args import Kinds
-    from setpoint.past.place import place_of
+    from setpoint.past.object_ref import place_of
 
     kinds = await Kinds.of(client)
     if len(words) == 1 and "/" not in words[0]:
@@ -91,7 +91,7 @@ async def find(client: "Client", words: Sequence[str]) -> "Place":
 
 async def _by_name(client: "Client", kinds: Any, name: str) -> "Place":
     """A workload that is known by its name alone. Raises Failure."""
-    from setpoint.past.place import WORKLOADS, Place
+    from setpoint.past.object_ref import WORKLOADS, Place
 
     workloads = [each for each in kinds.listable() if WORKLOADS in each.categories]
     known: list[str] = []

@@ -12,7 +12,7 @@ from setpoint.cli.support.connection import Server, connect, run, server_options
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
-    from setpoint.past.place import Place
+    from setpoint.past.object_ref import Place
 
 
 @click.command()
@@ -40,7 +40,7 @@ async def _timeline(
     what: tuple[str, ...], server: Server, form: Form, since: str, until: str, app: str, only: bool, headers: bool
 ) -> None:
     from setpoint.cli.past.history import write_table
-    from setpoint.past.reading import who_am_i
+    from setpoint.past.queries import who_am_i
     from setpoint.past.timeline import timeline
 
     async with connect(server) as client:
@@ -60,7 +60,7 @@ async def _timeline(
 
 async def _places(client: "Client", what: tuple[str, ...], app: str, only: bool) -> "list[Place]":
     from setpoint.objects.errors import NotFound
-    from setpoint.past.related import Related
+    from setpoint.past.related_objects import Related
 
     related = Related(client, await client.mapper.resources(anew=False))
     if app:

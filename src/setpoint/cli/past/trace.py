@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from setpoint.cli.past.target import Times
     from setpoint.client.client import Client
-    from setpoint.past.related import Related
+    from setpoint.past.related_objects import Related
     from setpoint.past.trace import Trace
 
 _ONE = "reconcile"
@@ -52,8 +52,8 @@ def trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: 
 
 
 async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: str, last: bool) -> None:
-    from setpoint.past.reading import who_am_i
-    from setpoint.past.related import Related
+    from setpoint.past.queries import who_am_i
+    from setpoint.past.related_objects import Related
 
     async with connect(server) as client:
         with target.told():
@@ -89,7 +89,7 @@ async def _one(client: "Client", related: "Related", what: tuple[str, ...]) -> "
 async def _of_object(client: "Client", what: tuple[str, ...], times: "Times", since: str, until: str) -> "list[Trace]":
     from setpoint.objects.errors import NotFound
     from setpoint.past.reconciles import read_traces
-    from setpoint.past.related import Related
+    from setpoint.past.related_objects import Related
 
     place = await target.find(client, what)
     related = Related(client, await client.mapper.resources(anew=False))

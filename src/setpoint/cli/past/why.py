@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from setpoint.cli.past.target import Times
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
-    from setpoint.past.place import Place
-    from setpoint.past.why.rendering import Meaning
+    from setpoint.past.object_ref import Place
     from setpoint.past.why.story import Story
+    from setpoint.past.why.story_text import Meaning
 
 # A controller whose objects have waited for longer is behind.
 _LONG_SECONDS = 2.0
@@ -46,9 +46,9 @@ def why(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
 async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> int:
     from msgspec.structs import replace
 
-    from setpoint.past.reading import revision_at, who_am_i
+    from setpoint.past.queries import revision_at, who_am_i
     from setpoint.past.why.explain import explain
-    from setpoint.past.why.gathering import gather
+    from setpoint.past.why.fact_collector import gather
 
     async with connect(server) as client:
         with target.told():
@@ -70,7 +70,7 @@ async def _hampered(client: "Client", place: "Place") -> list[str]:
     """Which controllers do not get around to it, of those that the server can tell of."""
     from setpoint.objects.errors import APIError
     from setpoint.past.trace import kind_name
-    from setpoint.session.controllers.asking import ask
+    from setpoint.session.controllers.status_query import ask
 
     try:
         return hampered((await ask(client)).hosted, kind_name(place))
@@ -99,7 +99,7 @@ def _print(story: "Story", form: Form, times: "Times") -> None:
         write_tree(story.to_json(), form)
         return
     from setpoint.cli.output.terminal import harmless, terminal
-    from setpoint.past.why.rendering import render
+    from setpoint.past.why.story_text import render
 
     place = terminal()
 

@@ -46,7 +46,7 @@ class Failure(click.ClickException):
 @contextmanager
 def explained(where: str = "") -> Iterator[None]:
     """Turns the errors of the client into failures. `where` says how the server was found."""
-    from setpoint.client.connecting import ConfigError
+    from setpoint.client.connection_config import ConfigError
     from setpoint.client.mapper import NoMatch
     from setpoint.client.transport import NoAnswerInTime, TransportError
     from setpoint.objects.errors import APIError

@@ -54,7 +54,7 @@ async def _env(server: Server, name: str, everything: bool, show_secrets: bool, 
 
 def variables_of(tree: "Object", *, show_secrets: bool = False) -> "list[Object]":
     """The variables of a workload, each with its value and its source: `spec`, `file` or `inherited`, and in words."""
-    from setpoint.past.masking import masked
+    from setpoint.past.secret_mask import masked
 
     spec, status = tree.get("spec") or {}, tree.get("status") or {}
     said = {each["name"]: each.get("value", "") for each in spec.get("env") or ()}

@@ -19,7 +19,7 @@ from setpoint.objects.times import format_time
 if TYPE_CHECKING:
     from setpoint.cli.workloads.inventory import Workload
     from setpoint.client.client import Client
-    from setpoint.session.controllers.asking import Known
+    from setpoint.session.controllers.status_query import Known
 
 _PODS = ("pod/", "pods/", "po/")
 # Before the name of a controller of the app; alone it means all of them.
@@ -121,7 +121,7 @@ async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) 
     from urllib.parse import quote
 
     from setpoint.cli.controllers.controller_status import read_controllers
-    from setpoint.session.controllers.asking import PATH
+    from setpoint.session.controllers.status_query import PATH
 
     known = await read_controllers(client)
     chosen: dict[str, None] = {}

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from setpoint.client.client import Client
 from setpoint.client.transport import TransportError
 from setpoint.controller.metrics import WebhookMetrics
-from setpoint.controller.serving import TEXT, Address, Kept, PageServer
+from setpoint.controller.page_server import TEXT, Address, Kept, PageServer
 from setpoint.controller.webhook.admission import AdmissionWebhook
 from setpoint.controller.webhook.certificates import LOOK_SECONDS, OwnCertificates
 from setpoint.controller.webhook.conversion import PATH, ConversionWebhook, answer
-from setpoint.controller.webhook.installing import at_service, at_url, by_kind, install_admission, install_conversions
+from setpoint.controller.webhook.installation import at_service, at_url, by_kind, install_admission, install_conversions
 from setpoint.objects.errors import APIError
 from setpoint.server.admission.request import deny
 from setpoint.server.admission.webhook.review import decode_request, encode_answer

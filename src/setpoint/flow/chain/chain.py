@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Unpack, overload
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.cache.informer import Change
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, Obj, R, kind_of
@@ -23,7 +23,7 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watched
-from setpoint.flow.chain import measure
+from setpoint.flow.chain import metrics
 from setpoint.flow.chain.context import HandlerContext
 from setpoint.flow.chain.handler import DELETE, REMOVE, Handler
 from setpoint.flow.chain.order import RegistrationError, before, ordered
@@ -31,7 +31,7 @@ from setpoint.flow.chain.register import Registrar, Staged, check_finalizer, reg
 from setpoint.flow.chain.todo import AnyHandler, Departed, Todo
 from setpoint.flow.chain.walk import Walk
 from setpoint.objects.gvk import GroupVersionKind
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 from setpoint.objects.tree import Object
 
 # The reasons that are only about some handlers; every other one is about all.
@@ -275,7 +275,7 @@ class Chain(Controller, Registrar[Obj]):
     def families(self) -> list[Family]:
         """What it tells `/metrics`."""
         failing = Counter(handler.name for todo in self._todos.values() for handler in todo.failed)
-        return list(measure.families(self.name, self.order, failing))
+        return list(metrics.families(self.name, self.order, failing))
 
     async def _walk(self, ctx: Context, request: Request) -> Result | None:
         """Calls the handlers that are due."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.cache.index import IndexFunction
 from setpoint.cache.informer import Informer
 from setpoint.controller.context import Context
@@ -27,7 +27,7 @@ from setpoint.controller.manager import Manager
 from setpoint.controller.options import Settings
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.watch import Watch
-from setpoint.flow.chain.served import Served, served
+from setpoint.flow.chain.served_kinds import Served, served
 from setpoint.objects.clock import timeout
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from setpoint.client.kinds import Obj
 from setpoint.controller.ratelimit import Exponential, RateLimiter
-from setpoint.controller.run import Run
+from setpoint.controller.run_record import Run
 from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.objects.clock import Clock
-from setpoint.objects.measure import Histogram
+from setpoint.objects.metrics import Histogram
 
 if TYPE_CHECKING:
     from setpoint.flow.chain.chain import Chain

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
-from setpoint.cache.held import Held
-from setpoint.controller.tracking import Look
+from setpoint.cache.entry import Held
+from setpoint.controller.read_tracker import Look
 from setpoint.flow.chain.handler import DELETE, Handler
 
 AnyHandler: TypeAlias = Handler[Any]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setpoint.client.mapper import NoMatch
 from setpoint.controller.context import Context
+from setpoint.controller.recording_client import placed
 from setpoint.controller.request import Requeue, Result, TerminalError, Trigger
-from setpoint.controller.run import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, Run
-from setpoint.controller.writing import placed
+from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, Run
 from setpoint.flow.chain.context import HandlerContext
 from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_going
 from setpoint.flow.chain.handler import CHANGE, DELETE, REMOVE, Gone, Skip

@@ -18,21 +18,21 @@ from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.watch import Watch, for_nobody
 from setpoint.flow.fsm import report
 from setpoint.flow.fsm.graph import Graph, GraphError, graph_of
-from setpoint.flow.fsm.measure import Measures
 from setpoint.flow.fsm.members import Members, Rules, set_name
+from setpoint.flow.fsm.metrics import Measures
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Wait
 from setpoint.flow.fsm.state import Function, Next, State
 from setpoint.flow.fsm.walk import Walk
 from setpoint.flow.marks import SET_LABEL
 from setpoint.flow.policy import AS_THE_SET, PRUNE, How, Prune, Replace
-from setpoint.flow.summary.rules import Rules as SummaryRules
 from setpoint.flow.summary.summary import summarize
+from setpoint.flow.summary.summary_rules import Rules as SummaryRules
 from setpoint.objects import meta
 from setpoint.objects.errors import AlreadyExists
 from setpoint.objects.frozen import thaw
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 from setpoint.objects.names import qualified_name
 from setpoint.objects.tree import Object
 from setpoint.schema.types.frozen import thaw as thaw_any

@@ -11,16 +11,16 @@ from typing import NamedTuple, Protocol
 
 from setpoint.client.kinds import KindRef
 from setpoint.controller.context import Context
-from setpoint.controller.tracking import Look
+from setpoint.controller.read_tracker import Look
+from setpoint.flow.apply_run import Run
 from setpoint.flow.apply_set import ApplySet
-from setpoint.flow.desired import Desired
+from setpoint.flow.desired_object import Desired
+from setpoint.flow.fsm.noop_check import Place, Settled
 from setpoint.flow.fsm.outputs import Output, Outputs, Unwanted
-from setpoint.flow.fsm.settled import Place, Settled
 from setpoint.flow.inventory import Entry, Identity
 from setpoint.flow.marks import is_kept
 from setpoint.flow.policy import How, Prune, Replace
 from setpoint.flow.result import Result
-from setpoint.flow.run import Run
 from setpoint.objects import meta
 from setpoint.objects.errors import NotFound
 from setpoint.objects.gvk import GroupKind, GroupVersionKind

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, ref_of, tree_of
-from setpoint.flow.desired import Given
+from setpoint.flow.desired_object import Given
 from setpoint.flow.inventory import Entry, Identity
 from setpoint.flow.marks import PRUNE_MARK
 from setpoint.flow.policy import AS_THE_SET, How

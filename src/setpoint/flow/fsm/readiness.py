@@ -5,8 +5,8 @@ from typing import Any, cast
 from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, Obj, ref_of, tree_of
 from setpoint.controller.suspension import READY
-from setpoint.flow.summary.rules import Rules
 from setpoint.flow.summary.summary import summarize
+from setpoint.flow.summary.summary_rules import Rules
 from setpoint.objects import conditions, meta
 from setpoint.objects.tree import Object
 

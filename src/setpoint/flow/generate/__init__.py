@@ -13,7 +13,7 @@ The function says what there should be; an apply set makes it so. Nothing is wri
 nothing is deleted unless everything else is in place: one that fails, or waits, leaves the children as they are.
 """
 
+from setpoint.flow.generate.child_names import child
 from setpoint.flow.generate.declare import generates, status_of
-from setpoint.flow.generate.names import child
 
 __all__ = ["child", "generates", "status_of"]

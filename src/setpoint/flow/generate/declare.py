@@ -9,7 +9,7 @@ from setpoint.controller.options import Settings
 from setpoint.controller.suspension import SUSPENDED
 from setpoint.controller.watch import Watch
 from setpoint.flow.apply_set import Transform
-from setpoint.flow.generate.handler import Choices, GeneratingHandler, StatusHandler
+from setpoint.flow.generate.generator import Choices, GeneratingHandler, StatusHandler
 from setpoint.flow.generate.remains import INVENTORIES
 from setpoint.flow.generate.rules import Rules
 from setpoint.flow.generate.sources import Generated

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, KindRef, ref_of
 from setpoint.client.mapper import NoMatch
+from setpoint.controller.recording_client import placed
 from setpoint.controller.request import TerminalError
-from setpoint.controller.writing import placed
 from setpoint.flow.inventory import Identity
 from setpoint.objects.gvk import GroupVersionKind
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from setpoint.cache.held import Held
+from setpoint.cache.entry import Held
 from setpoint.controller.handler import Owners
 from setpoint.controller.predicate import annotations_of
 from setpoint.controller.request import Request

@@ -3,8 +3,8 @@
     found = graph(objects)
     print(found.render(ref_of(deployment)))
 
-It is a pure function of the objects and of the rules (`flow.relations.rules`). An owner is the object with the uid of
-the reference: another one of that name is not it.
+It is a pure function of the objects and of the rules (`flow.relations.link_rules`). An owner is the object with the uid
+of the reference: another one of that name is not it.
 """
 
 from collections import defaultdict
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from setpoint.client.kinds import AnyObject
 from setpoint.flow.paths import path
+from setpoint.flow.relations.link_rules import Rules, relation_rules
 from setpoint.flow.relations.links import OWNED_BY, Link, Ref, links_of, ref_of
-from setpoint.flow.relations.rules import Rules, relation_rules
-from setpoint.flow.summary.rules import Rules as SummaryRules
 from setpoint.flow.summary.summary import Summary, summarize
+from setpoint.flow.summary.summary_rules import Rules as SummaryRules
 from setpoint.objects.tree import Object
 from setpoint.schema.types.resource import Resource
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from setpoint.flow.paths import path
-from setpoint.flow.relations.rules import LinkRule, Rules, relation_rules
+from setpoint.flow.relations.link_rules import LinkRule, Rules, relation_rules
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.labels import Selector, from_labels, from_object

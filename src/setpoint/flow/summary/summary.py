@@ -3,7 +3,7 @@
     found = summarize(deployment, now=clock.now())
     if not found.ready: print(found)    # updating [progressing] 1 of 3 replicas are updated
 
-It is a pure function of the object, of the rules (`flow.summary.rules`) and of the time, for any JSON there is.
+It is a pure function of the object, of the rules (`flow.summary.summary_rules`) and of the time, for any JSON there is.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ import msgspec
 
 from setpoint.client.kinds import AnyObject
 from setpoint.flow.paths import path
-from setpoint.flow.summary.rules import Rule, Rules, Verdict, builtin
+from setpoint.flow.summary.summary_rules import Rule, Rules, Verdict, builtin
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object

@@ -6,14 +6,14 @@ from datetime import datetime
 
 from setpoint.objects import conditions
 from setpoint.objects.tree import Object
-from setpoint.past.masking import masked_text
 from setpoint.past.revision import ADDED, DELETED, MODIFIED, Revision
+from setpoint.past.secret_mask import masked_text
 from setpoint.past.who import told
+from setpoint.past.why.controller_runs import UNSEEN, failing, failing_since, failures, took
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
 from setpoint.past.why.hints import hints
 from setpoint.past.why.story import Step, Story, Verdict
 from setpoint.past.why.times import ago, moment_of, span
-from setpoint.past.why.working import UNSEEN, failing, failing_since, failures, took
 
 # Of what there may be very many, so many are told.
 _MOST = 3

@@ -7,9 +7,9 @@ import msgspec
 
 from setpoint.flow.summary.summary import Summary
 from setpoint.objects.provenance import Reason
-from setpoint.objects.reconciled import Reconciled
+from setpoint.objects.reconcile_report import Reconciled
 from setpoint.objects.tree import Object
-from setpoint.past.place import Place
+from setpoint.past.object_ref import Place
 from setpoint.past.revision import Revision
 
 

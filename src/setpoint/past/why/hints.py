@@ -12,9 +12,9 @@ from string import Formatter
 import msgspec
 
 from setpoint.objects.tree import Json, Object
-from setpoint.past.masking import masked_text
+from setpoint.past.secret_mask import masked_text
+from setpoint.past.why.controller_runs import UNSEEN, failing
 from setpoint.past.why.facts import Facts, Neighbour
-from setpoint.past.why.working import UNSEEN, failing
 
 _MOST = 3
 _refused = re.compile(

@@ -17,7 +17,7 @@ from setpoint.schema.cel.ast import (
 )
 from setpoint.schema.cel.environment import Environment
 from setpoint.schema.cel.functions import Overload
-from setpoint.schema.cel.source import CompileError, Problem
+from setpoint.schema.cel.source_text import CompileError, Problem
 from setpoint.schema.cel.types import (
     BOOL,
     BYTES,

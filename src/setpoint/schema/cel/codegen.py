@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, Select
+from setpoint.schema.cel.codegen_runtime import HELPERS
 from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.functions import Functions
-from setpoint.schema.cel.generated import HELPERS
 from setpoint.schema.cel.libraries import operators
 from setpoint.schema.cel.types import Type, is_optional, list_of
 from setpoint.schema.regex import matcher

@@ -8,7 +8,7 @@ from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.environment import Environment, Variable
 from setpoint.schema.cel.evaluate import ProgramError
 from setpoint.schema.cel.program import Program
-from setpoint.schema.cel.source import CompileError
+from setpoint.schema.cel.source_text import CompileError
 from setpoint.schema.cel.types import BOOL, STRING, optional_of
 from setpoint.schema.openapi import Schema, ValidationRule
 

@@ -7,14 +7,14 @@ leaves everything it is not sure of, every error included, to this.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from setpoint.schema.cel.accumulation import Gathering, gather_list, gather_map
 from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
 from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, MESSAGE_COST, RESULT_COSTS
 from setpoint.schema.cel.dispatch import dispatcher
+from setpoint.schema.cel.evaluation_state import Run, State
 from setpoint.schema.cel.functions import Functions, Overload
-from setpoint.schema.cel.gathering import Gathering, gather_list, gather_map
 from setpoint.schema.cel.libraries.conversions import type_of_value
 from setpoint.schema.cel.messages import Message
-from setpoint.schema.cel.state import Run, State
 from setpoint.schema.cel.values import (
     ABSENT,
     EvaluationError,

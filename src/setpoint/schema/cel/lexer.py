@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from setpoint.schema.cel.source import Problem
+from setpoint.schema.cel.source_text import Problem
 
 _HEX = "[0-9a-fA-F]"
 _ESCAPE = rf"""\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX]{_HEX}{{2}}|u{_HEX}{{4}}|U{_HEX}{{8}})"""

@@ -2,9 +2,9 @@
 
 from setpoint.schema.cel.ast import Call, Expr, ListExpr, Literal, MapExpr
 from setpoint.schema.cel.libraries.conversions import to_duration, to_timestamp
-from setpoint.schema.cel.libraries.formatting import ACCEPTS, RULES, clauses, complaint, runtime_name
+from setpoint.schema.cel.libraries.string_format import ACCEPTS, RULES, clauses, complaint, runtime_name
 from setpoint.schema.cel.parser import children
-from setpoint.schema.cel.source import CompileError, Problem
+from setpoint.schema.cel.source_text import CompileError, Problem
 from setpoint.schema.cel.types import Type, unwrap_optional
 from setpoint.schema.cel.values import EvaluationError
 from setpoint.schema.regex import pattern_error

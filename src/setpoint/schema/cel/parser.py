@@ -10,7 +10,7 @@ from setpoint.schema.cel import literals
 from setpoint.schema.cel.ast import Call, Comprehension, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
 from setpoint.schema.cel.lexer import END, RESERVED, Token, tokenize
 from setpoint.schema.cel.macros import MacroError, expand
-from setpoint.schema.cel.source import MAX_CODE_POINTS, CompileError, Problem
+from setpoint.schema.cel.source_text import MAX_CODE_POINTS, CompileError, Problem
 
 MAX_DEPTH = 250
 

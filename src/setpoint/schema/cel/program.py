@@ -11,11 +11,11 @@ from setpoint.schema.cel.cost_static import estimate
 from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.environment import Environment
 from setpoint.schema.cel.evaluate import compile_exact
+from setpoint.schema.cel.evaluation_state import Run, State
 from setpoint.schema.cel.literal_checks import check_literals
 from setpoint.schema.cel.parser import children, parse
 from setpoint.schema.cel.sizes import LIMIT, UNBOUNDED, Largest
-from setpoint.schema.cel.source import CompileError, Problem
-from setpoint.schema.cel.state import Run, State
+from setpoint.schema.cel.source_text import CompileError, Problem
 from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import ABSENT, Optional
 from setpoint.schema.cel.views import view

@@ -25,9 +25,9 @@ from setpoint.schema.cel.program import CALL_LIMIT, Program, measure, rule_varia
 from setpoint.schema.cel.quick_walk import EXPENSIVE, QuickWalk
 from setpoint.schema.cel.sizes import UNBOUNDED, Largest
 from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError
-from setpoint.schema.lengthy import Lengthy
 from setpoint.schema.openapi import Schema
 from setpoint.schema.ratchet import correlate
+from setpoint.schema.work_limits import Lengthy
 
 OBJECT_LIMIT = 10_000_000
 # What may run where others wait for it: some ten milliseconds, if every step cost as much as the slowest ones.

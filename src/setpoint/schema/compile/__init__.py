@@ -11,11 +11,10 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Json
+from setpoint.schema.compile.function_source import Function, Walk
 from setpoint.schema.compile.generator import Generator
-from setpoint.schema.compile.source import Function, Walk
 from setpoint.schema.defaulting import default, drop_nulls
-from setpoint.schema.embedded import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
-from setpoint.schema.lengthy import MOST_STEPS, TooManySteps
+from setpoint.schema.embedded_resources import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
 from setpoint.schema.listtype import validate_list_types
 from setpoint.schema.numbers import normalize
 from setpoint.schema.openapi import Schema
@@ -24,6 +23,7 @@ from setpoint.schema.ratchet import correlate
 from setpoint.schema.references import Resolve, ResolvingView, View, plain_view
 from setpoint.schema.violations import NO_PATH, find_violations
 from setpoint.schema.weight import weight
+from setpoint.schema.work_limits import MOST_STEPS, TooManySteps
 
 if TYPE_CHECKING:
     from setpoint.schema.cel import Rules

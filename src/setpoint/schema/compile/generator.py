@@ -9,13 +9,13 @@ from itertools import count
 from typing import Any
 
 from setpoint.objects.tree import Json, copy
-from setpoint.schema.compile.source import Body, Function, Keep, Walk
-from setpoint.schema.lengthy import MOST_STEPS, TooManySteps
+from setpoint.schema.compile.function_source import Body, Function, Keep, Walk
 from setpoint.schema.listtype import repeated, validate_list_types
 from setpoint.schema.numbers import whole
 from setpoint.schema.openapi import Schema
 from setpoint.schema.references import View
 from setpoint.schema.violations import find_violations, in_enum, is_multiple, types_of
+from setpoint.schema.work_limits import MOST_STEPS, TooManySteps
 
 # How many functions one object may have compiled, and how many one schema may have at all. A function takes a fraction
 # of a millisecond to compile, and the exact way through a value takes far less.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import SelectableField
-from setpoint.schema.crd.table import text_of
+from setpoint.schema.crd.printer_columns import text_of
 from setpoint.schema.jsonpath import JSONPath
 
 

@@ -20,6 +20,7 @@ from setpoint.schema import structural
 from setpoint.schema.crd.approval import validate_approval
 from setpoint.schema.crd.conversion import REVIEW_VERSIONS, ca_bundle_of, ca_bundle_problem, validate_conversion
 from setpoint.schema.crd.definition import CustomResourceDefinition, Version
+from setpoint.schema.crd.message_text import shown_schema, shown_versions
 from setpoint.schema.crd.names import name_rule, required_names, validate_names
 from setpoint.schema.crd.paths import (
     MAX_SELECTABLE_FIELDS,
@@ -27,7 +28,6 @@ from setpoint.schema.crd.paths import (
     validate_selectable_fields,
     validate_subresources,
 )
-from setpoint.schema.crd.shown import shown_schema, shown_versions
 from setpoint.schema.crd.warnings import every_schema
 from setpoint.schema.openapi import Schema
 

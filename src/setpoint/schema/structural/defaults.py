@@ -8,7 +8,7 @@ from setpoint.objects.errors import join_errors
 from setpoint.objects.field import FieldError, child, invalid, key
 from setpoint.objects.tree import Json, copy
 from setpoint.schema.defaulting import has_default
-from setpoint.schema.embedded import coerce_embedded, validate_embedded
+from setpoint.schema.embedded_resources import coerce_embedded, validate_embedded
 from setpoint.schema.openapi import Schema
 from setpoint.schema.pruning import META_FIELDS, prune
 from setpoint.schema.ratchet import same

@@ -19,8 +19,14 @@ import msgspec
 
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Json, Object
+from setpoint.schema.types.builtin_schemas import (
+    INT_OR_STRING,
+    QUANTITY,
+    UnknownTypeError,
+    builtin_schema,
+    definition_schema,
+)
 from setpoint.schema.types.docs import class_description, field_descriptions
-from setpoint.schema.types.embedded import INT_OR_STRING, QUANTITY, UnknownTypeError, builtin_schema, definition_schema
 from setpoint.schema.types.markers import (
     Constraint,
     Default,

@@ -13,7 +13,7 @@ from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.compile import CompiledSchema, compile_schema
-from setpoint.schema.compile.shared import shared_schema
+from setpoint.schema.compile.schema_cache import shared_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Version
 from setpoint.schema.crd.scale import read_scale
 from setpoint.schema.crd.selectable import SelectableFields

@@ -13,7 +13,7 @@ from setpoint.objects.errors import BadRequest, UnsupportedMediaType, unknown_fi
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
-from setpoint.objects.ordered import in_order
+from setpoint.objects.sorted_json import in_order
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.pruning import META_FIELDS

@@ -8,7 +8,7 @@ from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import invalid
 from setpoint.objects.tree import Json, Object
-from setpoint.schema.crd import table as crd_table
+from setpoint.schema.crd import printer_columns as crd_table
 from setpoint.server.codec.partial_metadata import partial_tree
 from setpoint.server.registry.kinds.printers.columns import CREATED_AT, NAME
 from setpoint.server.registry.resource import Resource

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Iterator
 
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 
 _log = logging.getLogger(__name__)
 # How many are kept from connections: this part of all, and no fewer and no more than so many.

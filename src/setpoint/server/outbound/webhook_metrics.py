@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
-from setpoint.objects.measure import Family, Histogram
+from setpoint.objects.metrics import Family, Histogram
 
 MUTATING, VALIDATING = "admit", "validating"
 _BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)

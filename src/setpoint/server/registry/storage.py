@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from setpoint.objects import pieces
-from setpoint.objects.ordered import encode_sorted
+from setpoint.objects.sorted_json import encode_sorted
 from setpoint.objects.tree import Json, Object
 
 _encode: Final = encode_sorted

@@ -25,7 +25,7 @@ from setpoint.server.watch.revision_times import Moments
 from setpoint.store.contract import Expect, Item, Store, Write
 
 if TYPE_CHECKING:
-    from setpoint.objects.measure import Measured
+    from setpoint.objects.metrics import Measured
     from setpoint.server.access.audit.event import Record
     from setpoint.server.access.authentication.token_issuer import Issuer
     from setpoint.server.access.authentication.token_result import Accepted

@@ -18,7 +18,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object, copy
-from setpoint.schema.lengthy import Lengthy
+from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
 from setpoint.server.registry.conversion.pending import Held, Wanted
 from setpoint.server.registry.conversion.review import ConversionFailed

@@ -19,7 +19,7 @@ from setpoint.objects.clock import StandingClock
 from setpoint.objects.times import parse_micro_time
 from setpoint.server.request.extension import Extension
 from setpoint.session.host import READY, say
-from setpoint.session.places import Places
+from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions, process_identity
 from setpoint.workload.admin.execution import ExecutionPage
 from setpoint.workload.kinds.api_names import GROUP, LOGGED

@@ -1,7 +1,7 @@
 """Secrets on their way into an archive: every one becomes a mark that says which it was, and not what.
 
-What is secret is for `past.masking` to say. Those that stand in the log anywhere are hidden wherever else they turn up:
-in arguments, in messages, in output. Equal secrets get equal marks, so that it can still be told that one changed.
+What is secret is for `past.secret_mask` to say. Those that stand in the log anywhere are hidden wherever else they turn
+up: in arguments, in messages, in output. Equal secrets get equal marks, so that it can still be told that one changed.
 """
 
 import base64
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from setpoint.objects.tree import Json, Object
-from setpoint.past.masking import MASK, masked, masked_text, may_hide
+from setpoint.past.secret_mask import MASK, masked, masked_text, may_hide
 
 # What is shorter is too common to be looked for in texts, and so is what stands for other things as well.
 _SHORTEST = 4

@@ -13,7 +13,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 from setpoint.objects.times import format_time
 from setpoint.session.archive.format import Line, LogOf
-from setpoint.session.places import Places
+from setpoint.session.paths import Places
 from setpoint.store.contract import Entry, Store
 from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
 from setpoint.workload.logs.options import LogOptions

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from setpoint.controller.overview import Row
-from setpoint.objects.reconciled import Reconciled, Wanted
+from setpoint.objects.reconcile_report import Reconciled, Wanted
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):

@@ -14,12 +14,12 @@ from setpoint.objects.errors import MethodNotAllowed, NotFound
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.request.context import Context
-from setpoint.session.controllers.asking import PATH
+from setpoint.session.controllers.status_query import PATH
 
 if TYPE_CHECKING:
     from setpoint.controller.overview import Row
     from setpoint.plane import ControlPlane
-    from setpoint.session.controllers.hosted import HostedControllers
+    from setpoint.session.controllers.hosted_controllers import HostedControllers
 
 LOG = "log"
 

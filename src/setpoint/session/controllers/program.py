@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import count
 
 from setpoint.objects.clock import Clock, timeout
-from setpoint.objects.reconciled import Wanted
+from setpoint.objects.reconcile_report import Wanted
 from setpoint.session.controllers.messages import (
     Ask,
     Begin,

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from setpoint.client.client import Client
-from setpoint.client.connecting import ConfigError
+from setpoint.client.connection_config import ConfigError
 from setpoint.client.kubeconfig import load as load_kubeconfig
 from setpoint.client.loop import loop_factory
 from setpoint.client.options import Options
@@ -25,15 +25,15 @@ from setpoint.controller.manager import Manager
 from setpoint.controller.options import Observer
 from setpoint.controller.overview import BLOCKED, LOADING, STOPPED, Row, overview
 from setpoint.controller.reconciles import remembered
-from setpoint.controller.run import CANCELLED, CONFLICT, Run
+from setpoint.controller.run_record import CANCELLED, CONFLICT, Run
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.duration import measured
 from setpoint.objects.errors import APIError
-from setpoint.session.controllers import definitions, output
+from setpoint.session.controllers import crd_installation, output
 from setpoint.session.controllers.channel import Channel
 from setpoint.session.controllers.faults import project_files, told
 from setpoint.session.controllers.lag import Lag
-from setpoint.session.controllers.loading import Contents, LoadError, load
+from setpoint.session.controllers.loader import Contents, LoadError, load
 from setpoint.session.controllers.messages import (
     Ask,
     Begin,
@@ -80,9 +80,9 @@ class Worker:
                 self._channel.send(Loaded([each.name for each in program.controllers], project_files(), notes))
                 if await self._is_wanted():
                     await self._work(client, program)
-        except (definitions.DefinitionError, ConfigError) as error:
+        except (crd_installation.DefinitionError, ConfigError) as error:
             self._refuse(str(error))
-        except definitions.NotInstalledError as error:
+        except crd_installation.NotInstalledError as error:
             self._refuse(str(error), passes=True)
         except (TransportError, APIError) as error:
             self._refuse(f"the server cannot be used: {error}", passes=True)
@@ -92,9 +92,9 @@ class Worker:
     async def _define(self, client: Client, program: Contents) -> list[str]:
         """Has the server know the kinds, or sees that it does. Returns what somebody should know."""
         if self._begin.installs:
-            return await definitions.install(client, program.kinds)
+            return await crd_installation.install(client, program.kinds)
         reconciled = {each.primary.gvk for each in program.controllers if each.primary is not None}
-        await definitions.check_installed(client, [each for each in program.kinds if each.gvk() in reconciled])
+        await crd_installation.check_installed(client, [each for each in program.kinds if each.gvk() in reconciled])
         return []
 
     def _refuse(self, why: str, *, passes: bool = False) -> None:

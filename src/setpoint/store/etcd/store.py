@@ -35,14 +35,14 @@ from setpoint.store.contract import (
 from setpoint.store.etcd import backup, past, wire
 from setpoint.store.etcd.client import EtcdClient
 from setpoint.store.etcd.config import EtcdConfig
-from setpoint.store.etcd.feed import Feed
 from setpoint.store.etcd.keys import Epoch, prefix_end
+from setpoint.store.etcd.maintenance import POLL, Tending
 from setpoint.store.etcd.session import Reading, Session, item_of
-from setpoint.store.etcd.tending import POLL, Tending
+from setpoint.store.etcd.shared_watch import Feed
 from setpoint.store.etcd.wire import Message
 from setpoint.store.etcd.writer import Writer
 from setpoint.store.keys import check_key, check_writes
-from setpoint.store.purging import selected
+from setpoint.store.purge_rules import selected
 from setpoint.store.upkeep import Upkeep
 
 

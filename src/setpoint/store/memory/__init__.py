@@ -1,6 +1,6 @@
 """The store in memory."""
 
-from setpoint.store.memory.kept import KeptMemoryStore
+from setpoint.store.memory.file_backed import KeptMemoryStore
 from setpoint.store.memory.store import MemoryStore
 
 __all__ = ["KeptMemoryStore", "MemoryStore"]

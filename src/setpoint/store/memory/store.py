@@ -31,7 +31,7 @@ from setpoint.store.contract import (
 from setpoint.store.dump import load
 from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
 from setpoint.store.keys import check_key, check_writes
-from setpoint.store.memory.state import MemorySnapshot, State, cost, item_of
+from setpoint.store.memory.log_state import MemorySnapshot, State, cost, item_of
 from setpoint.store.upkeep import Upkeep
 
 # Forgetting is done in strides: the past may grow beyond its bounds by this part of them.

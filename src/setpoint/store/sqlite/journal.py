@@ -15,7 +15,7 @@ from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
 from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Purge, Selection, Write
 from setpoint.store.dump import Contents
-from setpoint.store.purging import is_selected
+from setpoint.store.purge_rules import is_selected
 from setpoint.store.sqlite.delta import DELETED, PURGED, encode_difference, encode_whole, is_difference
 from setpoint.store.sqlite.errors import Damaged
 from setpoint.store.sqlite.reader import Reader

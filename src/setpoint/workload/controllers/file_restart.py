@@ -16,7 +16,7 @@ from setpoint.controller.request import Request
 from setpoint.workload.filewatch.inotify import Inotify
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
-from setpoint.workload.ignored import by_git
+from setpoint.workload.ignore_patterns import by_git
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.parts import FileWatch

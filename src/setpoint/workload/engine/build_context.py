@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from setpoint.workload.ignored import Ignored, by_docker
+from setpoint.workload.ignore_patterns import Ignored, by_docker
 
 _PIECE_BYTES = 1 << 20
 # Where a Dockerfile is put that lies outside of the context.

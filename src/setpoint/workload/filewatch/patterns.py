@@ -7,7 +7,7 @@ import os
 import re
 from typing import NamedTuple
 
-from setpoint.workload.ignored import path_pattern
+from setpoint.workload.ignore_patterns import path_pattern
 
 # What nobody means: what version control, package managers and Python keep for themselves, and editors' leavings.
 DEFAULT_IGNORED = (

@@ -15,7 +15,7 @@ from setpoint.objects.clock import Clock
 from setpoint.workload.filewatch import inotify
 from setpoint.workload.filewatch.inotify import Inotify
 from setpoint.workload.filewatch.patterns import Root
-from setpoint.workload.ignored import Ignored
+from setpoint.workload.ignore_patterns import Ignored
 
 POLL_SECONDS = 1.0
 _REMEDIES = {

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from setpoint.workload.process import detached
+from setpoint.workload.process import detached_process
 from setpoint.workload.process.guardian import MESSAGE_BYTES, Message
 from setpoint.workload.process.limits import inherited_files
 
@@ -46,7 +46,7 @@ class Link:
         with theirs:
             program = (sys.executable, "-I", "-S", "-c", _PROGRAM, _ROOT)
             arguments = (str(theirs.fileno()), session, "kept" if kept else "session", str(inherited_files()))
-            self._process = detached.start(
+            self._process = detached_process.start(
                 (*program, *arguments), environment, directory="/", descriptors=(theirs.fileno(),)
             )
         self._socket.setblocking(False)

@@ -11,10 +11,10 @@ _MOST_OUTPUT = 2
 
 async def reasons(client: Client, workload: Workload) -> list[str]:
     """What it said last, and what one may do about it; nothing where that is not known."""
-    from setpoint.past.place import Place
-    from setpoint.past.reading import NoPast, NotThere
+    from setpoint.past.object_ref import Place
+    from setpoint.past.queries import NoPast, NotThere
     from setpoint.past.why.explain import explain
-    from setpoint.past.why.gathering import gather
+    from setpoint.past.why.fact_collector import gather
 
     meant = workload
     if workload.kind in ("Task", "ExecutableReplicaSet"):

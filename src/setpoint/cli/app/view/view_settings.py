@@ -8,7 +8,7 @@ from setpoint.cli.app.view.parts import Part, parts_of
 
 if TYPE_CHECKING:
     from setpoint.app.changes import Change
-    from setpoint.app.loading import LoadedApp
+    from setpoint.app.loader import LoadedApp
     from setpoint.session.registry import Session
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from setpoint.objects.gotext import ESCAPES, quote
 from setpoint.schema.cel.functions import Library
-from setpoint.schema.cel.libraries.formatting import format_string
+from setpoint.schema.cel.libraries.string_format import format_string
 from setpoint.schema.cel.values import MAX_TEXT, CostExceeded, EvaluationError
 from setpoint.schema.regex import matcher, pattern_error
 

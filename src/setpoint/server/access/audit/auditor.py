@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from setpoint.objects.errors import InternalError
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 from setpoint.objects.tree import Object
 from setpoint.server.access.audit.event import Record
 from setpoint.server.access.audit.policy import Decision, Policy, Stage

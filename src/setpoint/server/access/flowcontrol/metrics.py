@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 from setpoint.server.access.flowcontrol.gate import Gate
 
 _FLOW_CONTROL = "apiserver_flowcontrol"

@@ -15,7 +15,7 @@ from setpoint.schema.cel.program import CALL_LIMIT, Program
 from setpoint.schema.cel.rules import QUICK_LIMIT
 from setpoint.schema.cel.types import Type
 from setpoint.schema.cel.values import ABSENT, CostExceeded, EvaluationError
-from setpoint.schema.lengthy import Lengthy
+from setpoint.schema.work_limits import Lengthy
 from setpoint.server.registry.kinds.admissionregistration.expressions import compiled
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from setpoint.objects.field import index
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema.cel.declarations import Declaration
-from setpoint.schema.cel.definitions import declare_custom, declare_definition
 from setpoint.schema.cel.environment import Environment
 from setpoint.schema.cel.evaluate import ProgramError
+from setpoint.schema.cel.object_declarations import declare_custom, declare_definition
 from setpoint.schema.cel.program import Program
-from setpoint.schema.cel.source import CompileError
+from setpoint.schema.cel.source_text import CompileError
 from setpoint.schema.cel.types import DYN, Type
 from setpoint.schema.openapi import Schema
 from setpoint.server.registry.kinds.admissionregistration.expressions import composed_type, environment

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from setpoint import __version__
-from setpoint.objects.measure import CONTENT_TYPE, Family, Histogram, exposition
+from setpoint.objects.metrics import CONTENT_TYPE, Family, Histogram, exposition
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.message import Response, Sink, Stream
 from setpoint.server.publish.nonresource.process import process_families

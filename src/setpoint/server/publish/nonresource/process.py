@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from setpoint.objects.measure import Family
+from setpoint.objects.metrics import Family
 
 _PROC = Path("/proc")
 

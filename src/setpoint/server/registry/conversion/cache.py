@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from setpoint.objects.clock import Clock
-from setpoint.objects.ordered import encode_sorted
+from setpoint.objects.sorted_json import encode_sorted
 from setpoint.objects.tree import Object, copy
 from setpoint.server.registry.conversion.pending import Wanted
 from setpoint.server.registry.conversion.review import CHANGEABLE

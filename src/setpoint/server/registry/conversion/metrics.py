@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from setpoint.objects.gvk import GroupVersion
-from setpoint.objects.measure import Family, Histogram
+from setpoint.objects.metrics import Family, Histogram
 from setpoint.server.registry.conversion.review import ConversionFailed
 
 _CALLS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0)

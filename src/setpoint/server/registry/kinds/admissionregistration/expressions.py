@@ -12,7 +12,7 @@ from setpoint.schema.cel.environment import Environment, Variable
 from setpoint.schema.cel.evaluate import ProgramError
 from setpoint.schema.cel.parser import parse
 from setpoint.schema.cel.program import Program
-from setpoint.schema.cel.source import CompileError
+from setpoint.schema.cel.source_text import CompileError
 from setpoint.schema.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, Type, list_of, map_of, struct
 
 _PACKAGE = "kubernetes.authorization."

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 
 from setpoint.objects.field import FieldError, child, invalid, not_supported, required
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, qualified_name
-from setpoint.objects.ordered import encode_sorted
 from setpoint.objects.quantity import Quantity
+from setpoint.objects.sorted_json import encode_sorted
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.formats.network import is_cidr, is_ipv4, is_ipv6
 

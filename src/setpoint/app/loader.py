@@ -1,0 +1,64 @@
+"""From an app file to its objects in one step, with everything that is wrong with it said at once."""
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from setpoint.app.checks import check
+from setpoint.app.disk import missing
+from setpoint.app.faults import Where, in_order, refuse
+from setpoint.app.model import AppFile
+from setpoint.app.reader import read_app
+from setpoint.app.render import render
+from setpoint.app.surroundings import look_around
+from setpoint.objects.tree import Object
+from setpoint.objects.typedyaml import Mistake, Mistakes
+
+T = TypeVar("T")
+
+
+class LoadedApp(NamedTuple):
+    """An app that is ready to be applied: what it says, where it is, the files it was read from, and its objects."""
+
+    app: AppFile
+    directory: Path
+    files: tuple[Path, ...]
+    where: Where
+    objects: list[Object]
+
+
+def load_app(
+    file: Path,
+    environ: Mapping[str, str],
+    *,
+    profiles: Collection[str] = (),
+    session: str = "",
+    on_this_machine: bool = True,
+) -> LoadedApp:
+    """Reads and renders an app file; `on_this_machine` asks whether what it names is there, too. Raises Mistakes."""
+    app, directory, files, where, unknown = read_app(file, profiles, lenient=True)
+    found: list[Mistake] = []
+
+    def attempt(work: Callable[[], T]) -> T | None:
+        try:
+            return work()
+        except Mistakes as mistakes:
+            found.extend(mistakes.found)
+            return None
+
+    attempt(lambda: refuse(check(app), where))
+    # What is said of a part with a field that there is not may follow from that.
+    found = [*unknown, *(each for each in found if _part(each) not in set(map(_part, unknown)))]
+    well_formed = not found
+    around = attempt(lambda: look_around(app, directory, environ, session, where))
+    objects = attempt(lambda: render(app, around, where)) if around is not None and well_formed else None
+    if on_this_machine and (well_formed or unknown):
+        attempt(lambda: refuse(missing(app, directory, environ), where))
+    if objects is None or found:
+        raise Mistakes(in_order(found))
+    return LoadedApp(app, directory, files, where, objects)
+
+
+def _part(mistake: Mistake) -> str:
+    """The service or task that it is of: `services.api`."""
+    return ".".join(mistake.path.split(".")[:2])

@@ -1,0 +1,159 @@
+"""An object as the cache holds it: what every reader asks for at hand, the rest as it came until somebody wants it.
+
+Of most objects only a few are ever read whole. So the bytes are kept as the server sent them, with the metadata read at
+once; who reads the object makes it, once for all, and the bytes are let go. The record of who manages which field, of
+which thousands of objects have the same, is kept apart (`managers`).
+"""
+
+from collections.abc import Callable
+from sys import getsizeof, intern
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from setpoint.cache import managed_fields_store
+from setpoint.cache.managed_fields_store import Record
+from setpoint.client.kinds import tree_of
+from setpoint.schema.types.meta import ObjectMeta
+from setpoint.schema.types.resource import Resource
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+# Makes an object of its bytes: immutable, and of whatever type its readers want.
+Make = Callable[[bytes], T]
+
+
+class OwnerRef(msgspec.Struct, rename="camel", gc=False):
+    """Who an object belongs to."""
+
+    uid: str = ""
+    kind: str = ""
+    name: str = ""
+    api_version: str = ""
+    controller: bool | None = None
+
+
+class Meta(msgspec.Struct, rename="camel", gc=False):
+    """The metadata that finding and comparing objects takes. Annotations, which may be long, are in the object."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    owner_references: list[OwnerRef] | None = None
+    finalizers: list[str] | None = None
+    # Only until it is cut out.
+    managed_fields: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name alone."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class _Head(msgspec.Struct):
+    metadata: Meta
+
+
+class _Annotated(msgspec.Struct):
+    class Metadata(msgspec.Struct):
+        annotations: dict[str, str] | None = None
+
+    metadata: Metadata
+
+
+_NOTHING = msgspec.Raw()
+_read_head = msgspec.json.Decoder(_Head).decode
+_read_annotated = msgspec.json.Decoder(_Annotated).decode
+_encode = msgspec.json.Encoder().encode
+_set_field = msgspec.Struct.__setattr__
+
+
+def read_meta(raw: bytes) -> Meta:
+    """The metadata of an object. What thousands of objects have alike is one text for all of them."""
+    meta = _read_head(raw).metadata
+    if meta.namespace:
+        meta.namespace = intern(meta.namespace)
+    if meta.labels:
+        meta.labels = {intern(name): intern(value) for name, value in meta.labels.items()}
+    for owner in meta.owner_references or ():
+        owner.kind, owner.api_version = intern(owner.kind), intern(owner.api_version)
+        if owner.name == meta.name:
+            owner.name = meta.name
+    return meta
+
+
+def _share_texts(meta: Meta, made: ObjectMeta) -> None:
+    """Has an object that was made use the texts that are there already, though it is frozen."""
+    _set_field(made, "name", meta.name)
+    _set_field(made, "namespace", meta.namespace)
+    _set_field(made, "uid", meta.uid)
+    _set_field(made, "resource_version", meta.resource_version)
+
+
+class Held(Generic[T]):
+    """One object of a cache."""
+
+    __slots__ = ("_made", "_make", "_record", "meta", "raw_size")
+
+    def __init__(self, meta: Meta, raw: bytes, make: Make[T]) -> None:
+        self.meta = meta
+        self.raw_size = len(raw)
+        self._record: Record | None = None
+        if meta.managed_fields:
+            found = managed_fields_store.cut(raw, bytes(meta.managed_fields))
+            meta.managed_fields = _NOTHING
+            if found is not None:
+                raw, self._record = found
+        # Either the bytes, or what was made of them (then `_make` is None).
+        self._made: Any = raw
+        self._make: Make[T] | None = make
+
+    @property
+    def object(self) -> T:
+        """The object itself, shared by all who read it."""
+        if self._make is not None:
+            made = self._make(self._made)
+            if isinstance(made, Resource):
+                _share_texts(self.meta, made.metadata)
+            if self._record is not None:
+                managed_fields_store.attach(made, self._record)
+                self._record = None
+            self._made = made
+            self._make = None
+        return cast(T, self._made)
+
+    @property
+    def raw(self) -> bytes:
+        """The object as bytes: as they came, or made anew."""
+        if self._make is None:
+            return _encode(tree_of(self._made))
+        return self._made if self._record is None else managed_fields_store.whole(self._made, self._record)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations, without making the object for them."""
+        raw = self._made if self._make is not None else self.raw
+        return _read_annotated(raw).metadata.annotations or {}
+
+    @property
+    def is_made(self) -> bool:
+        """Whether somebody has read the object."""
+        return self._make is None
+
+    def in_form(self, make: Make[U]) -> "Held[U]":
+        """The same object in another form. The metadata, and bytes that nobody has read, are shared."""
+        if self._make is None:
+            return Held(self.meta, self.raw, make)
+        found = Held(self.meta, self._made, make)
+        found._record, found.raw_size = self._record, self.raw_size
+        return found
+
+    @property
+    def size(self) -> int:
+        """Bytes held, roughly: what was made takes about three times what it was made of."""
+        return self.raw_size * (3 if self.is_made else 1) + getsizeof(self)

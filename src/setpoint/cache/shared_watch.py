@@ -1,0 +1,318 @@
+"""The feed: one scope followed once, for all who keep a copy of it in the form they want.
+
+It has a reflector for each namespace of its scope, puts what they bring into the stores of its informers, and knows how
+far it has come: whoever needs a certain revision, or a deletion, to have arrived can wait for that.
+"""
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from setpoint.cache.entry import Held, read_meta
+from setpoint.cache.gate import Gate
+from setpoint.cache.reflector import FAILING, LISTING, STOPPED, WAITING, WATCHING, Reflector
+from setpoint.cache.revision import number
+from setpoint.cache.scope import EVERYWHERE, Scope
+from setpoint.client.client import Client
+from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.ids import Ids
+from setpoint.objects.tree import Object
+
+if TYPE_CHECKING:
+    from setpoint.cache.informer import Informer
+
+# What is told of several reflectors: what most needs to be known.
+_GRAVEST = (FAILING, LISTING, WAITING, WATCHING, STOPPED)
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+_log = logging.getLogger(__name__)
+
+
+class NotSynced(Exception):  # noqa: N818 - says what is
+    """What was asked for did not arrive: in time, or before the informer was stopped."""
+
+
+class Feed:
+    """Follows one scope. `start` begins, `stop` ends."""
+
+    def __init__(self, client: Client, scope: Scope, *, clock: Clock, ids: Ids, gate: Gate | None = None) -> None:
+        self.client = client
+        self.gate = gate
+        self.scope = scope
+        self.clock = clock
+        self.ids = ids
+        self.informers: list[Informer[Any]] = []
+        self._running = False
+        self._parts: dict[str, _Part] = {}
+        self._synced = asyncio.Event()
+        # Those who wait for an object to go, by its key.
+        self._leaving: dict[str, list[tuple[str, asyncio.Future[None]]]] = {}
+        for namespace in scope.namespaces:
+            self._parts[namespace] = _Part(self, namespace)
+
+    # Running
+
+    def start(self) -> None:
+        """Begins to follow. Again is the same."""
+        self._running = True
+        for part in self._parts.values():
+            part.start()
+
+    async def stop(self) -> None:
+        """Ends. What was kept can still be read."""
+        self._running = False
+        await asyncio.gather(*(part.stop() for part in self._parts.values()))
+        for waiting in [each for waits in self._leaving.values() for _, each in waits]:
+            _fail(waiting)
+        self._leaving.clear()
+        # Who waits for it to be synced is told, too.
+        self._synced.set()
+
+    async def set_namespaces(self, namespaces: Iterable[str]) -> None:
+        """Follows these from now on. What is in others is let go, as if it had been deleted unseen."""
+        wanted = dict.fromkeys(namespaces)
+        for namespace in [each for each in self._parts if each not in wanted]:
+            part = self._parts.pop(namespace)
+            await part.stop()
+            if not part.synced:
+                continue
+            for informer in self.informers:
+                informer.replace((), namespace, initial=False)
+        for namespace in wanted:
+            if namespace not in self._parts:
+                part = self._parts[namespace] = _Part(self, namespace)
+                if self._running:
+                    part.start()
+        self.scope = msgspec.structs.replace(self.scope, namespaces=tuple(sorted(wanted)))
+        self._synced.clear()
+        self._check_synced()
+
+    def join(self, informer: "Informer[Any]") -> None:
+        """Has an informer kept up to date from now on; what others have already, it gets at once."""
+        if self.informers:
+            for namespace, part in self._parts.items():
+                if part.synced:
+                    known = self.informers[0].within(namespace)
+                    informer.replace([held.in_form(informer.make) for held in known], namespace, initial=True)
+        self.informers.append(informer)
+
+    # How it is
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything has been there once."""
+        return self._synced.is_set() and self._running
+
+    async def wait_synced(self, seconds: float | None = None) -> None:
+        """Returns once everything is there. Raises NotSynced, with the reason, if that takes too long."""
+        try:
+            if seconds is None:
+                await self._synced.wait()
+            elif not self._synced.is_set():
+                async with timeout(self.clock, seconds):
+                    await self._synced.wait()
+        except TimeoutError:
+            raise NotSynced(
+                f"{self.scope.kind} was not there after {seconds:g} s: {self.problem or self.state}"
+            ) from None
+        if not self._running:
+            raise NotSynced(f"{self.scope.kind} is not followed any more")
+
+    @property
+    def _gravest(self) -> Reflector:
+        parts = self._parts.values()
+        return min((part.reflector for part in parts), key=lambda reflector: _GRAVEST.index(reflector.state))
+
+    @property
+    def state(self) -> str:
+        return self._gravest.state if self._parts else STOPPED
+
+    @property
+    def since(self) -> datetime:
+        """When it came into that state."""
+        return self._gravest.since
+
+    @property
+    def last_error(self) -> Exception | None:
+        return self._gravest.last_error if self._parts else None
+
+    @property
+    def problem(self) -> str:
+        return self._gravest.problem if self._parts else ""
+
+    @property
+    def reflectors(self) -> list[Reflector]:
+        return [part.reflector for part in self._parts.values()]
+
+    @property
+    def resource_version(self) -> str:
+        """How far all of it has come."""
+        found = [part.reflector.resource_version for part in self._parts.values()]
+        return min(found, key=lambda version: number(version) or 0, default="")
+
+    def hurry(self) -> None:
+        """What was wrong may be right now: whatever waits for its next try tries at once."""
+        for part in self._parts.values():
+            part.reflector.hurry()
+
+    # Waiting for what others know
+
+    def has_reached(self, revision: int, namespace: str | None = None) -> bool:
+        """Whether everything up to a revision is there: in the namespace, or in all."""
+        return all(part.version >= revision for part in self._parts_of(namespace))
+
+    async def wait_for(self, resource_version: str, namespace: str | None = None) -> None:
+        """Returns once everything up to a revision is known; at once where revisions cannot be compared.
+
+        Raises NotSynced when the feed ends before.
+        """
+        revision = number(resource_version)
+        if revision is None:
+            return
+        for part in self._parts_of(namespace):
+            await part.wait_for(revision)
+
+    async def wait_gone(self, key: str, uid: str) -> None:
+        """Returns once an object is not there any more; another one of that name may be. Raises NotSynced."""
+        if not self._has(key, uid):
+            return
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._leaving.setdefault(key, []).append((uid, waiting))
+        await waiting
+
+    def _parts_of(self, namespace: str | None) -> "list[_Part]":
+        if namespace is None or EVERYWHERE in self._parts:
+            return list(self._parts.values())
+        return [self._parts[namespace]] if namespace in self._parts else []
+
+    def _has(self, key: str, uid: str) -> bool:
+        held = self.informers[0].store.get(key) if self.informers else None
+        return held is not None and held.meta.uid == uid
+
+    def _tell_gone(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            left = []
+            for uid, waiting in self._leaving.pop(key, ()):
+                if self._has(key, uid):
+                    left.append((uid, waiting))
+                elif not waiting.done():
+                    waiting.set_result(None)
+            if left:
+                self._leaving[key] = left
+
+    # What the parts bring
+
+    def read(self, item: bytes) -> Held[Any]:
+        if self.scope.transform is not None:
+            item = self._transformed(item)
+        return Held(read_meta(item), item, self.informers[0].make)
+
+    def _transformed(self, item: bytes) -> bytes:
+        kind = self.scope.kind.gvk
+        transform = self.scope.transform
+        try:
+            tree: Object = {"apiVersion": kind.api_version, "kind": kind.kind, **_decode(item)}
+            return _encode(transform(tree)) if transform is not None else item
+        except Exception:
+            _log.exception("the transform of %s failed: the object is kept as it came", self.scope.kind)
+            return item
+
+    def replace(self, items: Collection[Held[Any]], namespace: str, *, initial: bool, resource_version: str) -> None:
+        for position, informer in enumerate(self.informers):
+            own = items if position == 0 else [held.in_form(informer.make) for held in items]
+            informer.replace(own, namespace, initial=initial, resource_version=resource_version)
+        self._check_synced()
+        if self._leaving:
+            self._tell_gone(list(self._leaving))
+
+    def change(self, event_type: str, item: Held[Any]) -> None:
+        for position, informer in enumerate(self.informers):
+            informer.change(event_type, item if position == 0 else item.in_form(informer.make))
+        if self._leaving and item.meta.key in self._leaving:
+            self._tell_gone((item.meta.key,))
+
+    def _check_synced(self) -> None:
+        if all(part.synced for part in self._parts.values()):
+            self._synced.set()
+
+
+class _Part:
+    """One namespace of a feed, or all of them: the target of a reflector."""
+
+    def __init__(self, feed: Feed, namespace: str) -> None:
+        self._feed = feed
+        self._namespace = namespace
+        self.reflector = Reflector(
+            feed.client, feed.scope, self, namespace=namespace, clock=feed.clock, ids=feed.ids, gate=feed.gate
+        )
+        self.synced = False
+        # The newest revision that everything before is known of, where revisions are numbers.
+        self.version = 0
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = count()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.ensure_future(self.reflector.run())
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        for _, _, waiting in self._waiting:
+            _fail(waiting)
+        self._waiting.clear()
+
+    async def wait_for(self, revision: int) -> None:
+        if revision <= self.version:
+            return
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (revision, next(self._arrivals), waiting))
+        await waiting
+
+    # What the reflector calls.
+
+    def read(self, item: bytes) -> Held[Any]:
+        return self._feed.read(item)
+
+    def replace(self, items: Collection[Held[Any]], resource_version: str) -> None:
+        initial, self.synced = not self.synced, True
+        # A server that lost its state begins to count anew.
+        if (number(resource_version) or 0) < self.version:
+            for informer in self._feed.informers:
+                informer.reset("the server has lost its state, and counts anew")
+        self.version = 0
+        self._feed.replace(items, self._namespace, initial=initial, resource_version=resource_version)
+        self._advance(resource_version)
+
+    def change(self, event_type: str, item: Held[Any]) -> None:
+        self._feed.change(event_type, item)
+        self._advance(item.meta.resource_version)
+
+    def reached(self, resource_version: str) -> None:
+        self._advance(resource_version)
+
+    def _advance(self, resource_version: str) -> None:
+        revision = number(resource_version)
+        if revision is None:
+            return
+        if revision > self.version:
+            self.version = revision
+        while self._waiting and self._waiting[0][0] <= self.version:
+            waiting = heapq.heappop(self._waiting)[2]
+            if not waiting.done():
+                waiting.set_result(None)
+
+
+def _fail(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_exception(NotSynced("the informer was stopped"))

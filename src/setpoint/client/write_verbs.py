@@ -1,0 +1,169 @@
+"""Writing: create, update, patch, apply and delete, of objects and of what is below them."""
+
+from typing import Any, Unpack, cast
+
+from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, kind_of, ref_of, tree_of
+from setpoint.client.options import WriteOptions
+from setpoint.client.patches import APPLY, Patch
+from setpoint.client.requests import Requests, accept_of, decode, encode, metadata_of, place_of, query_of, target_of
+from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_text, labels_text
+from setpoint.objects.tree import Object
+
+STATUS = "status"
+# What only a server says.
+_SERVERS_OWN = frozenset(("managedFields", "resourceVersion", "creationTimestamp", "generation", "uid"))
+
+
+class Writing(Requests):
+    """The writing half of a client."""
+
+    async def create(
+        self, obj: Obj, *, namespace: str = "", name: str = "", subresource: str = "", **how: Unpack[WriteOptions]
+    ) -> Obj:
+        """Makes an object, and returns it as the server has it. With a subresource, `name` says of which object."""
+        ref, tree = ref_of(obj), tree_of(obj)
+        namespace = namespace or metadata_of(tree).get("namespace", "")
+        return cast(Obj, await self._write(ref, "POST", tree, name, namespace, subresource, how))
+
+    async def update(self, obj: Obj, *, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
+        """Puts an object in the place of what is there. If it has a resourceVersion, only of that version."""
+        ref, tree = ref_of(obj), tree_of(obj)
+        name, namespace = place_of(tree)
+        return cast(Obj, await self._write(ref, "PUT", tree, name, namespace, subresource, how))
+
+    async def _write(
+        self, ref: KindRef, method: str, tree: Object, name: str, namespace: str, subresource: str, how: WriteOptions
+    ) -> Any:
+        answer = await self._call(
+            ref,
+            method,
+            name=name,
+            namespace=namespace,
+            subresource=subresource,
+            query=self.options.write_query(how),
+            body=encode(tree),
+        )
+        return ref.decode(answer.body)
+
+    async def patch(
+        self,
+        target: Any,
+        patch: Patch,
+        name: str = "",
+        namespace: str = "",
+        *,
+        subresource: str = "",
+        force: bool = False,
+        **how: Unpack[WriteOptions],
+    ) -> Any:
+        """Changes part of an object, which is given itself or by its kind and name. An empty patch is sent too."""
+        ref, name, namespace = target_of(target, name, namespace)
+        return await self._patch(ref, patch, name, namespace, subresource, force, how)
+
+    async def _patch(
+        self, ref: KindRef, patch: Patch, name: str, namespace: str, subresource: str, force: bool, how: WriteOptions
+    ) -> Any:
+        query = self.options.write_query(how)
+        if force:
+            query.append(("force", "true"))
+        answer = await self._call(
+            ref,
+            "PATCH",
+            name=name,
+            namespace=namespace,
+            subresource=subresource,
+            query=query,
+            body=patch.body,
+            content_type=patch.content_type,
+            accept=accept_of(ref),
+        )
+        return ref.decode(answer.body)
+
+    async def apply(self, obj: Obj, *, force: bool = False, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
+        """Server-side apply: makes the object so, and its manager the owner of what it says. Raises ApplyConflict."""
+        tree = tree_of(obj)
+        name, namespace = place_of(tree)
+        found = await self._apply(ref_of(obj), configuration(tree), name, namespace, subresource, force, how)
+        return cast(Obj, found)
+
+    async def _apply(
+        self, ref: KindRef, body: bytes, name: str, namespace: str, subresource: str, force: bool, how: WriteOptions
+    ) -> Any:
+        if not (how.get("field_manager") or self.options.field_manager):
+            raise ValueError("an apply needs a field manager: give field_manager, here or to the client")
+        return await self._patch(ref, Patch(APPLY, body), name, namespace, subresource, force, how)
+
+    # Status, which most controllers write and nothing else.
+
+    async def update_status(self, obj: Obj, **how: Unpack[WriteOptions]) -> Obj:
+        """Puts the status of an object in the place of what is there; the rest of it does not count."""
+        return await self.update(obj, subresource=STATUS, **how)
+
+    async def patch_status(
+        self, target: Any, patch: Patch, name: str = "", namespace: str = "", **how: Unpack[WriteOptions]
+    ) -> Any:
+        """Changes part of the status."""
+        return await self.patch(target, patch, name, namespace, subresource=STATUS, **how)
+
+    async def apply_status(self, obj: Obj, *, force: bool = False, **how: Unpack[WriteOptions]) -> Obj:
+        """Applies the status of an object, and its manager owns that."""
+        return await self.apply(obj, force=force, subresource=STATUS, **how)
+
+    # Deleting
+
+    async def delete(
+        self,
+        target: AnyObject | Kind[Any],
+        name: str = "",
+        namespace: str = "",
+        *,
+        propagation: str = "",
+        grace_period: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+        dry_run: bool | None = None,
+    ) -> Object:
+        """Deletes an object, given itself or by its kind and name. Returns the object on its way out, or a Status."""
+        ref, name, namespace = target_of(target, name, namespace)
+        body = self._delete_options(propagation, grace_period, uid, resource_version, dry_run)
+        answer = await self._call(ref, "DELETE", name=name, namespace=namespace, body=body)
+        return cast(Object, decode(answer.body))
+
+    async def delete_all(
+        self,
+        kind: Kind[Any],
+        namespace: str = "",
+        *,
+        labels: LabelsArgument = None,
+        fields: FieldsArgument = None,
+        propagation: str = "",
+        grace_period: int | None = None,
+        dry_run: bool | None = None,
+    ) -> None:
+        """Deletes all objects of a kind that match."""
+        query = query_of(labelSelector=labels_text(labels), fieldSelector=fields_text(fields))
+        body = self._delete_options(propagation, grace_period, "", "", dry_run)
+        await self._call(kind_of(kind), "DELETE", namespace=namespace, query=query, body=body)
+
+    def _delete_options(
+        self, propagation: str, grace_period: int | None, uid: str, resource_version: str, dry_run: bool | None
+    ) -> bytes:
+        found: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if propagation:
+            found["propagationPolicy"] = propagation
+        if grace_period is not None:
+            found["gracePeriodSeconds"] = grace_period
+        conditions = {"uid": uid, "resourceVersion": resource_version}
+        if conditions := {name: value for name, value in conditions.items() if value}:
+            found["preconditions"] = conditions
+        if self.options.dry_run if dry_run is None else dry_run:
+            found["dryRun"] = ["All"]
+        return encode(found)
+
+
+def configuration(tree: Object) -> bytes:
+    """An object as a configuration to be applied: without what only a server says."""
+    metadata = metadata_of(tree)
+    if _SERVERS_OWN.isdisjoint(metadata):
+        return encode(tree)
+    return encode({**tree, "metadata": {name: metadata[name] for name in metadata if name not in _SERVERS_OWN}})

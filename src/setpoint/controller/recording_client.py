@@ -1,0 +1,189 @@
+"""A client whose writes are noted: for `why`, and so that reads can be asked to have seen them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import AnyObject, KindRef
+from setpoint.client.options import Options
+from setpoint.client.patches import APPLY
+from setpoint.client.requests import JSON, Query
+from setpoint.client.transport import Answer, TransportError
+from setpoint.controller.expectations import Expectations
+from setpoint.controller.request import Request
+from setpoint.controller.run_record import Access, Read, Write
+from setpoint.objects.errors import APIError, NotFound
+from setpoint.objects.gvk import GroupVersionKind
+from setpoint.schema.types.resource import Resource
+
+
+class Placed(msgspec.Struct, rename="camel"):
+    """Where an object is, and which version of it this is."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class _Head(msgspec.Struct):
+    metadata: Placed = msgspec.field(default_factory=Placed)
+
+
+class _ListHead(_Head):
+    # There is nothing of them that has to be read.
+    items: list[msgspec.Raw] = msgspec.field(default_factory=list)
+
+
+_read_head = msgspec.json.Decoder(_Head).decode
+_read_list_head = msgspec.json.Decoder(_ListHead).decode
+
+
+def placed(obj: AnyObject) -> Placed:
+    """Where an object says that it is."""
+    if isinstance(obj, Resource):
+        meta = obj.metadata
+        return Placed(meta.name, meta.namespace, meta.uid, meta.resource_version)
+    return msgspec.convert(obj.get("metadata") or {}, Placed)
+
+
+class Noting(Protocol):
+    """The reconcile, as its clients know it."""
+
+    request: Request
+    # Something was read.
+    saw: Callable[[Read], None]
+
+    def accessed(self, access: Access) -> None:
+        """The server was asked for something."""
+
+    def wrote(self, write: Write) -> None:
+        """Something was written, or not, because it was so already."""
+
+
+class NotingClient(Client):
+    """The client that a reconcile is given as `ctx.api`: reads and writes at the server."""
+
+    def __init__(
+        self,
+        client: Client,
+        options: Options,
+        noting: Noting,
+        expectations: Expectations,
+        primary: GroupVersionKind | None = None,
+    ) -> None:
+        # All that the other client has, the connections among it.
+        self.__dict__.update(client.__dict__)
+        self.options = options
+        self._noting = noting
+        self._expectations = expectations
+        self._primary = primary
+
+    async def _call(
+        self,
+        ref: KindRef,
+        method: str,
+        *,
+        name: str = "",
+        namespace: str = "",
+        subresource: str = "",
+        query: Query | None = None,
+        body: bytes = b"",
+        content_type: str = JSON,
+        accept: str = JSON,
+    ) -> Answer:
+        """Every request: those that change something are noted."""
+        sent = super()._call(
+            ref,
+            method,
+            name=name,
+            namespace=namespace,
+            subresource=subresource,
+            query=query,
+            body=body,
+            content_type=content_type,
+            accept=accept,
+        )
+        namespace = namespace or self.options.namespace
+        key = f"{namespace}/{name}" if namespace and name else name
+        verb = _verb(method, name, content_type)
+        self._noting.accessed(Access(ref.gvk, subresource, verb))
+        if method == "GET":
+            return await (sent if subresource else self._noted_read(sent, ref.gvk, key, namespace, query))
+        if any(option == "dryRun" for option, _ in query or ()):
+            return await sent
+        try:
+            answer = await sent
+        except (TransportError, APIError) as error:
+            if _leaves_doubt(error):
+                self._expectations.unsure(self._noting.request, ref.gvk, key)
+            raise
+        self._note(ref.gvk, verb, key, subresource, body, answer)
+        return answer
+
+    async def _noted_read(
+        self, sent: Awaitable[Answer], kind: GroupVersionKind, key: str, namespace: str, query: Query | None
+    ) -> Answer:
+        try:
+            answer = await sent
+        except NotFound:
+            self._noting.saw(Read(kind, key, "", True))
+            raise
+        self._noting.saw(_read_of(kind, key, namespace, query, answer))
+        return answer
+
+    def _note(self, kind: GroupVersionKind, verb: str, key: str, subresource: str, body: bytes, answer: Answer) -> None:
+        request, expectations = self._noting.request, self._expectations
+        try:
+            meta = _read_head(answer.body).metadata
+        except msgspec.MsgspecError:
+            meta = Placed()
+        expectations.sure(request, kind, key)
+        if verb == "create":
+            key = meta.key or key
+        if subresource == "status" and kind == self._primary and key == Placed(request.name, request.namespace).key:
+            before = _version_in(body)
+            if before and before != meta.resource_version:
+                expectations.reported(kind, key, before, meta.resource_version)
+        self._noting.wrote(Write(verb, kind, key, subresource, meta.resource_version))
+
+
+def _read_of(kind: GroupVersionKind, key: str, namespace: str, query: Query | None, answer: Answer) -> Read:
+    """What was read at the server."""
+    try:
+        head = _read_list_head(answer.body)
+    except msgspec.MsgspecError:
+        head = _ListHead()
+    selector = "" if key else next((value for option, value in query or () if option == "labelSelector"), "")
+    return Read(kind, key, head.metadata.resource_version, True, namespace, selector, len(head.items))
+
+
+def _verb(method: str, name: str, content_type: str) -> str:
+    if method == "GET":
+        return "get" if name else "list"
+    if method == "PATCH":
+        return "apply" if content_type == APPLY else "patch"
+    if method == "DELETE":
+        return "delete" if name else "deletecollection"
+    return "create" if method == "POST" else "update"
+
+
+def _leaves_doubt(error: TransportError | APIError) -> bool:
+    """Whether a request that failed may have changed something all the same, or shows that the cache is behind."""
+    if isinstance(error, TransportError):
+        return error.sent
+    return error.code >= 500 or error.code == 409
+
+
+def _version_in(body: bytes) -> str:
+    """The version that a write was conditional on; empty where it was not."""
+    try:
+        return _read_head(body).metadata.resource_version
+    except msgspec.MsgspecError:
+        return ""

@@ -1,0 +1,225 @@
+"""The reconcile of a generating handler: from the parent to its children, and back to its status.
+
+The function runs to its end before anything is written. What it gave is applied as one set, which prunes once all of it
+is in place. While the parent is being deleted the function is not asked any more: its children stay until it is gone,
+or, with a finalizer, go first.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import update_wrapper
+from typing import Any, NamedTuple
+
+from setpoint.client.kinds import AnyObject, Kind, KindRef, tree_of
+from setpoint.controller.context import Context
+from setpoint.controller.declare import Declaration
+from setpoint.controller.reconcile_client import Applied as Memory
+from setpoint.controller.request import Request, Requeue, Result, TerminalError
+from setpoint.flow.apply_set import ApplySet, Transform
+from setpoint.flow.fsm.results import Fail, Failed, Wait
+from setpoint.flow.generate.function import Function
+from setpoint.flow.generate.remains import Unowned, are_there
+from setpoint.flow.generate.report import StatusCopy, reason_of, tell
+from setpoint.flow.generate.rules import Rules
+from setpoint.flow.marks import Owner, set_id
+from setpoint.flow.orphans import stand_in
+from setpoint.flow.plan import Step
+from setpoint.flow.policy import How, Prune, Replace
+from setpoint.flow.record import ConfigMapRecord
+from setpoint.flow.result import PruneWithheld
+from setpoint.flow.result import Result as Applied
+from setpoint.objects import meta
+from setpoint.objects.tree import Object
+
+# Seconds until children that are on their way out are looked at again, should nobody tell that they are gone.
+LOOK_AGAIN = 30.0
+
+
+class Choices(NamedTuple):
+    """How a handler works; `generates` says what each means."""
+
+    condition: str
+    how: How
+    prune: Prune
+    ignore: Mapping[Kind[Any], Sequence[str]]
+    replace: Mapping[Kind[Any], Replace]
+    transforms: Sequence[Transform]
+    # Where inventories are kept; empty: with their parents.
+    namespace: str
+    finalizer: str
+
+
+class Handler:
+    """What both kinds of handlers are: a function of an object and its status, with a condition that says how it went.
+
+    It can be called as the function that it is, which tests may like.
+    """
+
+    def __init__(self, function: Callable[..., Any], kind: KindRef, condition: str, declaration: Declaration) -> None:
+        self.function = Function(function)
+        self.kind = kind
+        self.condition = condition
+        update_wrapper(self, function)
+        self.__controller__ = declaration  # what makes it a controller, to whom it is given as one
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.function.function(*args, **named)
+
+    @property
+    def name(self) -> str:
+        return self.__controller__.name
+
+    def stopped(self, ctx: Context, found: Any, error: Exception, otherwise: str) -> Exception:
+        """Reports what ended a run, and returns what the reconcile ends with."""
+        if isinstance(error, Wait):
+            tell(ctx, found, self.condition, False, error.reason, error.message)
+            return Requeue(error.after, str(error))
+        if isinstance(error, Fail):
+            tell(ctx, found, self.condition, False, error.reason, error.message)
+            return TerminalError(str(error)) if error.terminal else Failed(str(error))
+        if isinstance(error, Requeue):
+            tell(ctx, found, self.condition, False, "Waiting", str(error))
+            return error
+        tell(ctx, found, self.condition, False, reason_of(error, otherwise), str(error) or type(error).__name__)
+        if isinstance(error, PruneWithheld):
+            return TerminalError(str(error))  # trying again does not make it less
+        return error
+
+
+class GeneratingHandler(Handler):
+    """A function from a parent to its children."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: KindRef,
+        rules: Rules,
+        choices: Choices,
+        declaration: Declaration,
+    ) -> None:
+        super().__init__(function, kind, choices.condition, declaration)
+        self._rules = rules
+        self._choices = choices
+
+    async def reconcile(self, ctx: Context, request: Request) -> Result | None:
+        found = await ctx.object()
+        if found is None:
+            return await self._clear(ctx, request)
+        await ctx.load_status()
+        if self._choices.finalizer:
+            await ctx.finalize(self._choices.finalizer, lambda: self._delete_children(ctx, found))
+            found = await ctx.object()
+        if found is None:
+            return None
+        owner = self._owner(found)
+        return None if meta.is_being_deleted(owner) else await self._render(ctx, found, owner)
+
+    def _owner(self, found: Any) -> Object:
+        gvk = self.kind.gvk
+        return {**tree_of(found), "apiVersion": gvk.api_version, "kind": gvk.kind}
+
+    async def _render(self, ctx: Context, found: Any, owner: Object) -> Result | None:
+        status = StatusCopy(found)
+        try:
+            children, again = await self.function.children(ctx, found, status.value)
+            await self._rules.check(children, ctx.request.namespace, ctx.client)
+        except Exception as error:
+            if isinstance(error, Wait | Fail):
+                status.report(ctx)
+            raise self.stopped(ctx, found, error, "Error") from error
+        try:
+            applied = await self._children_of(ctx, owner).add(*children).apply()
+        except Exception as error:
+            raise self.stopped(ctx, found, error, "ApplyFailed") from error
+        status.report(ctx)
+        self._tell_applied(ctx, found, children, applied)
+        times = (again, applied.again_after, None if applied.is_complete else LOOK_AGAIN)
+        return Result(requeue_after=min((each for each in times if each is not None), default=None))
+
+    def _tell_applied(self, ctx: Context, found: Any, children: Sequence[AnyObject], applied: Applied) -> None:
+        if not applied.is_complete:
+            told = f"to be made anew once they are gone: {_named(applied.waiting)}"
+            tell(ctx, found, self.condition, False, "Replacing", told)
+            return
+        told = f"{len(children)} {'child is' if len(children) == 1 else 'children are'} in place"
+        tell(ctx, found, self.condition, True, "Applied", told)
+
+    # Sets
+
+    def _children_of(self, ctx: Context, owner: Object) -> ApplySet:
+        own = self._set(ctx, owner, self._record(ctx, owner, ctx.client.applied))
+        for kind, pointers in self._choices.ignore.items():
+            own.ignore(kind, *pointers)
+        for kind, replace in self._choices.replace.items():
+            own.on_immutable(kind, replace)
+        return own
+
+    def _set(self, ctx: Context, owner: Object, record: ConfigMapRecord | Unowned) -> ApplySet:
+        choices = self._choices
+        return ApplySet.of(
+            ctx,
+            self.name,
+            owner,
+            namespace=meta.namespace(owner) or choices.namespace,
+            how=choices.how,
+            prune=choices.prune,
+            transforms=choices.transforms,
+            record=record,
+        )
+
+    def _record(self, ctx: Context, owner: Object, memory: Memory | None = None) -> ConfigMapRecord:
+        """The place of the inventory, which is read anew where nothing is to be remembered of it. Raises TerminalError
+        where there is none."""
+        namespace = self._choices.namespace or meta.namespace(owner)
+        if not namespace:
+            raise TerminalError(
+                f"{self.kind} lives in no namespace: say in which one {self.name} keeps its inventories, "
+                "generates(..., namespace='system')"
+            )
+        own_id = set_id(self.name, Owner.of(owner))
+        return ConfigMapRecord(own_id, namespace, owner, ctx.client.options.field_manager, memory)
+
+    # The end
+
+    async def _delete_children(self, ctx: Context, found: Any) -> None:
+        """Deletes the children of a parent that is being deleted; returns when they are gone."""
+        if not await self._children_of(ctx, self._owner(found)).delete(wait=False):
+            tell(ctx, found, self.condition, False, "Deleting", "waiting until its children are gone")
+            raise Requeue(LOOK_AGAIN, "its children are not gone yet")
+        with suppress(AttributeError):
+            del ctx.status  # the object goes, and its status with it
+
+    async def _clear(self, ctx: Context, request: Request) -> Result | None:
+        """Deletes what is left of a parent that is gone."""
+        owner = Owner(self.kind.gvk, request.namespace, request.name)
+        tree = stand_in(owner)
+        record = self._record(ctx, tree)
+        if not await are_there(ctx, record, owner):
+            return None
+        left = Unowned(record, owner, owner_references=bool(self._choices.how.owner_references))
+        gone = await self._set(ctx, tree, left).delete(wait=False)
+        return None if gone else Result(requeue_after=LOOK_AGAIN)
+
+
+class StatusHandler(Handler):
+    """A function from an object and its status to its status."""
+
+    async def reconcile(self, ctx: Context, request: Request) -> Result | None:
+        found = await ctx.object()
+        if found is None:
+            return None
+        await ctx.load_status()
+        status = StatusCopy(found)
+        try:
+            answer = await self.function.answer(ctx, found, status.value)
+        except Exception as error:
+            if isinstance(error, Wait | Fail):
+                status.report(ctx)
+            raise self.stopped(ctx, found, error, "Error") from error
+        status.report(ctx, answer)
+        tell(ctx, found, self.condition, True, "Done", "")
+        return None
+
+
+def _named(steps: Sequence[Step]) -> str:
+    return ", ".join(str(step.identity) for step in steps)

@@ -1,0 +1,65 @@
+"""Waiting until objects of any kinds are ready, by their summaries. Who is not, in time, is named, with the reason."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from setpoint.client.client import Client
+from setpoint.client.kinds import AnyObject, KindRef, ref_of, tree_of
+from setpoint.flow.summary.summary import Summary, summarize
+from setpoint.flow.summary.summary_rules import Rules
+from setpoint.objects import meta
+from setpoint.objects.clock import timeout as within
+
+
+class NotReady(TimeoutError):  # noqa: N818 - says what is
+    """Some objects were not ready in time. `summaries` has the last that was seen of each; None where none was seen."""
+
+    def __init__(self, seconds: float, summaries: dict[str, Summary | None]) -> None:
+        self.summaries = summaries
+        told = "; ".join(f"{name}: {summary or 'not found'}" for name, summary in summaries.items())
+        super().__init__(f"not ready within {seconds:g} s: {told}")
+
+
+class _Awaited:
+    """One of the objects, and what is known of it."""
+
+    def __init__(self, client: Client, obj: AnyObject, rules: Rules | None) -> None:
+        tree = tree_of(obj)
+        self._client = client
+        self._kind = KindRef(ref_of(obj).gvk)
+        self._name, self._namespace = meta.name(tree), meta.namespace(tree)
+        self._rules = rules
+        self.summary: Summary | None = None
+
+    def __str__(self) -> str:
+        where = f"{self._namespace}/{self._name}" if self._namespace else self._name
+        return f"{self._kind.gvk.group_kind} {where}"
+
+    @property
+    def ready(self) -> bool:
+        return self.summary is not None and self.summary.ready
+
+    def _is_ready(self, tree: Any) -> bool:
+        now = self._client.clock.now()
+        self.summary = None if tree is None else summarize(tree, rules=self._rules, now=now)
+        return self.ready
+
+    async def wait(self) -> None:
+        await self._client.wait_for(self._kind, self._name, self._namespace, self._is_ready)
+
+
+async def wait_ready(
+    client: Client, objects: Iterable[AnyObject], *, timeout: float, rules: Rules | None = None
+) -> None:
+    """Waits until all objects are ready, at once, by watching them. What has failed may yet recover, and is waited for.
+    Raises NotReady, and the first error that does not pass."""
+    awaited = [_Awaited(client, obj, rules) for obj in objects]
+    try:
+        async with within(client.clock, timeout), asyncio.TaskGroup() as group:
+            for each in awaited:
+                group.create_task(each.wait())
+    except TimeoutError:
+        raise NotReady(timeout, {str(each): each.summary for each in awaited if not each.ready}) from None
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None

@@ -1,0 +1,158 @@
+"""Asking a server for the past: of an object, and of everything. Only our own servers have one."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from setpoint.client.client import Client
+from setpoint.objects.errors import APIError, Forbidden, MethodNotAllowed, NotFound
+from setpoint.objects.times import format_micro_time
+from setpoint.objects.tree import Object
+from setpoint.past.moment import Moment
+from setpoint.past.object_ref import Place
+from setpoint.past.revision import Revision, revisions
+
+_ROOT = "/apis/setpoint.dev/v1"
+# More than this of one object is not read to its beginning.
+MOST_PAGES = 20
+
+
+class NoPast(LookupError):  # noqa: N818 - says what it is
+    """The server keeps no past, or not that part of it."""
+
+
+class NotThere(LookupError):  # noqa: N818 - says what it is
+    """There is no such object, and there never was, as far as the past is kept."""
+
+
+async def who_am_i(client: Client) -> tuple[str, ...]:
+    """The names of the user who asks; none where the server does not say."""
+    try:
+        review: Object = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+        return (review["status"]["userInfo"]["username"],)
+    except (APIError, LookupError):
+        return ()
+
+
+async def read_history(
+    client: Client, place: Place, *, since: Moment | None = None, until: Moment | None = None
+) -> list[Revision]:
+    """The revisions of an object between two moments, oldest first; its whole past unless told otherwise. All lives of
+    its name are told. Raises NoPast and NotThere."""
+    items: list[Object] = []
+    query: Mapping[str, str] = {}
+    for _ in range(MOST_PAGES):
+        page = await _ask(client, _path(place), query, place)
+        items += page["items"]
+        following = page["metadata"].get("continue")
+        if not following or (since is not None and _is_before(items[-1], since)):
+            break
+        query = {"continue": following}
+    base = await _base(client, place, items)
+    found = revisions(place, items, base)
+    return [each for each in found if _is_within(each, since, until)]
+
+
+async def _base(client: Client, place: Place, items: list[Object]) -> Object | None:
+    """The object before the oldest of some items, where these do not begin with a whole one."""
+    oldest = items[-1] if items else None
+    patch = oldest.get("patch") if oldest is not None else None
+    if oldest is None or not oldest.get("previous") or not patch or patch[0]["path"] == "":
+        return None
+    try:
+        return await client.get(place.kind, place.name, place.namespace, at=int(oldest["previous"]))
+    except APIError:
+        return None
+
+
+async def read_at(client: Client, place: Place, moment: Moment) -> Object | None:
+    """The object as it was, unmasked; None where there was none. Raises NoPast."""
+    at = await revision_at(client, moment)
+    try:
+        return await client.get(place.kind, place.name, place.namespace, at=at)
+    except NotFound:
+        return None
+
+
+async def revision_at(client: Client, moment: Moment) -> int | None:
+    """The last revision that had been written at a moment; None for now. Raises NoPast."""
+    if moment.time is None:
+        return moment.revision
+    metadata = (await _ask(client, f"{_ROOT}/revisions", {"time": _text(moment.time)}))["metadata"]
+    return int(metadata["at"])
+
+
+async def read_log(client: Client, after: int, most: int = 500) -> list[Object]:
+    """The lines of the log after a revision, of all objects, as the server tells them. Raises NoPast."""
+    query = {"after": str(max(after, 0)), "limit": str(most)}
+    items: list[Object] = (await _ask(client, f"{_ROOT}/revisions", query))["items"]
+    return items
+
+
+async def _ask(client: Client, path: str, query: Mapping[str, str], place: Place | None = None) -> Any:
+    try:
+        return msgspec.json.decode((await client.raw("GET", path, query=list(query.items()))).body)
+    except NotFound as error:
+        if error.name and place is not None:
+            raise NotThere(f"{place} does not exist, and nothing of it is in the past that is kept") from None
+        raise NoPast("this server keeps no past: only what is there now can be told") from None
+    except MethodNotAllowed:
+        raise NoPast("this server keeps no past: only what is there now can be told") from None
+    except Forbidden as error:
+        raise NoPast(f"you may not read the past: {error.message}") from None
+
+
+async def purge(client: Client, place: Place, reason: str, through: str = "", *, cluster_wide: bool = False) -> Object:
+    """Removes the past values of an object for good; the server's answer. Raises NoPast, NotThere and APIErrors."""
+    body: Object = {"reason": reason}
+    if through:
+        body["through"] = through
+    if cluster_wide:
+        body["confirmClusterWide"] = True
+    headers = {"content-type": "application/json"}
+    try:
+        answer = await client.raw("POST", _path(place, "purge"), headers=headers, body=msgspec.json.encode(body))
+    except NotFound as error:
+        if error.name:
+            raise NotThere(f"{place} does not exist, and nothing of it is in the past that is kept") from None
+        raise NoPast("this server keeps no past: there is nothing to purge") from None
+    except MethodNotAllowed:
+        raise NoPast("this server keeps no past: there is nothing to purge") from None
+    result: Object = msgspec.json.decode(answer.body)
+    return result
+
+
+def _path(place: Place, question: str = "history") -> str:
+    if place.group_resource == "namespaces":
+        return f"{_ROOT}/namespaces/{quote(place.name, safe='')}/{question}"
+    where = f"namespaces/{quote(place.namespace, safe='')}/" if place.namespace else ""
+    return f"{_ROOT}/{where}{place.group_resource}/{quote(place.name, safe='')}/{question}"
+
+
+def _is_before(item: Object, moment: Moment) -> bool:
+    if moment.revision is not None:
+        return int(item["revision"]) < moment.revision
+    return moment.time is not None and item["time"] < _text(moment.time)
+
+
+def _is_within(revision: Revision, since: Moment | None, until: Moment | None) -> bool:
+    after = since is None or since.is_now or not _comes_before(revision, since)
+    before = until is None or until.is_now or _comes_before(revision, until) or _is_at(revision, until)
+    return after and before
+
+
+def _comes_before(revision: Revision, moment: Moment) -> bool:
+    if moment.revision is not None:
+        return revision.number < moment.revision
+    return moment.time is not None and revision.time < moment.time
+
+
+def _is_at(revision: Revision, moment: Moment) -> bool:
+    return revision.number == moment.revision or revision.time == moment.time
+
+
+def _text(moment: datetime) -> str:
+    return format_micro_time(moment.astimezone(UTC))

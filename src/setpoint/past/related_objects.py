@@ -1,0 +1,164 @@
+"""What belongs together: an object, those it owns, and those that own it."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from setpoint.client.client import Client
+from setpoint.client.discovery import APIResource
+from setpoint.client.kinds import KindRef
+from setpoint.client.transport import Call, TransportError
+from setpoint.client.watch import raw_events
+from setpoint.objects.errors import APIError
+from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
+from setpoint.objects.tree import Object
+from setpoint.past.object_ref import WORKLOADS, Place, resource_of
+from setpoint.workload.kinds.api_names import APP_LABEL
+
+_OWNERSHIP = "/apis/setpoint.dev/v1/ownership"
+_SECONDS = 5.0
+# Who owns whom does not go deeper than this; a circle would.
+_DEEPEST = 10
+# They tell of objects, and are none of their own; there may be very many.
+_UNOWNED = frozenset({"events", "componentstatuses"})
+
+
+class Related:
+    """Finds what belongs to objects. What was listed once is not listed again."""
+
+    def __init__(self, client: Client, resources: Sequence[APIResource]) -> None:
+        self._client = client
+        self._resources = resources
+        self._listed: dict[tuple[APIResource, str], list[Object]] = {}
+
+    async def owned(self, tree: Object, place: Place) -> list[Place]:
+        """The objects that one owns, directly or not; each after its owner."""
+        found: list[Place] = []
+        uids = {(tree.get("metadata") or {}).get("uid", "")} - {""}
+        having_owners = await self._having_owners(place.namespace)
+        seen: set[str] = set(uids)
+        for _ in range(_DEEPEST):
+            next_: set[str] = set()
+            for resource, item in having_owners:
+                uid = item["metadata"].get("uid", "")
+                if uid not in seen and uids & owner_uids(item):
+                    found.append(_place(resource, item))
+                    next_.add(uid)
+            seen |= next_
+            if not next_:
+                break
+            uids = next_
+        return found
+
+    async def _having_owners(self, namespace: str) -> list[tuple[APIResource, Object]]:
+        """The objects that have owners. Our own servers tell of all in one answer; others are asked kind by kind."""
+        try:
+            told = await self._told_by_server()
+        except (APIError, TransportError):
+            return [each for each in await self._everything(namespace) if owner_uids(each[1])]
+        found = []
+        for tree in told:
+            resource = resource_of(self._resources, GroupVersionKind.of(tree).group_kind)
+            if resource is not None and owner_uids(tree):
+                found.append((resource, tree))
+        return found
+
+    async def _told_by_server(self) -> list[Object]:
+        query = [("watch", "true"), ("sendInitialEvents", "true")]
+        found: list[Object] = []
+        async with self._client.stream(Call("GET", _OWNERSHIP, query, timeout=_SECONDS)) as stream:
+            async for event in raw_events(stream):
+                if event.type == "BOOKMARK":
+                    break
+                found.append(msgspec.json.decode(event.object))
+        return found
+
+    async def of_app(self, app: str) -> list[Place]:
+        """The objects that are labelled as those of an app."""
+        return [
+            _place(resource, item)
+            for resource, item in await self._everything("")
+            if (item["metadata"].get("labels") or {}).get(APP_LABEL) == app
+        ]
+
+    async def inside(self, namespace: str) -> list[tuple[Place, Object]]:
+        """The objects in a namespace, by their metadata; those first that something still holds."""
+        found = [(_place(resource, item), item) for resource, item in await self._everything(namespace)]
+        return sorted(found, key=lambda each: not each[1]["metadata"].get("finalizers"))
+
+    async def workloads(self) -> list[Place]:
+        """All workloads there are."""
+        kinds = [each for each in self._resources if WORKLOADS in each.categories and "list" in each.verbs]
+        return [_place(resource, item) for resource, item in await self._of(kinds, "")]
+
+    async def owners(self, tree: Object, namespace: str) -> list[tuple[Place, Object | None]]:
+        """The chain of controllers above an object, the nearest first; None for one that is gone."""
+        found: list[tuple[Place, Object | None]] = []
+        here: Object | None = tree
+        while here is not None and len(found) < _DEEPEST:
+            reference = _controller(here)
+            place = None if reference is None else self._of_reference(reference, namespace)
+            if reference is None or place is None:
+                break
+            try:
+                here = await self._client.get(place.kind, place.name, place.namespace)
+            except APIError:
+                here = None
+            if here is not None and here["metadata"].get("uid") != reference.get("uid"):
+                here = None
+            found.append((place, here))
+        return found
+
+    def place(self, kind: str, key: str) -> Place | None:
+        """The place of an object that is named as reasons name it: by `Kind.group` and `namespace/name`."""
+        resource = resource_of(self._resources, GroupKind.parse(kind)) if kind else None
+        namespace, _, name = key.rpartition("/")
+        return None if resource is None else Place(resource, name, namespace)
+
+    def place_of(self, reference: Object) -> Place | None:
+        """The place that a line of the log tells of; None for a kind that is not there any more."""
+        return self._of_reference(reference, reference.get("namespace", ""))
+
+    def _of_reference(self, reference: Object, namespace: str) -> Place | None:
+        kind = GroupVersion.parse(reference.get("apiVersion", "")).with_kind(reference.get("kind", "")).group_kind
+        resource = resource_of(self._resources, kind)
+        if resource is None:
+            return None
+        return Place(resource, reference.get("name", ""), namespace if resource.namespaced else "")
+
+    async def _everything(self, namespace: str) -> list[tuple[APIResource, Object]]:
+        """The objects of every kind, in a namespace or everywhere."""
+        groups = {each.gvk.group_kind: each for each in reversed(self._resources) if "list" in each.verbs}
+        kinds = [each for each in groups.values() if each.plural not in _UNOWNED]
+        return await self._of([each for each in kinds if not namespace or each.namespaced], namespace)
+
+    async def _of(self, kinds: Iterable[APIResource], namespace: str) -> list[tuple[APIResource, Object]]:
+        kinds = list(kinds)
+        listed = await asyncio.gather(*(self._list(each, namespace if each.namespaced else "") for each in kinds))
+        return [(kind, item) for kind, items in zip(kinds, listed, strict=True) for item in items]
+
+    async def _list(self, resource: APIResource, namespace: str) -> list[Object]:
+        key = resource, namespace
+        if key not in self._listed:
+            try:
+                ref = KindRef(resource.gvk, metadata_only=True)
+                client = self._client.with_options(namespace="") if not namespace else self._client
+                self._listed[key] = (await client.list(ref, namespace)).items
+            except APIError:
+                self._listed[key] = []  # what one may not see is not told of
+        return self._listed[key]
+
+
+def owner_uids(tree: Object) -> set[str]:
+    return {each.get("uid", "") for each in tree["metadata"].get("ownerReferences") or ()}
+
+
+def _controller(tree: Object) -> Object | None:
+    references = (tree.get("metadata") or {}).get("ownerReferences") or ()
+    return next((each for each in references if each.get("controller")), next(iter(references), None))
+
+
+def _place(resource: APIResource, item: Object) -> Place:
+    metadata = item["metadata"]
+    return Place(resource, metadata["name"], metadata.get("namespace", ""))

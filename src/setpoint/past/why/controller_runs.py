@@ -1,0 +1,55 @@
+"""What the controllers of an object remember of their work at it: who fails, and what took long. Pure.
+
+A reconcile that fails before it writes leaves nothing in the log: only its controller can tell of it.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from setpoint.objects.duration import measured
+from setpoint.objects.provenance import Cause
+from setpoint.objects.reconcile_report import Reconciled
+from setpoint.objects.times import parse_micro_time
+from setpoint.past.secret_mask import masked_text
+from setpoint.past.trace import kind_name
+from setpoint.past.why.facts import Facts
+
+_FAILED = {"error": "fails", "terminal": "has given up", "timeout": "takes too long"}
+# Reasons which say of a status that it knows nothing of the last change.
+UNSEEN = frozenset({"LatestGenerationNotObserved", "NotObserved"})
+# What takes longer is told.
+_LONG_SECONDS = 1.0
+
+
+def failing(facts: Facts) -> Iterator[Reconciled]:
+    """The last reconcile of each controller that did not get through when it last tried."""
+    about = kind_name(facts.place), facts.place.key
+    last: dict[str, Reconciled] = {}
+    for each in facts.reconciles:  # the newest first
+        if (each.kind, each.object) == about:
+            last.setdefault(each.controller, each)
+    return (each for each in last.values() if each.result in _FAILED)
+
+
+def failures(facts: Facts) -> Iterator[str]:
+    """Which controllers did not get through when they last tried."""
+    for each in failing(facts):
+        ago = measured(max((facts.now - parse_micro_time(each.began)).total_seconds(), 0.0))
+        tries = f", {each.attempt + 1} times in a row" if each.attempt else ""
+        error = masked_text(each.error).partition("\n")[0]
+        yield f"its controller {each.controller} {_FAILED[each.result]}: {error} ({ago} ago{tries})"
+
+
+def failing_since(facts: Facts) -> datetime | None:
+    """When the first of the attempts began that failed one after the other; None where nobody remembers it."""
+    for last in failing(facts):
+        tries = [each for each in facts.reconciles if (each.controller, each.object) == (last.controller, last.object)]
+        first = tries[last.attempt] if last.attempt < len(tries) else None
+        return parse_micro_time(first.began) if first is not None else None
+    return None
+
+
+def took(facts: Facts, cause: Cause) -> str:
+    """How long a reconcile took, where that was long."""
+    seconds = next((each.seconds for each in facts.reconciles if each.id == cause.id), 0.0)
+    return f" (which took {measured(seconds)})" if seconds >= _LONG_SECONDS else ""

@@ -1,0 +1,58 @@
+"""Macros that gather a list or a map: one step of each, adding in place.
+
+The language defines them by adding to a copy, which would take quadratic time.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from setpoint.schema.cel.cost_runtime import LIST_COST
+from setpoint.schema.cel.evaluation_state import Run, State
+from setpoint.schema.cel.values import Mapping, MapValue, no_such_overload
+
+
+class Gathering(NamedTuple):
+    """What a macro gathers: how it begins, what decides whether to add, and how it adds."""
+
+    start: Callable[[], Any]
+    add: Callable[[State, Any], None]
+    predicate: Run | None
+
+    def step(self, state: State, gathered: Any) -> None:
+        if self.predicate is not None:
+            chosen = self.predicate(state)
+            if chosen is False:
+                state.charge(1)
+                return
+            if chosen is not True:
+                raise no_such_overload()
+        self.add(state, gathered)
+
+
+def gather_list(predicate: Run | None, element: Run) -> Gathering:
+    """Of `map`, `filter` and `transformList`."""
+
+    def add(state: State, gathered: list[Any]) -> None:
+        value = element(state)
+        state.charge(LIST_COST + 2)
+        gathered.append(value)
+
+    return Gathering(list, add, predicate)
+
+
+def gather_map(predicate: Run | None, parts: list[Run]) -> Gathering:
+    """Of `transformMap`, which adds a key and a value, and `transformMapEntry`, which adds all entries of a map."""
+
+    def add(state: State, gathered: MapValue) -> None:
+        values = [part(state) for part in parts]
+        state.charge(2)
+        if len(values) == 2:
+            gathered.insert(values[0], values[1])
+            return
+        more = values[0]
+        if not isinstance(more, Mapping):
+            raise no_such_overload()
+        for key in more.keys():  # noqa: SIM118 - a map of CEL does not iterate by itself
+            gathered.insert(key, more.find(key))
+
+    return Gathering(MapValue, add, predicate)

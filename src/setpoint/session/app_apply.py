@@ -1,0 +1,171 @@
+"""An app file applied to its session: what is new is made, what changed is changed, what is gone goes.
+
+What was applied last is kept beside the store, so that a changed file is a difference: whatever did not change in it is
+not touched. Two who apply at once take turns.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from setpoint.app.changes import Change, changes
+from setpoint.client.kinds import ref_of
+from setpoint.client.mapper import NoMatch
+from setpoint.objects import meta
+from setpoint.objects.errors import NotFound
+from setpoint.objects.times import format_micro_time
+from setpoint.objects.tree import Object, copy
+from setpoint.server import secret_files
+from setpoint.session.controllers.status_query import ask
+from setpoint.session.locks import turn
+from setpoint.session.paths import Places
+from setpoint.workload.kinds.api_names import RESTART_REQUESTED
+
+if TYPE_CHECKING:
+    from setpoint.client.client import Client
+
+FIELD_MANAGER = "setpoint up"
+_APP = "App"
+_DEFINITION = "CustomResourceDefinition"
+_ESTABLISHED_SECONDS = 30.0
+_GONE_SECONDS = 120.0
+# How long the controllers of an app may take to define the kinds of its objects.
+_SERVED_SECONDS = 20.0
+_LOOK_SECONDS = 0.05
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What was applied last: the objects as they were rendered."""
+
+    objects: list[Object] = []
+    # When some were asked to restart for what is not in themselves, by `_key`.
+    stamps: dict[str, str] = {}
+    # What an apply was about to make: if it was interrupted, they may be there.
+    pending: list[Object] = []
+
+
+def read_applied(places: Places) -> Applied:
+    """Nothing, if nothing was."""
+    try:
+        return msgspec.json.decode(places.applied.read_bytes(), type=Applied)
+    except (OSError, msgspec.DecodeError):
+        return Applied()
+
+
+def planned(before: Applied, objects: Sequence[Object]) -> list[Change]:
+    """What leads from what was applied last to the objects of an app."""
+    known = {_key(tree) for tree in (*before.objects, *objects)}
+    unfinished = [tree for tree in before.pending if _key(tree) not in known]
+    return changes([*before.objects, *unfinished], objects)
+
+
+async def apply_app(
+    client: "Client", places: Places, objects: Sequence[Object], on_wait: Callable[[str], None] = lambda _: None
+) -> list[Change]:
+    """Leads a session to the objects of an app; what that took. `on_wait` is told who has to end first. Raises
+    APIError, TransportError, OSError."""
+    client = client.with_options(field_manager=FIELD_MANAGER)
+    async with turn(places.data / "applying", client.clock):
+        before = read_applied(places)
+        found = planned(before, objects)
+        if not found:
+            return []
+        now = format_micro_time(client.clock.now())
+        wanted = set(map(_key, objects))
+        stamps = {key: stamp for key, stamp in before.stamps.items() if key in wanted}
+        stamps |= {_key(each.new): now for each in found if each.new is not None and _is_asked_for(each)}
+        made = [each.new for each in found if each.what == "added" and each.new is not None]
+        _write(places, msgspec.structs.replace(before, pending=[*before.pending, *made]))
+        await _delete(client, [each.old for each in found if each.old is not None and _goes(each)], on_wait)
+        changed = [_stamped(each.new, stamps) for each in found if each.new is not None]
+        await _apply(client, changed, _SERVED_SECONDS if _has_controllers(objects) else 0.0)
+        _write(places, Applied(list(objects), stamps))
+        return found
+
+
+def _goes(change: Change) -> bool:
+    return change.what == "removed" or change.effect in ("recreate", "rerun")
+
+
+def _is_asked_for(change: Change) -> bool:
+    """Whether a restart has to be asked for, since nothing in the object brings it about."""
+    return change.effect == "restart" or (change.effect == "rolling" and not change.fields)
+
+
+def _stamped(tree: Object, stamps: Mapping[str, str]) -> Object:
+    """An object with the request to restart. Of a set of replicas it is part of the template, and stays there: without
+    it they would restart once more."""
+    stamp = stamps.get(_key(tree))
+    if stamp is None:
+        return tree
+    made: Object = copy(tree)
+    place = made["spec"]["template"] if made["kind"] == "ExecutableReplicaSet" else made["metadata"]
+    place["annotations"] = {**(place.get("annotations") or {}), RESTART_REQUESTED: stamp}
+    return made
+
+
+async def _apply(client: "Client", objects: Iterable[Object], patience: float) -> None:
+    """One after the other, on one connection: they stand in the order in which they can be made. Kinds that are not
+    there yet are waited for."""
+    defined: list[Object] = []
+    for tree in objects:
+        if defined and tree["kind"] != _DEFINITION:
+            await _established(client, defined)
+            defined = []
+        applied = await _applied(client, tree, patience)
+        if tree["kind"] == _DEFINITION:
+            defined.append(applied)
+    await _established(client, defined)
+
+
+async def _applied(client: "Client", tree: Object, patience: float) -> Object:
+    """Applies an object; of a kind that the app's own controllers define, as soon as one of them has."""
+    deadline = client.clock.monotonic() + patience
+    while True:
+        try:
+            return await client.apply(tree, force=True)
+        except NoMatch as error:
+            if not patience:
+                raise
+            # Who cannot run defines nothing, however long we wait.
+            known = await ask(client)
+            if known.failures or client.clock.monotonic() > deadline:
+                why = "; ".join(known.failures) or "none of the app's controllers has defined it"
+                raise NoMatch(f"{error} {why}") from None
+            await client.clock.sleep(_LOOK_SECONDS)
+
+
+def _has_controllers(objects: Iterable[Object]) -> bool:
+    return any(tree["kind"] == _APP and tree["spec"].get("controllers") for tree in objects)
+
+
+async def _established(client: "Client", definitions: Iterable[Object]) -> None:
+    for definition in definitions:
+        await client.wait_for(
+            ref_of(definition), meta.name(definition), until="condition=Established", timeout=_ESTABLISHED_SECONDS
+        )
+
+
+async def _delete(client: "Client", objects: Iterable[Object], on_wait: Callable[[str], None]) -> None:
+    """Returns when all are gone, so that what comes finds their names and ports free."""
+    waiting = []
+    for tree in objects:
+        kind, name, namespace = ref_of(tree), meta.name(tree), meta.namespace(tree)
+        with suppress(NotFound, NoMatch):
+            await client.delete(kind, name, namespace)
+            waiting.append((kind, name, namespace))
+    for kind, name, namespace in waiting:
+        on_wait(name)
+        with suppress(NotFound):
+            await client.wait_for(kind, name, namespace, until="delete", timeout=_GONE_SECONDS)
+
+
+def _key(tree: Object) -> str:
+    group, _, _ = tree["apiVersion"].rpartition("/")
+    return f"{group}/{tree['kind']}/{meta.namespace(tree)}/{meta.name(tree)}"
+
+
+def _write(places: Places, applied: Applied) -> None:
+    secret_files.write(places.applied, msgspec.json.encode(applied))

@@ -1,0 +1,93 @@
+"""Opens an archive as a session of its own, to be looked at only."""
+
+import asyncio
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from setpoint.objects.clock import Clock
+from setpoint.objects.times import format_time
+from setpoint.session.archive.format import BadArchive, Manifest
+from setpoint.session.archive.unpack import opened, read_manifest, unpack
+from setpoint.session.host import READY
+from setpoint.session.leftovers import last_words
+from setpoint.session.locks import locked
+from setpoint.session.paths import Places
+from setpoint.session.registry import Session, Sessions, session_id
+from setpoint.session.startup import launch
+from setpoint.store.files import make_directory
+
+SUFFIX = ".setpoint"
+_is_name = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?").fullmatch
+
+
+class Shown(NamedTuple):
+    """An archive that is open."""
+
+    session: Session
+    manifest: Manifest
+
+
+def name_for(path: Path) -> str:
+    """What an archive is called unless somebody says otherwise: as its file."""
+    return (
+        re.sub(r"[^a-z0-9.-]+", "-", path.name.removesuffix(SUFFIX).lower()).strip(".-")[:63].strip(".-") or "archive"
+    )
+
+
+async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) -> Shown:
+    """Opens an archive under a name. Raises BadArchive, StoreError, OSError; then nothing is left of it."""
+    if not _is_name(name):
+        raise BadArchive(
+            f"{name!r} is no name for a session: small letters, digits, - and . are; choose one with --name"
+        )
+    path = path.resolve()
+    sessions = Sessions.of(environ)
+    if taken := sessions.named(name):
+        raise BadArchive(f"a session {taken[0].id} runs already; choose another name with --name, or end that one")
+    places = Places.of(environ, session_id(name, str(path)))
+    with _alone(sessions.directory / f"{places.data.name}.opening", name), opened(path) as archive:
+        manifest = read_manifest(archive)
+        shutil.rmtree(places.data, ignore_errors=True)
+        make_directory(places.data)
+        try:
+            await asyncio.to_thread(unpack, archive, manifest, places)
+            session = Session(
+                app=name,
+                # Whose directory nobody is in: it is found by its name only.
+                directory=str(path),
+                process="",
+                kubeconfig=str(places.kubeconfig),
+                url="",
+                started=format_time(clock.now()),
+                data=str(places.data),
+                imported=str(path),
+                exported=manifest.exported,
+            )
+            arguments = [msgspec.json.encode(session).decode()]
+            said = await launch("setpoint.session.archive.host", arguments, environ, places)
+            found = next((each for each in sessions.alive() if each.id == session.id), None)
+            if said != READY or found is None:
+                raise BadArchive(f"it cannot be shown: {said or last_words(session) or 'its server ended at once'}")
+        except BaseException:
+            shutil.rmtree(places.data, ignore_errors=True)
+            raise
+    return Shown(found, manifest)
+
+
+@contextmanager
+def _alone(lock: Path, name: str) -> Iterator[None]:
+    """Nobody else opens the same archive under the same name meanwhile. Raises BadArchive."""
+    make_directory(lock.parent)
+    with locked(lock) as ours:
+        if not ours:
+            raise BadArchive(f"it is being opened as {name} at this moment")
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)

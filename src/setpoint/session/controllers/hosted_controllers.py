@@ -1,0 +1,136 @@
+"""The controllers of an app, hot-loaded: what the app file lists runs, and runs anew when its files change.
+
+    hosted = HostedControllers(client, plane_kubeconfig, directory=app_directory, data=session_directory)
+    await hosted.set(entries_of(app), app)
+    await hosted.close()
+
+What becomes of them is an event of the App object, a line in this process's log, and a line in the log of the
+controllers, where all that they print is as well.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from setpoint.client.client import Client
+from setpoint.controller.overview import Row
+from setpoint.controller.recorder import Events
+from setpoint.objects.ids import Ids, SystemIds
+from setpoint.objects.reconcile_report import Reconciles, Wanted
+from setpoint.objects.tree import Object
+from setpoint.server import secret_files
+from setpoint.session.controllers.entry import Entry
+from setpoint.session.controllers.messages import Begin, Ran
+from setpoint.session.controllers.worker_slots import Seats
+from setpoint.store.files import make_directory
+from setpoint.workload.logs.capture import Capture
+from setpoint.workload.logs.store import LogStore
+
+# As whom they write: with the name of the entry.
+USER = "system:setpoint:controllers"
+REPORTER = "setpoint-controllers"
+# How long the last events may take to be written.
+_FLUSH_SECONDS = 1.0
+_KUBECONFIG = ".kubeconfig"
+
+_log = logging.getLogger(__name__)
+
+
+class HostedControllers:
+    """The controllers of one app, beside a control plane.
+
+    `kubeconfig` makes one for a user. `directory` is where the app file is, and its paths begin; in `data` their
+    kubeconfigs and logs are.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kubeconfig: Callable[[str], str],
+        *,
+        directory: Path,
+        data: Path,
+        ids: Ids | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._kubeconfig, self._directory, self._data = kubeconfig, directory, data / "controllers"
+        self._events = Events(client, ids=ids or SystemIds())
+        self._recorder = self._events.recorder(REPORTER)
+        self._telling: asyncio.Task[None] | None = None
+        self._app: Object | None = None
+        self._seats = Seats(directory, self, client.clock, environ)
+        self._begun: dict[Entry, Begin] = {}
+        self._setting = asyncio.Lock()
+        self.logs = LogStore(self._data / "logs", client.clock)
+
+    async def set(self, entries: Sequence[Entry], app: Object | None = None) -> None:
+        """Has exactly these run, soon (`loaded` waits for it); what is listed as before goes on undisturbed. Events are
+        about `app`."""
+        async with self._setting:
+            self._app = app or self._app
+            if self._telling is None:
+                self._telling = asyncio.ensure_future(self._events.run())
+            self._begun = {entry: self._begun.get(entry) or self._begin(entry) for entry in entries}
+            await self._seats.set(self._begun)
+
+    async def loaded(self) -> None:
+        """Returns when each of them works, or it is known why it does not."""
+        async with self._setting:
+            await self._seats.loaded()
+
+    @property
+    def listed(self) -> list[Entry]:
+        """What is to run."""
+        return list(self._begun)
+
+    async def report(self) -> list[Row]:
+        """How each controller does, in the order of the app file."""
+        return await self._seats.rows()
+
+    async def reconciles(self, wanted: Wanted) -> Reconciles:
+        """What they remember of some reconciles."""
+        return await self._seats.reconciles(wanted)
+
+    def logged(self) -> list[str]:
+        """Whose output there is: names of controllers, and of files for what was printed before there were any."""
+        return [unquote(uid) for uid in self.logs.known()]
+
+    async def close(self) -> None:
+        """Ends all of them: what reconciles may finish."""
+        await self._seats.close()
+        for path in self._data.glob(f"*{_KUBECONFIG}"):
+            path.unlink()
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+            await self._events.flush(_FLUSH_SECONDS)
+            self._telling = None
+        self.logs.close()
+
+    def _begin(self, entry: Entry) -> Begin:
+        make_directory(self._data)
+        path = self._data / f"{quote(str(entry), safe='')}{_KUBECONFIG}"
+        secret_files.write(path, self._kubeconfig(f"{USER}:{entry}").encode())
+        return Begin(str(self._directory), entry.module, entry.name, [str(path)])
+
+    # What becomes of them: `seat.Teller`
+
+    def happened(self, entry: Entry, reason: str, text: str, *, bad: bool) -> None:
+        _log.log(logging.WARNING if bad else logging.INFO, "%s", text)
+        if self._app is not None:
+            record = self._recorder.warning if bad else self._recorder.normal
+            record(self._app, reason, text)
+        self.printed(entry, self._seats.called(entry), f"[setpoint] {text}", error=bad)
+
+    def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
+        uid, source = quote(controller, safe=""), "stderr" if error else "stdout"
+        track = self.logs.of(uid).tracks.get(source)
+        if not isinstance(track, Capture):
+            track = self.logs.capture(uid, source)
+        track.write(f"{text}\n".encode("utf-8", "replace"))
+
+    def ran(self, entry: Entry, run: Ran) -> None:
+        """Of what goes well nothing is told here: `setpoint trace` reads it from the log of revisions."""

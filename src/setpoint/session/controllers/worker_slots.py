@@ -1,0 +1,148 @@
+"""All entries that run beside each other: a seat for each, one watch over their files, and no name twice."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from setpoint.controller.overview import Row
+from setpoint.objects.clock import Clock
+from setpoint.objects.reconcile_report import Reconciles, Wanted
+from setpoint.session.controllers.entry import Entry
+from setpoint.session.controllers.messages import Begin
+from setpoint.session.controllers.worker_slot import Seat, Teller
+from setpoint.workload.filewatch.inotify import Inotify
+from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
+from setpoint.workload.filewatch.watcher import Watcher
+from setpoint.workload.ignore_patterns import by_git
+
+# Editors write in several steps.
+DEBOUNCE_SECONDS = 0.1
+# Where nobody keeps code that he changes.
+_NO_CODE = (".venv/", "venv/", ".tox/", ".nox/", "site-packages/", ".mypy_cache/", ".ruff_cache/", ".pytest_cache/")
+
+
+class Seats:
+    """The seats of a directory, from which paths begin."""
+
+    def __init__(
+        self, directory: Path, teller: Teller, clock: Clock, environ: Mapping[str, str], *, at_terminal: bool = False
+    ) -> None:
+        self._directory, self._teller, self._clock = directory, teller, clock
+        self._environ, self._at_terminal = environ, at_terminal
+        self._seats: dict[Entry, Seat] = {}
+        self._leaving: list[asyncio.Task[None]] = []
+        self._inotify: Inotify | OSError | None = None
+        self._watcher: Watcher | None = None
+        self._watched: tuple[str, ...] = ()
+        self._looking: set[asyncio.Task[None]] = set()
+
+    async def set(self, wanted: Mapping[Entry, Begin]) -> None:
+        """Has exactly these run, soon; those that do already go on undisturbed."""
+        gone = [self._seats.pop(entry) for entry in list(self._seats) if entry not in wanted]
+        # Whoever stops waiting for their end does not stop them from ending.
+        self._leaving += [asyncio.ensure_future(seat.close()) for seat in gone]
+        await self._left()
+        await self._watch(wanted)
+        for entry, begin in wanted.items():
+            if entry not in self._seats:
+                self._seats[entry] = Seat(
+                    *(entry, begin, self._teller, self._taken, self._clock, self._environ),
+                    at_terminal=self._at_terminal,
+                )
+
+    async def loaded(self) -> None:
+        """Returns when each of them works, or it is known why it does not."""
+        for seat in list(self._seats.values()):
+            await seat.decided.wait()
+
+    @property
+    def problems(self) -> list[str]:
+        """Why some do not work as they should."""
+        return [seat.problem for seat in self._seats.values() if seat.problem]
+
+    async def rows(self) -> list[Row]:
+        """How each controller does, in the order in which they were given."""
+        found = await asyncio.gather(*(seat.rows() for seat in self._seats.values()))
+        return [row for rows in found for row in rows]
+
+    async def reconciles(self, wanted: Wanted) -> Reconciles:
+        """What their controllers remember of some reconciles."""
+        seats = list(self._seats.values())
+        found = await asyncio.gather(*(seat.reconciles(wanted) for seat in seats))
+        return Reconciles([each for told in found for each in told], [name for seat in seats for name in seat.names])
+
+    async def settled(self) -> bool:
+        """Whether none of them has anything to do, before something changes or time has passed."""
+        return all(await asyncio.gather(*(seat.settled() for seat in self._seats.values())))
+
+    def called(self, entry: Entry) -> str:
+        """Whose it is what nobody in particular says of an entry."""
+        seat = self._seats.get(entry)
+        return seat.called if seat is not None else entry.module
+
+    async def close(self) -> None:
+        """Ends all: what reconciles may finish."""
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+        if isinstance(self._inotify, Inotify):
+            self._inotify.close()
+        for task in list(self._looking):
+            task.cancel()
+        await asyncio.gather(*self._looking, return_exceptions=True)
+        seats, self._seats = list(self._seats.values()), {}
+        self._leaving += [asyncio.ensure_future(seat.close()) for seat in seats]
+        await self._left()
+
+    async def _left(self) -> None:
+        """Returns when those that were to end have."""
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+            self._leaving = [each for each in self._leaving if not each.done()]
+
+    def _taken(self, name: str, asking: Entry) -> Entry | None:
+        """Which other entry has a controller of this name."""
+        return next((entry for entry, seat in self._seats.items() if entry != asking and name in seat.names), None)
+
+    # Changes of files
+
+    async def _watch(self, wanted: Mapping[Entry, Begin]) -> None:
+        """Watches the directory, and those of files that lie elsewhere, from before anything is loaded."""
+        top = os.path.realpath(self._directory)
+        places = {os.path.realpath(self._directory / each.module).rpartition("/")[0] for each in wanted if each.is_file}
+        directories = (top, *sorted(each for each in places if not f"{each}/".startswith(f"{top}/")))
+        if directories == self._watched or not wanted:
+            return
+        if self._watcher is not None:
+            self._watcher.close()
+        if self._inotify is None:
+            try:
+                self._inotify = Inotify()
+            except OSError as error:
+                self._inotify = error
+        roots = [root_of("**/*.py", each) for each in directories]
+        ignored = by_git([*DEFAULT_IGNORED, *_NO_CODE])
+        self._watched = directories
+        self._watcher = Watcher(roots, ignored, DEBOUNCE_SECONDS, self._changed, self._clock)
+        await self._watcher.start(self._inotify)
+
+    def _changed(self, paths: list[str]) -> None:
+        looking = asyncio.ensure_future(self._look(paths))
+        self._looking.add(looking)
+        looking.add_done_callback(self._looking.discard)
+
+    async def _look(self, paths: list[str]) -> None:
+        """Loads those anew that the changed files have to do with."""
+        changed = {os.path.realpath(path) for path in paths}
+        await asyncio.gather(*(seat.refresh() for seat in self._seats.values()))
+        because = _because(paths, self._directory)
+        for seat in self._seats.values():
+            if seat.concerns(changed):
+                seat.change(because)
+
+
+def _because(paths: Sequence[str], directory: Path) -> str:
+    first = os.path.relpath(paths[0], os.path.realpath(directory))
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"{first}{more} changed"

@@ -1,0 +1,360 @@
+"""The log in memory: the versions of every key, the events in their order, and the order of the keys.
+
+Every key has the list of its versions, oldest first, so the past is a bisection away. Those lists and the log only ever
+grow at their end; forgetting makes new ones. That is why a snapshot is O(1): it keeps references and its revision, and
+what is appended later lies beyond that revision. Restoring costs one pass over the keys.
+"""
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+from weakref import WeakKeyDictionary, WeakSet
+
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.bounds import Bounds
+from setpoint.store.contract import Entry, Event, Item, Purge, Purged, Selection
+from setpoint.store.deadlines import Deadlines
+from setpoint.store.dump import Contents, dump
+from setpoint.store.follow import first_after, revision_of, whole_revisions
+from setpoint.store.keys import KeyOrder, prefix_end
+from setpoint.store.purge_rules import emptied, last_purged, selected
+
+# What an entry occupies beside its key and value, roughly.
+_OVERHEAD = 400
+
+_new = tuple.__new__  # makes a named tuple in half the time
+
+
+def _revision(entry: Entry) -> int:
+    return entry[0]
+
+
+def cost(event: Event) -> int:
+    """How many bytes an event occupies, roughly."""
+    entry = event.entry
+    return _OVERHEAD + len(entry.key) + len(entry.value or b"")
+
+
+def item_of(entry: Entry) -> Item | None:
+    value = entry[2]
+    return None if value is None else _new(Item, (entry[1], value, entry[0], entry[4]))
+
+
+def _at(versions: list[Entry], revision: int) -> Item | None:
+    place = bisect_right(versions, revision, key=_revision)
+    if not place:
+        return None
+    entry = versions[place - 1]
+    if entry.purged is not None:
+        oldest = versions[place].revision if place < len(versions) else entry.revision
+        raise Purged(revision, oldest, entry.key, entry.purged)
+    return item_of(entry)
+
+
+def _exists_at(versions: list[Entry], revision: int) -> bool:
+    place = bisect_right(versions, revision, key=_revision)
+    return place > 0 and (versions[place - 1].value is not None or versions[place - 1].purged is not None)
+
+
+def _survivors(versions: Mapping[str, list[Entry]], oldest: int) -> list[Entry]:
+    """The entries at or before the oldest revision that make up its state."""
+    return sorted((kept[0] for kept in versions.values() if kept[0].revision <= oldest), key=lambda entry: entry[:2])
+
+
+class _Removed(NamedTuple):
+    """The loss of one key in a purge: the number and the bytes of the values, and the last event that lost one."""
+
+    number: int = 0
+    size: int = 0
+    last: int = 0
+
+
+def _purge(versions: list[Entry], events: list[Event], places: list[int], purge: Purge) -> _Removed:
+    """Removes the values at some places of a key's versions, in place, so that whoever shares the lists loses them."""
+    size = 0
+    for place in places:
+        size += len(versions[place].value or b"")
+        versions[place] = emptied(versions[place], purge)
+    last = 0
+    # An event holds the value it replaced as well.
+    touched = {near for each in places for near in (each, each + 1) if near < len(versions)}
+    for place in sorted(touched):
+        entry = versions[place]
+        at = bisect_left(events, entry.revision, key=revision_of)
+        while at < len(events) and events[at].entry.revision == entry.revision:
+            if events[at].entry.key == entry.key:
+                replaced = versions[place - 1].value if place and entry.previous else None
+                events[at] = Event(entry, replaced)
+                last = entry.revision
+            at += 1
+    return _Removed(len(places), size, last)
+
+
+class MemorySnapshot:
+    """A state at one revision. What it refers to may grow, but only by what is later than that."""
+
+    def __init__(self, owner: "State") -> None:
+        self.owner = owner
+        self.bounds = owner.bounds
+        self.versions = owner.versions
+        self.events = owner.events
+        self.live = owner.live
+        self.dead = owner.dead
+        self.deadlines = owner.deadlines.freeze()
+        self.purged = owner.purged
+
+    @property
+    def revision(self) -> int:
+        return self.bounds.current
+
+    def dump(self) -> bytes:
+        events = self.events[: first_after(self.events, self.revision)]
+        entries = [*_survivors(self.versions, self.bounds.oldest), *(event.entry for event in events)]
+        return dump(Contents(self.bounds, entries, self.deadlines))
+
+
+class State:
+    """All that a store in memory keeps."""
+
+    def __init__(self) -> None:
+        self.current = 0
+        self.oldest = 0
+        self._gaps: tuple[tuple[int, int], ...] = ()
+        # The versions of each key, never empty; at most the first is at or before `oldest`, and that is no deletion.
+        self.versions: dict[str, list[Entry]] = {}
+        # Every event after `oldest`, and what all of them occupy.
+        self.events: list[Event] = []
+        self.size = 0
+        # The keys that are there, and those that are not but have versions.
+        self.live = KeyOrder()
+        self.dead = KeyOrder()
+        self.deadlines = Deadlines()
+        # Whether a snapshot refers to the log and the versions, which then must not lose anything in place, and to the
+        # orders of keys, which then must not change in place.
+        self._log_is_shared = False
+        self._keys_are_shared = False
+        # No event after this revision has lost a value in a purge.
+        self.purged = 0
+        # The snapshots that somebody still holds: a purge covers them too.
+        self._snapshots: WeakSet[MemorySnapshot] = WeakSet()
+        # The stores that were made of our snapshots, and the revision up to which their past is ours.
+        self._forks: WeakKeyDictionary[State, int] = WeakKeyDictionary()
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(self.oldest, self.current, self._gaps)
+
+    # Reading
+
+    def get(self, key: str, at: int | None) -> Item | None:
+        versions = self.versions.get(key)
+        if versions is None:
+            return None
+        return item_of(versions[-1]) if at is None else _at(versions, at)
+
+    def items(self, prefix: str, after: str, limit: int, *, counted: bool = True) -> tuple[list[Item], int]:
+        """The items with a prefix after a key, at most so many of them, and how many more there are."""
+        end = prefix_end(prefix)
+        items: list[Item] = []
+        versions = self.versions
+        for key in self.live.after(after, prefix, end):
+            if limit and len(items) == limit:
+                break
+            revision, _, value, _, created, *_ = versions[key][-1]
+            items.append(_new(Item, (key, value, revision, created)))
+        full = counted and limit and len(items) == limit
+        return items, self.live.rank(end) - self.live.rank(items[-1].key) - 1 if full else 0
+
+    def items_at(self, prefix: str, at: int, after: str = "") -> Iterator[Item]:
+        """The items with a prefix after a key as they were at a revision."""
+        end = prefix_end(prefix)
+        for key in heapq.merge(self.live.after(after, prefix, end), self.dead.after(after, prefix, end)):
+            item = _at(self.versions[key], at)
+            if item is not None:
+                yield item
+
+    def count_at(self, prefix: str, at: int) -> int:
+        """Returns how many items with a prefix there were at a revision, those whose value was purged among them."""
+        end = prefix_end(prefix)
+        return sum(
+            _exists_at(self.versions[key], at) for order in (self.live, self.dead) for key in order.between(prefix, end)
+        )
+
+    def count(self, prefix: str) -> int:
+        return self.live.rank(prefix_end(prefix)) - self.live.rank(prefix)
+
+    def history(self, key: str, before: int | None, limit: int) -> list[Entry]:
+        versions = self.versions.get(key, [])
+        end = len(versions) if before is None else bisect_right(versions, before - 1, key=_revision)
+        return versions[max(0, end - limit) if limit else 0 : end][::-1]
+
+    def log(self, after: int, limit: int) -> list[Entry]:
+        entries: list[Entry] = []
+        if after < self.oldest:
+            survivors = _survivors(self.versions, self.oldest)
+            entries = survivors[bisect_right(survivors, after, key=_revision) :]
+        if not limit or len(entries) < limit:
+            events, start = self.events, first_after(self.events, after)
+            wanted = whole_revisions(events, start, limit - len(entries)) if limit else events[start:]
+            return [*entries, *(event.entry for event in wanted)]
+        return entries[: bisect_right(entries, entries[limit - 1].revision, limit, key=_revision)]
+
+    # Writing
+
+    def append(
+        self,
+        revision: int,
+        key: str,
+        value: bytes | None,
+        old: Entry | None,
+        time: float,
+        actor: Actor,
+        cause: Cause | None,
+        deadline: float | None,
+    ) -> None:
+        """One line of the log, and all that follows from it; `old` is the entry of the value it replaces."""
+        if old is None:
+            entry: Entry = _new(Entry, (revision, key, value, 0, revision, time, actor, cause, None))
+            self.events.append(_new(Event, (entry, None)))
+        else:
+            entry = _new(Entry, (revision, key, value, old[0], old[4], time, actor, cause, None))
+            self.events.append(_new(Event, (entry, old[2])))
+        if old is not None and value is not None:
+            self.versions[key].append(entry)
+        else:
+            self._move_key(key, entry, appears=value is not None)
+        self.size += _OVERHEAD + len(key) + (len(value) if value else 0)
+        if deadline is not None or self.deadlines:
+            self.deadlines.set(key, deadline)
+
+    def _move_key(self, key: str, entry: Entry, *, appears: bool) -> None:
+        """A key appears or vanishes: it changes from one order to the other."""
+        if self._keys_are_shared:
+            self._unshare_keys()
+        versions = self.versions.get(key)
+        if versions is None:
+            self.versions[key] = [entry]
+        else:
+            versions.append(entry)
+            (self.dead if appears else self.live).discard(key)
+        (self.live if appears else self.dead).add(key)
+
+    def _unshare_keys(self) -> None:
+        self.live, self.dead = self.live.copy(), self.dead.copy()
+        self._keys_are_shared = False
+
+    def compact(self, to: int) -> None:
+        """Forgets what was superseded at or before a revision."""
+        cut = first_after(self.events, to)
+        gone = self.events[:cut]
+        if self._log_is_shared:
+            self.events, self.versions = self.events[cut:], dict(self.versions)
+            self._log_is_shared = False
+        else:
+            del self.events[:cut]
+        self.size -= sum(map(cost, gone))
+        for key in {event.entry.key for event in gone}:
+            self._forget(key, to)
+        self.oldest, _, self._gaps = self.bounds.compacted(to)
+
+    def _forget(self, key: str, to: int) -> None:
+        versions = self.versions[key]
+        place = bisect_right(versions, to, key=_revision) - 1
+        if versions[place].value is None and versions[place].purged is None:
+            place += 1
+        if place == len(versions):
+            del self.versions[key]
+            if self._keys_are_shared:
+                self._unshare_keys()
+            self.dead.discard(key)
+        elif place:
+            self.versions[key] = versions[place:]
+
+    # Purging
+
+    def keys_after(self, prefix: str, after: str, limit: int) -> list[str]:
+        """At most so many keys with a prefix that come after a key, also those that are absent but have a past."""
+        end = prefix_end(prefix)
+        keys = heapq.merge(self.live.after(after, prefix, end), self.dead.after(after, prefix, end))
+        return list(islice(keys, limit) if limit else keys)
+
+    def purge(self, key: str, selection: Selection, purge: Purge) -> int:
+        """Removes past values of a key, here, in every snapshot, and in every store that was made of one, as far as
+        its past is ours; returns how many this store itself lost."""
+        versions = self.versions.get(key, [])
+        removed = _purge(versions, self.events, selected(selection, versions), purge)
+        self.size -= removed.size
+        self.purged = max(self.purged, removed.last)
+        for snapshot in self._snapshots:
+            # It may share these lists, or have its own since a compaction.
+            kept = snapshot.versions.get(key, [])
+            inside = kept[: bisect_right(kept, snapshot.revision, key=_revision)]
+            places = selected(selection, inside, versions)
+            snapshot.purged = max(snapshot.purged, removed.last, _purge(kept, snapshot.events, places, purge).last)
+        for fork, shared in list(self._forks.items()):
+            until = shared if selection.through is None else min(shared, selection.through)
+            fork.purge(key, selection._replace(through=until), purge)
+        return removed.number
+
+    # The whole
+
+    def snapshot(self) -> MemorySnapshot:
+        self._log_is_shared = self._keys_are_shared = True
+        snapshot = MemorySnapshot(self)
+        self._snapshots.add(snapshot)
+        return snapshot
+
+    def adopt(self, snapshot: MemorySnapshot) -> None:
+        """Becomes what a snapshot was, under a new revision."""
+        until = snapshot.revision
+        versions = {}
+        for key, kept in snapshot.versions.items():
+            if kept[-1].revision > until:
+                kept = kept[: bisect_right(kept, until, key=_revision)]
+            elif snapshot.owner is not self:
+                kept = kept.copy()
+            if kept:
+                versions[key] = kept
+        events = snapshot.events[: first_after(snapshot.events, until)]
+        self._become(versions, events, snapshot.bounds, snapshot.deadlines)
+        self.live, self.dead, self._keys_are_shared = snapshot.live, snapshot.dead, True
+        self.purged = snapshot.purged
+        if snapshot.owner is not self:
+            snapshot.owner._forks[self] = until
+        # A value that was current in the snapshot and has been purged since cannot be brought back.
+        for key in [key for key, kept in versions.items() if kept[-1].purged is not None]:
+            if self._keys_are_shared:
+                self._unshare_keys()
+            self.live.discard(key)
+            self.dead.discard(key)
+            self.dead.add(key)
+            self.deadlines.set(key, None)
+
+    def load(self, contents: Contents) -> None:
+        """Becomes what a dump says, under a new revision."""
+        versions: dict[str, list[Entry]] = {}
+        events: list[Event] = []
+        for entry in contents.entries:
+            kept = versions.setdefault(entry.key, [])
+            if entry.revision > contents.bounds.oldest:
+                events.append(Event(entry, kept[-1].value if kept else None))
+            kept.append(entry)
+        self._become(versions, events, contents.bounds, contents.deadlines)
+        self.purged = last_purged(contents.entries)
+        self.live = KeyOrder(key for key, kept in versions.items() if kept[-1].value is not None)
+        self.dead = KeyOrder(key for key, kept in versions.items() if kept[-1].value is None)
+        self._keys_are_shared = False
+
+    def _become(
+        self,
+        versions: dict[str, list[Entry]],
+        events: list[Event],
+        bounds: Bounds,
+        deadlines: Mapping[str, float],
+    ) -> None:
+        self.versions, self.events, self._log_is_shared = versions, events, False
+        self.size = sum(map(cost, events))
+        self.deadlines = Deadlines(deadlines)
+        self.oldest, self.current, self._gaps = self.bounds.restored(bounds)
