@@ -6,11 +6,13 @@
 
     async with sp.ControlPlane() as plane: ...
 
-Importing this package imports nothing else; each name is looked up when it is first used.
+Importing this package imports the version and nothing else; each name is looked up when it is first used.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from setpoint.version import VERSION
 
 if TYPE_CHECKING:
     from setpoint.app.builder import App
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
     from setpoint.schema.types import Column, Model, ObjectMeta, Resource, Scale, crd_of, rule
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "FSM",

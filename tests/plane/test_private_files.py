@@ -16,7 +16,8 @@ from setpoint.workload.records import Records
 
 SOURCE = Path(__file__).parents[2] / "src" / "setpoint"
 
-# Modules that make files or directories by other means than `store.files` and `server.secret_files`, and why they may.
+# Modules that make files or directories by other means than `store.files` and `server.secret_files`, and why they
+# may.
 ALLOWED = {
     "store/files.py": "the means itself",
     "session/host.py": "a directory inside the session's own, with mode 0700",

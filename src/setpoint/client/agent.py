@@ -4,7 +4,7 @@ import os
 import sys
 from functools import cache
 
-from setpoint import __version__
+from setpoint.version import VERSION
 
 _ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
@@ -13,4 +13,4 @@ _ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm6
 def user_agent() -> str:
     """The text of the User-Agent header."""
     machine = os.uname().machine if hasattr(os, "uname") else "unknown"
-    return f"setpoint/{__version__} ({sys.platform}/{_ARCHITECTURES.get(machine, machine)})"
+    return f"setpoint/{VERSION} ({sys.platform}/{_ARCHITECTURES.get(machine, machine)})"

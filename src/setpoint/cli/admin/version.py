@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from setpoint import __version__
 from setpoint.cli.output.formats import Form, output_option, write_tree
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.connection import Server, connect, find, run, server_options
 from setpoint.cli.support.errors import Failure
+from setpoint.version import VERSION
 
 
 @click.command()
@@ -17,7 +17,7 @@ from setpoint.cli.support.errors import Failure
 @server_options
 def version(only_client: bool, form: Form, server: Server) -> None:
     """Print the versions of this program and of the server, if one can be reached."""
-    known: dict[str, Any] = {"client": {"version": __version__}}
+    known: dict[str, Any] = {"client": {"version": VERSION}}
     problem = ""
     if not only_client:
         try:
@@ -28,7 +28,7 @@ def version(only_client: bool, form: Form, server: Server) -> None:
     if form.name:
         write_tree(known, form)
         return
-    echo(f"setpoint {__version__}")
+    echo(f"setpoint {VERSION}")
     if "server" in known:
         echo(f"server   {known['server'].get('gitVersion', 'unknown')}")
     elif problem and any(server):

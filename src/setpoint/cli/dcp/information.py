@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from setpoint import __version__
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.errors import Failure
+from setpoint.version import VERSION
 
 # The DCP whose behaviour this is: its clients refuse to work with one that is too old.
 DCP_VERSION = "0.25.13"
@@ -19,7 +19,7 @@ _SECONDS, _DIAGNOSTIC_SECONDS = 10.0, 90.0
 
 
 def _version() -> dict[str, Any]:
-    return {"version": DCP_VERSION, "setpointVersion": __version__}
+    return {"version": DCP_VERSION, "setpointVersion": VERSION}
 
 
 def runtime_option(command: Any) -> Any:
@@ -82,7 +82,7 @@ async def _containers(preference: str, seconds: float, diagnostics: bool) -> dic
         await engine.close()
     told: dict[str, Any] = {"runtime": name, "hostName": _HOSTS[name], "installed": True, "running": True}
     # There is no client but ourselves: we speak the engine's own protocol.
-    return {**told, "clientVersion": __version__, "serverVersion": number} if diagnostics else told
+    return {**told, "clientVersion": VERSION, "serverVersion": number} if diagnostics else told
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from setpoint import __version__
 from setpoint.objects.clock import Clock
 from setpoint.objects.times import format_micro_time
 from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, Line, LogOf, Manifest
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import Owner, Source, lines
 from setpoint.store.contract import Entry
+from setpoint.version import VERSION
 from setpoint.workload.kinds.api_names import GROUP, LOGGED
 
 _OBJECT = b'{"apiVersion":'
@@ -84,7 +84,7 @@ class _Writing:
             self._archive.writestr(self._new(name), self._secrets.text(text))
         manifest = Manifest(
             FORMAT,
-            __version__,
+            VERSION,
             self._wanted.app,
             self._wanted.session,
             format_micro_time(self._clock.now()),

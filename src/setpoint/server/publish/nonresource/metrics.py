@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from setpoint import __version__
 from setpoint.objects.metrics import CONTENT_TYPE, Family, Histogram, exposition
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.message import Response, Sink, Stream
@@ -19,6 +18,7 @@ from setpoint.server.publish.nonresource.process import process_families
 from setpoint.server.publish.read_only import check_method
 from setpoint.server.registry.resource import ALL_VERBS, Resource
 from setpoint.server.request.context import Context
+from setpoint.version import VERSION
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _MOST_TALLIES = 5000
@@ -175,7 +175,7 @@ async def _store_families(context: Context) -> list[Family]:
         for prefix, resource in stored.items()
     ]
     revision, oldest = await store.revision(), await store.oldest()
-    version = {"git_version": RELEASE, "setpoint_version": __version__}
+    version = {"git_version": RELEASE, "setpoint_version": VERSION}
     return [
         Family("apiserver_storage_objects", "gauge", "Stored objects by resource.", objects),
         Family("setpoint_store_revision", "gauge", "The revision of the last change.", [({}, revision)]),

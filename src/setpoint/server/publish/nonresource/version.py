@@ -2,13 +2,13 @@
 
 import platform
 
-from setpoint import __version__
 from setpoint.objects.tree import Object
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.publish.read_only import check_method
 from setpoint.server.request.context import Context
+from setpoint.version import VERSION
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -24,7 +24,7 @@ def version() -> Object:
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": str(int(minor) - 1),
-        "gitVersion": f"{RELEASE}+setpoint.{__version__}",
+        "gitVersion": f"{RELEASE}+setpoint.{VERSION}",
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z",

@@ -15,7 +15,6 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from setpoint import __version__
 from setpoint.objects.errors import NotAcceptable
 from setpoint.objects.gvk import GroupVersion
 from setpoint.schema.builtin import RELEASE
@@ -26,6 +25,7 @@ from setpoint.server.publish.read_only import check_method, digest, is_known
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
+from setpoint.version import VERSION
 
 if TYPE_CHECKING:
     from setpoint.server.publish.openapi.v2 import Fragment
@@ -42,7 +42,7 @@ _V2_TYPES: Mapping[str, str] = {
 _VERSION = "version"
 _HASHES = "openapi hashes"
 # Another release may tell of the same resources in another way.
-_MADE_BY = f"{__version__} {RELEASE}".encode()
+_MADE_BY = f"{VERSION} {RELEASE}".encode()
 _A_YEAR = timedelta(days=365)
 
 _encode = msgspec.json.Encoder(order="sorted").encode
