@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
-from setpoint.server.pipeline import Server
 from setpoint.store.memory import MemoryStore
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -12,12 +12,12 @@ from bench.server import CONFIG_MAPS, config_map
 from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
 from setpoint.server.access.authentication.credentials import Credentials
-from setpoint.server.access.authorization.authorizer import Authorizer
 from setpoint.server.access.authorization.modes import AlwaysAllow
 from setpoint.server.access.authorization.rbac import RBAC
+from setpoint.server.app import Server
 from setpoint.server.message import Request
-from setpoint.server.pipeline import Server
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
+from setpoint.server.request.context import Authorizer
 from setpoint.server.requestinfo import request_info
 from setpoint.store.contract import Write
 from setpoint.store.memory import MemoryStore

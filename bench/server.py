@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from setpoint.server.app import Server
 from setpoint.server.message import Request
-from setpoint.server.pipeline import Server
 from setpoint.store.memory import MemoryStore
 
 ROUNDS = 7

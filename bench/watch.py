@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from bench.figure import Figure, in_turns
 from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
+from setpoint.server.app import Server
 from setpoint.server.message import Frame, Request, Stream
-from setpoint.server.pipeline import Server
 from setpoint.store.contract import ANY
 from setpoint.store.memory import MemoryStore
 

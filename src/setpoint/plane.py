@@ -24,18 +24,19 @@ from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.access.authorization.authorizer import MASTERS
 from setpoint.server.access.authorization.modes import authorizer_of
 from setpoint.server.apiextensions.bundled_crds import provide
+from setpoint.server.app import Server
 from setpoint.server.bootstrap.kubernetes_service import address_of, advertise, withdraw
 from setpoint.server.edge.kubeconfig import KEPT, is_ours, kubeconfig
 from setpoint.server.edge.limits import Limits
 from setpoint.server.history.purge import follow as follow_purges
 from setpoint.server.message import Handler, Peer, Request, Response
 from setpoint.server.outbound.service_resolver import ServiceError, ServiceResolver
-from setpoint.server.pipeline import Plain, Server
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.extension import Extension
+from setpoint.server.request.observer import Plain
 from setpoint.store.contract import Retention, Store, StoreError
 from setpoint.store.files import make_directory
 from setpoint.system.controller_names import chosen

@@ -21,8 +21,8 @@ import yaml
 from setpoint.objects.clock import SystemClock
 from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN
+from setpoint.server.app import Server
 from setpoint.server.edge.listener import Listener
-from setpoint.server.pipeline import Server
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.store.memory import MemoryStore
 from setpoint.system.assembly import Home

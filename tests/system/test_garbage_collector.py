@@ -7,8 +7,8 @@ from tests.system.worlds import CONFIG_MAP, World, in_world, reference
 
 from setpoint.client.patches import merge
 from setpoint.objects.tree import Object
+from setpoint.server.app import Server
 from setpoint.server.message import Request
-from setpoint.server.pipeline import Server
 
 NO_UID = "00000000-0000-0000-0000-00000000dead"
 

@@ -106,7 +106,7 @@ def find(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
     rows = resource.routes or _fill(resource)
     subresource = info.subresource
     if not info.rest or subresource == _WITH_PATH:
-        found = rows.get((info.in_namespace, bool(info.name), subresource, info.verb))
+        found: Route | None = rows.get((info.in_namespace, bool(info.name), subresource, info.verb))
         if found is not None:
             return found
     error = _refusal(resource, info)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from setpoint.client.client import Client
 from setpoint.objects.clock import Clock
-from setpoint.server.access.authentication.token_issuer import Issuer
+from setpoint.server.app import Server
 from setpoint.server.edge.in_process import LocalTransport
-from setpoint.server.pipeline import Server
+from setpoint.server.ports import TokenIssuer
 
 
 class Home:
@@ -26,7 +26,7 @@ class Home:
         return self._server.services.clock
 
     @property
-    def issuer(self) -> Issuer:
+    def issuer(self) -> TokenIssuer:
         """Who issues the tokens of service accounts."""
         return self._server.services.issuer
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from setpoint.client.client import Client
 from setpoint.controller.controller import Controller
 from setpoint.objects.ids import Ids
-from setpoint.server.pipeline import Plain
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.extension import Extension
+from setpoint.server.request.observer import Plain
 from setpoint.workload.admin.execution import ExecutionPage
 from setpoint.workload.admin.perftrace import PerfTracePage
 from setpoint.workload.admin.shutdown_admission import ClosingPlugin

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
 
-from setpoint.server.access.authorization.authorizer import ALLOWED, Decision, UserRules
-from setpoint.server.request.context import Services, User
+from setpoint.server.ports import ALLOWED, Decision, User, UserRules
+from setpoint.server.request.context import Services
 from setpoint.server.requestinfo import RequestInfo
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"

@@ -13,12 +13,12 @@ from setpoint.server.access.audit.memory_log import Collected
 from setpoint.server.access.audit.policy import Level, Policy, everything
 from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN
+from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request, Response
-from setpoint.server.pipeline import Server
+from setpoint.server.ports import User
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.server.request.admission_plugin import Plugin
-from setpoint.server.request.context import User
 from setpoint.store.memory import MemoryStore
 
 MAPS = "/api/v1/namespaces/default/configmaps"

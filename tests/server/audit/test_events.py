@@ -9,7 +9,8 @@ from tests.server.audit.audited import MAPS, audited
 from tests.server.read.reader import MemorySink
 
 from setpoint.server.access.audit.policy import Level, load_policy
-from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.ports import Operation
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 A: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}}

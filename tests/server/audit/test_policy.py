@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from setpoint.objects.typedyaml import Mistakes
 from setpoint.server.access.audit.policy import Decision, Policy, load_policy
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 from setpoint.server.requestinfo import RequestInfo, request_info
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "policies.yaml").read_text())

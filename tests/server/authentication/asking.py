@@ -13,10 +13,10 @@ from setpoint.objects.tree import Json, Object
 from setpoint.server.access.authentication.assembly import assemble
 from setpoint.server.access.authentication.settings import AuthenticationSettings
 from setpoint.server.access.authentication.users import ADMIN
+from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request
-from setpoint.server.pipeline import Server
+from setpoint.server.ports import User
 from setpoint.server.publish.nonresource.standard import standard
-from setpoint.server.request.context import User
 from setpoint.store.memory import MemoryStore
 
 ADMINS, JANES = "admin-token", "janes-token"

@@ -7,9 +7,9 @@ import pytest
 from setpoint.objects.errors import Forbidden
 from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN, ANONYMOUS
+from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request
-from setpoint.server.pipeline import Server
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 from setpoint.server.requestinfo import request_info
 from setpoint.store.memory import MemoryStore
 

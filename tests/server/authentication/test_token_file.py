@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from setpoint.server.access.authentication.token_file import read_token_file
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 
 
 def test_users_have_names_uids_and_groups(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import msgspec
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Json, Object
-from setpoint.server.access.authorization.authorizer import Authorizer
+from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
-from setpoint.server.pipeline import Server
+from setpoint.server.ports import User
 from setpoint.server.request.admission_plugin import Plugin
-from setpoint.server.request.context import User
+from setpoint.server.request.context import Authorizer
 from setpoint.store.contract import Store
 from setpoint.store.memory import MemoryStore
 

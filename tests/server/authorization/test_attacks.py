@@ -12,11 +12,10 @@ from hypothesis import example, given, settings
 from tests.server.authorization.cluster import Cluster, rule, run
 from tests.server.read.reader import MemorySink, OpenWatch
 
-from setpoint.server.access.authorization.authorizer import ALLOWED, Decision
 from setpoint.server.access.authorization.modes import AlwaysAllow
 from setpoint.server.message import Request, Stream
+from setpoint.server.ports import ALLOWED, Decision, User
 from setpoint.server.registry.registry import Registry
-from setpoint.server.request.context import User
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.store.contract import ANY, Page
 from setpoint.store.memory import MemoryStore

@@ -8,8 +8,8 @@ from tests.server.authorization.cluster import Cluster, binding, role, rule, run
 from setpoint.schema.cel.program import Program
 from setpoint.schema.cel.values import EvaluationError
 from setpoint.server.access.authorization.cel_authorizer import asker, request_check
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.kinds.admissionregistration.expressions import environment
-from setpoint.server.request.admission_plugin import CREATE, Operation
 
 RIGHTS = [
     rule("get", "pods/log deployments", groups="- apps"),

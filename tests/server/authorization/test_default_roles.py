@@ -9,7 +9,7 @@ from tests.server.authorization.cluster import API, MERGE, Cluster, binding, rol
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.default_policy import default_policy
 from setpoint.server.access.authorization.provision import reconciled
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 from setpoint.server.requestinfo import request_info
 from setpoint.store.memory import MemoryStore
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.server.authorization.cluster import API, APPLY, MERGE, Cluster, binding, role, rule, run
 
-from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.ports import Operation
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 ROLES = f"{API}/namespaces/default/roles"

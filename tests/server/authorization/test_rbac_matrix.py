@@ -12,7 +12,7 @@ from tests.server.authorization.cluster import Cluster
 
 from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.store.contract import ANY, Write
 

@@ -13,12 +13,13 @@ from setpoint.server.access.authentication.credentials import Trusting
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.access.authorization.modes import AlwaysAllow
 from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
-from setpoint.server.pipeline import Server
+from setpoint.server.ports import Operation, User
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard
-from setpoint.server.request.admission_plugin import Operation, Plugin
-from setpoint.server.request.context import Context, User
+from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.store.memory import MemoryStore
 

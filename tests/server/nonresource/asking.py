@@ -8,8 +8,8 @@ from typing import Any
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
+from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
-from setpoint.server.pipeline import Server
 from setpoint.server.publish.nonresource.health import Check
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard

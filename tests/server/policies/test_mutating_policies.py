@@ -6,7 +6,8 @@ import pytest
 from tests.server.policies.world import World, binding, cases, config_map, play, policy, run
 
 from setpoint.objects.tree import Object
-from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.ports import Operation
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 MAP = "MutatingAdmissionPolicy"

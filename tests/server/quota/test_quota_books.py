@@ -13,8 +13,8 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.provenance import Actor
 from setpoint.objects.quantity import Quantity
+from setpoint.server.app import Server
 from setpoint.server.message import Request
-from setpoint.server.pipeline import Server
 from setpoint.server.quota.quotas import Quota
 from setpoint.store.contract import StoreError
 from setpoint.store.memory import MemoryStore

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
+from setpoint.server.app import Server
 from setpoint.server.message import Frame, Request, Response, Stream
-from setpoint.server.pipeline import Server
 from setpoint.store.contract import Retention
 from setpoint.store.memory import MemoryStore
 

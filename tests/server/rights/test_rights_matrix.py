@@ -12,7 +12,7 @@ from tests.server.rights import model
 from tests.server.rights.model import Row, Rule
 
 from setpoint.server import routes
-from setpoint.server.pipeline import Server
+from setpoint.server.app import Server
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.workload.kinds.definitions import definitions

@@ -16,9 +16,9 @@ from tests.server.write.api import Answer
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Json, Object
+from setpoint.server.app import Server
 from setpoint.server.edge.certificates import Pair
 from setpoint.server.message import Request, Response
-from setpoint.server.pipeline import Server
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 from setpoint.store.memory import MemoryStore

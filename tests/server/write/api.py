@@ -10,8 +10,8 @@ import msgspec
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import Ids, SeededIds
 from setpoint.objects.tree import Json, Object
+from setpoint.server.app import Server
 from setpoint.server.message import Request
-from setpoint.server.pipeline import Server
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.store.memory import MemoryStore
 

@@ -9,8 +9,8 @@ from tests.server.write.api import DEFINITIONS, WIDGETS, Api, definition, run, w
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.server.apiextensions import custom_resources
+from setpoint.server.app import Server
 from setpoint.server.message import Request
-from setpoint.server.pipeline import Server
 
 NAME = f"{DEFINITIONS}/widgets.example.com"
 

@@ -9,8 +9,9 @@ from tests.server.write.api import Answer, Api, run
 from setpoint.objects.errors import Forbidden
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Object
+from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 from setpoint.store.contract import Page
 from setpoint.store.memory import MemoryStore

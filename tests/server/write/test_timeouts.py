@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from tests.server.write.api import CONFIG_MAPS, Answer, Api, config_map, run
 
-from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.ports import Operation
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 ALLOTTED = "Timeout: request did not complete within the allotted timeout"

@@ -6,7 +6,8 @@ from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
 
 from setpoint.objects.errors import Forbidden
 from setpoint.objects.ids import SeededIds
-from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.ports import Operation
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 Act = Callable[[], Awaitable[object]]

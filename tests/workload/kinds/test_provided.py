@@ -7,7 +7,7 @@ from typing import Any
 import setpoint as sp
 from setpoint.objects.clock import ManualClock
 from setpoint.server.apiextensions.bundled_crds import provide
-from setpoint.server.pipeline import Server
+from setpoint.server.app import Server
 from setpoint.store.memory import MemoryStore
 from setpoint.workload.kinds.definitions import definitions, install
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec

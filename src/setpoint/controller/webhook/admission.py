@@ -20,7 +20,7 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema.types.crd import plural_of
 from setpoint.server.admission.functions import AdmissionFunction, MutatingFunction, ValidatingFunction, rule
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo, allow, deny
-from setpoint.server.request.admission_plugin import CREATE, DELETE, UPDATE
+from setpoint.server.ports import CREATE, DELETE, UPDATE
 
 Function = Callable[..., Any]
 

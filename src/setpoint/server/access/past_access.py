@@ -13,62 +13,21 @@ history, and the reads above beyond their bounds) need the right to `get` `PLURA
 created; what happened before needs the right in the whole cluster.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from setpoint.objects.errors import Expired
 from setpoint.objects.gvk import GroupResource
 from setpoint.server.access.authorization.authorizer import refusal
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import OWN_GROUP, RequestInfo
 from setpoint.store.contract import TooLate
-
-if TYPE_CHECKING:
-    from setpoint.server.registry.resource import Resource
-    from setpoint.server.request.context import Context, Services
 
 SUBRESOURCE = "history"
 _NAMESPACES = GroupResource("", "namespaces")
 
 
-class HistoryWindow:
-    """The recent past that needs no right of its own: what was current within some seconds.
-
-    The age of a revision is that of the entry that superseded it. Both ends of what is known are remembered, so that
-    most questions need no read of the log.
-    """
-
-    def __init__(self, services: "Services", seconds: float) -> None:
-        self._services = services
-        self._seconds = seconds
-        # A revision that was superseded at a time, and the newest one that is known to be too old.
-        self._superseded: tuple[int, float] | None = None
-        self._too_old = -1
-
-    @property
-    def begin(self) -> float:
-        """The time at which the window begins now, in seconds since the epoch."""
-        return self._services.clock.now().timestamp() - self._seconds
-
-    async def contains(self, revision: int) -> bool:
-        """Tells whether a revision was current within the window."""
-        store = self._services.store
-        if revision <= self._too_old or revision < await store.oldest():
-            return False
-        begin = self.begin
-        known = self._superseded
-        if known is not None and revision >= known[0] and known[1] >= begin:
-            return True
-        following = await store.log(revision, 1)
-        if not following:
-            return True
-        time = following[0].time
-        if time < begin:
-            self._too_old = max(self._too_old, revision)
-            return False
-        self._superseded = revision, time
-        return True
-
-
-async def authorize_past(context: "Context", resource: "Resource", revision: int) -> None:
+async def authorize_past(context: Context, resource: Resource, revision: int) -> None:
     """Refuses a read at a revision of the past to a user without the right to it. Raises Forbidden and Expired."""
     info = context.info
     await authorize_history(context, resource, info.namespace, info.name)
@@ -79,7 +38,7 @@ async def authorize_past(context: "Context", resource: "Resource", revision: int
         )
 
 
-async def authorize_history(context: "Context", resource: "Resource", namespace: str = "", name: str = "") -> None:
+async def authorize_history(context: Context, resource: Resource, namespace: str = "", name: str = "") -> None:
     """Refuses the past of an object, a namespace or the whole cluster to a user without the right. Raises Forbidden."""
     authorizer, asked = context.services.authorizer, _history_of(resource, namespace, name)
     await authorizer.prepare(context.user)
@@ -88,7 +47,7 @@ async def authorize_history(context: "Context", resource: "Resource", namespace:
         raise refusal(context.user, asked, decision)
 
 
-async def is_within_reach(context: "Context", resource: "Resource", revision: int) -> bool:
+async def is_within_reach(context: Context, resource: Resource, revision: int) -> bool:
     """Tells whether a list may be read at a revision: because it is recent, or because the user has the right to it."""
     services = context.services
     if revision >= await services.store.revision():
@@ -110,7 +69,7 @@ class Past(NamedTuple):
     since: float = 0.0
 
 
-async def past_of_watch(context: "Context", resource: "Resource", revision: int) -> Past:
+async def past_of_watch(context: Context, resource: Resource, revision: int) -> Past:
     """Returns the past that a watch from a revision may not tell. Raises TooLate for one that may not begin there.
 
     A watch of objects that did not change for long goes on from an old revision, as with the watch cache of
@@ -127,7 +86,7 @@ async def past_of_watch(context: "Context", resource: "Resource", revision: int)
     return Past(current, services.history_window.begin)
 
 
-async def first_revision(context: "Context", resource: "Resource", name: str) -> int:
+async def first_revision(context: Context, resource: Resource, name: str) -> int:
     """Returns the first revision of the past that a user with the right to the history may read."""
     namespace = context.info.namespace
     if not namespace or await _may_read(context, resource, "", name):
@@ -135,7 +94,7 @@ async def first_revision(context: "Context", resource: "Resource", name: str) ->
     return await _created(context, namespace)
 
 
-async def _created(context: "Context", namespace: str) -> int:
+async def _created(context: Context, namespace: str) -> int:
     """Returns the revision that created a namespace; for one that is gone, the revision that deleted it."""
     services = context.services
     resource = services.registry.resource("", "v1", "namespaces")
@@ -148,13 +107,13 @@ async def _created(context: "Context", namespace: str) -> int:
     return last[0].revision if last else 0
 
 
-async def _may_read(context: "Context", resource: "Resource", namespace: str, name: str) -> bool:
+async def _may_read(context: Context, resource: Resource, namespace: str, name: str) -> bool:
     authorizer = context.services.authorizer
     await authorizer.prepare(context.user)
     return authorizer.decide(context.user, _history_of(resource, namespace, name)).allowed
 
 
-def _history_of(resource: "Resource", namespace: str, name: str) -> RequestInfo:
+def _history_of(resource: Resource, namespace: str, name: str) -> RequestInfo:
     """The request for a history that a right is asked for."""
     return RequestInfo(
         "get",

@@ -7,7 +7,8 @@ When a rule changed the object after others had seen it, and asks for it, all th
 
 from collections.abc import Sequence
 
-from setpoint.server.request.admission_plugin import Operation, Plugin, overrides
+from setpoint.server.ports import Operation
+from setpoint.server.request.admission_plugin import Plugin, overrides
 from setpoint.server.request.context import Context
 
 
@@ -35,7 +36,7 @@ class Chain:
     def _concerned(self, phase: str, operation: Operation) -> Sequence[Plugin]:
         # Kept on the resource: when a definition changes, its old resources go, and what is remembered of them.
         remembered = operation.resource.admitting
-        found = remembered.get((phase, operation.verb))
+        found: Sequence[Plugin] | None = remembered.get((phase, operation.verb))
         if found is None:
             found = remembered[phase, operation.verb] = tuple(
                 plugin

@@ -18,8 +18,9 @@ from setpoint.server.admission.match_criteria import Criteria, is_exempt
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse
 from setpoint.server.admission.webhook.plugins import note, patched, question, refusal
 from setpoint.server.admission.webhook.reinvocation import Rounds
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 Decide: TypeAlias = Callable[[AdmissionRequest], AdmissionResponse | Awaitable[AdmissionResponse]]

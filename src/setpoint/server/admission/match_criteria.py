@@ -13,10 +13,10 @@ from setpoint.objects.errors import InternalError, NotFound
 from setpoint.objects.gvk import GroupResource
 from setpoint.objects.labels import Selector
 from setpoint.objects.tree import Object, copy
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.conversion.pending import Held, Wanted
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation
 from setpoint.server.request.context import Context, Services
 
 _REGISTRATION = "admissionregistration.k8s.io"

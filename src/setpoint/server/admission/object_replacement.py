@@ -7,10 +7,10 @@ from setpoint.objects.errors import InternalError, strict_decoding_text, unknown
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
+from setpoint.server.ports import Operation
 from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.shape import Shape
-from setpoint.server.request.admission_plugin import Operation
 from setpoint.server.request.context import Context
 
 _INVALID_MANAGED_FIELDS = (

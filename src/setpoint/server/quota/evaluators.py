@@ -10,12 +10,12 @@ from setpoint.objects.gvk import GroupResource
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.persistent_volume_claim_resize import storage_class
+from setpoint.server.ports import CREATE, UPDATE
 from setpoint.server.quota import pod_usage
 from setpoint.server.quota.amounts import NOTHING, ONE
 from setpoint.server.registry.kinds.core.pod.resources import is_extended, is_huge_pages
 from setpoint.server.registry.kinds.validation.values import amount
 from setpoint.server.registry.resource import CREATE_ONLY, Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE
 
 _STORAGE_CLASS = ".storageclass.storage.k8s.io/"
 _DEVICE_CLASS = ".deviceclass.resource.k8s.io/devices"

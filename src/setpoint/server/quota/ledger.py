@@ -24,13 +24,13 @@ from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.lookup import Lookup
 from setpoint.server.bootstrap.system_objects import APISERVER
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.quota.amounts import difference
 from setpoint.server.quota.evaluators import Evaluator, evaluator_of
 from setpoint.server.quota.quotas import Quota, asked_for, read_quota
 from setpoint.server.quota.recount import is_complete, recount
 from setpoint.server.registry.indexes import View
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation
 from setpoint.server.request.context import Context, Services
 from setpoint.store.contract import ExpectationFailed, Item, StoreError, Write
 

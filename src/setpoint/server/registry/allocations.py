@@ -5,20 +5,21 @@ else gets until that write is done. Where other servers write to the same store,
 they are about to give away, before they do: whoever finds that key changed hears what the others did, and takes anew.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from setpoint.objects import meta
+from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Conflict
 from setpoint.objects.field import FieldError
+from setpoint.objects.ids import Ids
+from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object, copy
+from setpoint.server.registry.indexes import Views
 from setpoint.server.registry.kinds.core.service.allocator import NOTHING, Claims, Holdings, Pool, claims_of
-from setpoint.store.contract import ABSENT, ExpectationFailed, Item
-
-if TYPE_CHECKING:
-    from setpoint.server.registry.resource import Resource
-    from setpoint.server.request.context import Context, Services
+from setpoint.server.registry.resource import Resource
+from setpoint.store.contract import ABSENT, Expect, ExpectationFailed, Item, Store
 
 _SHARED_KEY = "/allocations/services"
 _ATTEMPTS = 100
@@ -40,10 +41,35 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[_Promise]).decode
 
 
+class Host(Protocol):
+    """The server whose Services are given addresses."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    service_cidr: str
+    views: Views
+
+    async def commit(self, key: str, value: bytes | None, expect: Expect, actor: Actor, cause: Cause | None) -> int: ...
+
+
+class Recipient(Protocol):
+    """The request that is about to write a Service."""
+
+    pool: Pool | None
+
+    @property
+    def cause(self) -> Cause: ...
+
+    def actor(self) -> Actor: ...
+
+    def release(self) -> None: ...
+
+
 class Allocations:
     """What the Services of one server have, and are about to have."""
 
-    def __init__(self, services: "Services") -> None:
+    def __init__(self, services: Host) -> None:
         self._services = services
         self._holdings = Holdings(services.service_cidr)
         self._view = services.views.of("", "v1", "services", claims_of, self._holdings.changed)
@@ -53,7 +79,7 @@ class Allocations:
         self._heard: int | None = None
 
     async def give(
-        self, context: "Context", resource: "Resource", tree: Object, old: Object | None, *, dry_run: bool
+        self, context: Recipient, resource: Resource, tree: Object, old: Object | None, *, dry_run: bool
     ) -> list[FieldError]:
         """Gives an object, in place, what it is to have, and keeps it for the request until `release`. Returns what is
         not to be had."""
@@ -63,14 +89,14 @@ class Allocations:
             return await self._give_among_others(context, resource, tree, old, key)
         return resource.strategy.allocate(tree, old, self._open(context, key))
 
-    def _open(self, context: "Context", key: str, promised: Claims = NOTHING) -> Pool:
+    def _open(self, context: Recipient, key: str, promised: Claims = NOTHING) -> Pool:
         """A new pool for a request, in place of the one it has."""
         context.release()
         context.pool = self._holdings.pool(key, promised)
         return context.pool
 
     async def _give_among_others(
-        self, context: "Context", resource: "Resource", tree: Object, old: Object | None, key: str
+        self, context: Recipient, resource: Resource, tree: Object, old: Object | None, key: str
     ) -> list[FieldError]:
         services = self._services
         self._name = self._name or services.ids.uid()

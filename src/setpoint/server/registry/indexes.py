@@ -9,13 +9,11 @@ what nobody asks for costs nothing.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from setpoint.objects.tree import Object
-from setpoint.store.contract import Closed, Item, TooLate
-
-if TYPE_CHECKING:
-    from setpoint.server.request.context import Services
+from setpoint.server.registry.registry import Registry
+from setpoint.store.contract import Closed, Item, Store, TooLate
 
 T = TypeVar("T")
 # What is made of these does not depend on the revision, or can be told of it later (`Revised`): it can be made before
@@ -41,12 +39,24 @@ class Revised(Protocol):
         """Returns the same at the revision at which the object was written."""
 
 
+class Source(Protocol):
+    """The server that views are of."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def registry(self) -> Registry: ...
+
+    async def offloaded(self, work: Callable[[], T], size: int) -> T: ...
+
+
 class View(Generic[T]):
     """The objects of a resource, by the key they are stored under, each as `make` made it."""
 
     def __init__(
         self,
-        services: "Services",
+        views: "Views",
         prefix: str,
         decode: Callable[[Item], Object],
         make: Callable[[Object], T],
@@ -58,7 +68,8 @@ class View(Generic[T]):
         self.generation = 0
         # Whether it is known that there is no object: who goes by the objects then has nothing to do.
         self.is_empty = False
-        self._services = services
+        self._views = views
+        self._store = views.source.store
         self._read_item = read or (lambda item: make(decode(item)))
         # Told of each object by its key when it changes, None when it is gone: for what is computed step by step.
         self._changed = changed
@@ -112,7 +123,7 @@ class View(Generic[T]):
 
     async def read_ahead(self, key: str, value: bytes) -> None:
         """Makes what `wrote` is going to need of a large value, beside the event loop. Forget it afterwards."""
-        made = await self._services.offloaded(lambda: self._read_item(Item(key, value, 0, 0)), len(value))
+        made = await self._views.source.offloaded(lambda: self._read_item(Item(key, value, 0, 0)), len(value))
         self._ahead[key] = value, made
 
     def forget_ahead(self, key: str) -> None:
@@ -130,13 +141,13 @@ class View(Generic[T]):
 
     async def _fill(self) -> None:
         revision = await self.read()
-        if self._services.views.shared:
-            self._services.views.follow(self, revision)
+        if self._views.shared:
+            self._views.follow(self, revision)
 
     async def read(self) -> int:
         """Takes over what the store has, and returns the revision it was read at. Nobody needs to ask for it but who
         cannot wait for the log to tell what others wrote."""
-        page = await self._services.store.range(self.prefix)
+        page = await self._store.range(self.prefix)
         for item in page.items:
             self.wrote(item.key, item.value, item.revision)
         there = {item.key for item in page.items}
@@ -149,7 +160,7 @@ class View(Generic[T]):
     async def followed(self, after: int) -> None:
         """Follows the log until the store is closed."""
         while True:
-            watch = self._services.store.watch(self.prefix, after)
+            watch = self._store.watch(self.prefix, after)
             try:
                 while True:
                     for event in await watch.next():
@@ -166,10 +177,10 @@ class View(Generic[T]):
 class Views:
     """The views of one server."""
 
-    def __init__(self, services: "Services", *, shared: bool = False) -> None:
+    def __init__(self, source: Source, *, shared: bool = False) -> None:
         # Whether others write to the store as well.
         self.shared = shared
-        self._services = services
+        self.source = source
         self._views: dict[str, list[View[Any]]] = {}
         self._following: set[asyncio.Task[None]] = set()
 
@@ -185,11 +196,10 @@ class Views:
         """A view of a built-in resource. Ask once and keep it: each call makes another. `changed` is told of every
         object that changes, under its key, and of None when it is gone. `read` takes the place of `make` for those who
         do not need the object decoded."""
-        registry = self._services.registry
-        resource = registry.resource(group, version, plural)
+        resource = self.source.registry.resource(group, version, plural)
         if resource is None:
             raise LookupError(f"there is no {plural} in {group}/{version}")
-        view = View(self._services, resource.storage.prefix, resource.item, make, changed, read)
+        view = View(self, resource.storage.prefix, resource.item, make, changed, read)
         self._views.setdefault(view.prefix, []).append(view)
         return view
 

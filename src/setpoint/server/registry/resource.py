@@ -5,9 +5,9 @@ HorizontalPodAutoscaler. Each object is stored in one version, and converted for
 resource shows it is shown as it was stored; all else is decoded, converted and encoded again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from setpoint.merge import fieldset
 from setpoint.merge.fieldmanager import FieldManager
@@ -19,6 +19,7 @@ from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.schema.weight import HEAVY
+from setpoint.server.message import Response
 from setpoint.server.registry.conversion.pending import Fetch, Held, NotConverted, Wanted
 from setpoint.server.registry.shape import Shape
 from setpoint.server.registry.storage import Encoding, Storage
@@ -27,13 +28,9 @@ from setpoint.server.watch.fanout import Relays
 from setpoint.server.watch.frames import Changes
 from setpoint.store.contract import Item
 
-if TYPE_CHECKING:
-    from setpoint.server.request.admission_plugin import Plugin
-    from setpoint.server.request.context import Reaction, Services
-    from setpoint.server.request.extension import Verb
-    from setpoint.server.routes import Route
-
 T = TypeVar("T")
+# Answers a request to a subresource: a `Verb` of `server.request.extension`.
+Answer: TypeAlias = Callable[..., Awaitable[Response]]
 
 # How often work is done again that needs one conversion more each time: no more than there are versions and managers.
 _ROUNDS = 100
@@ -51,7 +48,7 @@ class Subresource:
     verbs: Sequence[str] = SUBRESOURCE_VERBS
     kind: GroupVersionKind | None = None
     # What answers there, by verb, where that is not the server itself.
-    answers: "Mapping[str, Verb]" = field(default_factory=dict, repr=False)
+    answers: Mapping[str, Answer] = field(default_factory=dict, repr=False)
 
 
 def _shapeless() -> Shape:
@@ -93,12 +90,13 @@ class Resource:
     deprecation_warning: str = ""
     # The field managers of the endpoints, by subresource, made when they are needed: they are those of one server.
     field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
-    # The admission plugins that concern the resource, by phase and operation, as the chain found out.
-    admitting: "dict[tuple[str, str], Sequence[Plugin]]" = field(default_factory=dict, repr=False)
-    # Who follows up the writes of the resource, as the services of each server found out.
-    reacting: "dict[Services, Sequence[Reaction]]" = field(default_factory=dict, repr=False)
-    # The routes of the resource, by in namespace, named, subresource and verb: the rows of `server.routes`.
-    routes: "dict[tuple[bool, bool, str, str], Route]" = field(default_factory=dict, repr=False)
+    # What higher layers found out about the resource and keep with it, since it goes with the resource. The admission
+    # plugins that concern it, by phase and operation:
+    admitting: dict[tuple[str, str], Sequence[Any]] = field(default_factory=dict, repr=False)
+    # The reactions to its writes, by the services of each server:
+    reacting: dict[object, Sequence[Any]] = field(default_factory=dict, repr=False)
+    # Its routes, by in namespace, named, subresource and verb: the rows of `server.routes`.
+    routes: dict[tuple[bool, bool, str, str], Any] = field(default_factory=dict, repr=False)
     # What the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
     relays: Relays = field(default_factory=Relays, repr=False)

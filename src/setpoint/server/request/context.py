@@ -4,38 +4,33 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Timeout
 from setpoint.objects.ids import Ids
+from setpoint.objects.metrics import Measured
 from setpoint.objects.provenance import CAUSE_HEADER, Actor, Cause
 from setpoint.objects.tree import Object
-from setpoint.server.access.past_access import HistoryWindow
+from setpoint.server import ports
 from setpoint.server.message import Request, Seat
 from setpoint.server.offload import LEAST, Offload
 from setpoint.server.outbound.service_resolver import ServiceResolver
+from setpoint.server.ports import Definitions, Progress, QuotaLedger, TokenIssuer, User
 from setpoint.server.registry.allocations import Allocations
 from setpoint.server.registry.indexes import View, Views
 from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR, Pool
 from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.resource import Resource
 from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.watch.history_window import HistoryWindow
 from setpoint.server.watch.revision_times import Moments
 from setpoint.store.contract import Expect, Item, Store, Write
 
 if TYPE_CHECKING:
-    from setpoint.objects.metrics import Measured
-    from setpoint.server.access.audit.event import Record
-    from setpoint.server.access.authentication.token_issuer import Issuer
-    from setpoint.server.access.authentication.token_result import Accepted
-    from setpoint.server.access.authorization.authorizer import Authorizer
-    from setpoint.server.apiextensions.crd_lifecycle import Definitions
-    from setpoint.server.outbound.webhook_client import WebhookClient
+    from setpoint.server.outbound.webhook_client import WebhookClient  # most servers never call a webhook
     from setpoint.server.outbound.webhook_metrics import WebhookMeasures
-    from setpoint.server.quota.ledger import Ledger
-    from setpoint.server.registry.resource import Resource
-    from setpoint.server.request.admission_plugin import Admission
 
 # A longer query is read anew each time: what is remembered stays small.
 _REMEMBERED = 256
@@ -54,48 +49,6 @@ def _read_query(text: str) -> Mapping[str, Sequence[str]]:
     return parse_qs(text, keep_blank_values=True)
 
 
-class User(NamedTuple):
-    """Who asks."""
-
-    name: str
-    groups: Sequence[str] = ()
-    uid: str = ""
-    extra: Mapping[str, Sequence[str]] = {}
-
-
-class Authenticator(Protocol):
-    """Finds out who asks."""
-
-    def attach(self, services: "Services") -> None:
-        """Is told what it can look things up with, once, before the first request."""
-
-    async def authenticate(self, request: Request, info: RequestInfo) -> User | None:
-        """Who asks; None if the credentials are wrong. Raises Forbidden for who may not ask without any."""
-
-    async def review(self, token: str, audiences: Sequence[str]) -> "Accepted":
-        """Whose token it is, and for which of the audiences; this server's, where none are named. Raises TokenError."""
-
-
-class Progress(Protocol):
-    """A watch that can say how far it has come."""
-
-    def tell_progress(self) -> None:
-        """Sends a bookmark, if its client wants any and it has caught up with the log."""
-
-
-class Reaction(Protocol):
-    """Follows up writes of some resources before their answer goes out, as a very fast controller would."""
-
-    def concerns(self, resource: "Resource") -> bool:
-        """Whether it follows up the writes of a resource."""
-
-    async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
-        """An object was created or changed, or has begun to be deleted."""
-
-    async def after_delete(self, context: "Context", resource: "Resource", tree: Object) -> None:
-        """An object is gone."""
-
-
 @dataclass(eq=False)
 class Services:
     """What the verbs work with. One for each server; the registry in it is replaced when a definition changes.
@@ -109,22 +62,22 @@ class Services:
     ids: Ids
     registry: Registry
     admission: "Admission" = field(repr=False)
-    definitions: "Definitions" = field(repr=False)
-    authenticator: Authenticator = field(repr=False)
+    definitions: Definitions = field(repr=False)
+    authenticator: "Authenticator" = field(repr=False)
     authorizer: "Authorizer" = field(repr=False)
     # Issues the tokens of service accounts.
-    issuer: "Issuer" = field(repr=False)
-    reactions: Sequence[Reaction] = ()
+    issuer: TokenIssuer = field(repr=False)
+    reactions: "Sequence[Reaction]" = ()
     # Who has something to tell `/metrics`.
-    measured: "list[Measured]" = field(default_factory=list, repr=False)
+    measured: list[Measured] = field(default_factory=list, repr=False)
     # The addresses that Services are given.
     service_cidr: str = SERVICE_CIDR
     # Where the services are that webhooks refer to.
     resolver: ServiceResolver = field(default_factory=ServiceResolver, repr=False)
     # The watches that are under way.
-    watches: "set[Progress]" = field(default_factory=set, repr=False)
+    watches: set[Progress] = field(default_factory=set, repr=False)
     # Who keeps the books of quotas; None where nobody does.
-    ledger: "Ledger | None" = field(default=None, repr=False)
+    ledger: QuotaLedger | None = field(default=None, repr=False)
     # For how many seconds a superseded revision can be listed and watched from without the right to the history.
     history_window_seconds: float = HISTORY_SECONDS
     # Why the server makes no calls to others, where it makes none.
@@ -145,7 +98,7 @@ class Services:
     @cached_property
     def history_window(self) -> HistoryWindow:
         """The recent past that every list and watch may read."""
-        return HistoryWindow(self, self.history_window_seconds)
+        return HistoryWindow(self.clock, self.store, self.history_window_seconds)
 
     @cached_property
     def allocations(self) -> Allocations:
@@ -210,7 +163,7 @@ class Services:
 
     async def persist(
         self,
-        resource: "Resource",
+        resource: Resource,
         write: Write,
         actor: Actor,
         cause: Cause | None,
@@ -228,7 +181,7 @@ class Services:
 
     async def _persist(
         self,
-        resource: "Resource",
+        resource: Resource,
         write: Write,
         actor: Actor,
         cause: Cause | None,
@@ -244,19 +197,19 @@ class Services:
             return revision
         return await ledger.commit(resource, write, actor, cause, item=item, new=new, subresource=subresource)
 
-    async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
+    async def after_write(self, context: "Context", resource: Resource, tree: Object) -> None:
         """Tells those who follow up writes of the resource."""
         for reaction in self._concerned(resource):
             await reaction.after_write(context, resource, tree)
 
-    async def after_delete(self, context: "Context", resource: "Resource", tree: Object) -> None:
+    async def after_delete(self, context: "Context", resource: Resource, tree: Object) -> None:
         """Tells those who follow up the end of such objects."""
         for reaction in self._concerned(resource):
             await reaction.after_delete(context, resource, tree)
 
-    def _concerned(self, resource: "Resource") -> Sequence[Reaction]:
+    def _concerned(self, resource: Resource) -> "Sequence[Reaction]":
         # Kept on the resource: when a definition changes, its old resources go, and what is remembered of them.
-        found = resource.reacting.get(self)
+        found: Sequence[Reaction] | None = resource.reacting.get(self)
         if found is None:
             found = resource.reacting[self] = tuple(each for each in self.reactions if each.concerns(resource))
         return found
@@ -298,7 +251,7 @@ class Context:
         self.headers: Sequence[tuple[str, str]] = ()
         # What the audit log notes beside the request, and what it has of it; nothing as long as there is no such log.
         self.annotations: dict[str, str] = {}
-        self.audit_record: Record | None = None
+        self.audit_record: Any = None
         # The addresses and ports that are taken for what it writes, until that is done.
         self.pool: Pool | None = None
         # What it holds of the server's capacity; None where nothing is shared out.
@@ -329,7 +282,7 @@ class Context:
         values = self.query.get(name)
         return values[0] if values else ""
 
-    async def offload(self, work: Callable[[], T], size: int = 0, resource: "Resource | None" = None) -> T:
+    async def offload(self, work: Callable[[], T], size: int = 0, resource: Resource | None = None) -> T:
         """Returns the result of synchronous work on the body of the request, or on `size` bytes where that is more.
 
         Long work runs beside the event loop: it may change only what the request owns."""
@@ -386,3 +339,9 @@ class Context:
             return True
         info = _ASSERT._replace(name=cause.controller)
         return self.services.authorizer.decide(self.user, info).allowed
+
+
+Admission: TypeAlias = ports.Admission[Context]
+Authenticator: TypeAlias = ports.Authenticator[Services]
+Authorizer: TypeAlias = ports.Authorizer[Services]
+Reaction: TypeAlias = ports.Reaction[Context]

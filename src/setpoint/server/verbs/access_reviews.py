@@ -9,7 +9,8 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.rbac import aggregate
-from setpoint.server.request.context import Context, User
+from setpoint.server.ports import User
+from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import RequestInfo
 
 _AUTHORIZATION = GroupKind("authorization.k8s.io", "")

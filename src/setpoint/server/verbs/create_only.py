@@ -1,8 +1,8 @@
 """What is posted and never stored (a Binding, an Eviction, a TokenRequest) is admitted like what is."""
 
 from setpoint.objects.tree import Object
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions
 

@@ -12,8 +12,8 @@ from setpoint.objects.tree import Object
 from setpoint.server.codec.delete_options import DeleteOptions, delete_options
 from setpoint.server.codec.response import json_answer, list_answer, object_answer
 from setpoint.server.message import Response
+from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation
 from setpoint.server.request.context import Context
 from setpoint.server.verbs.selection import select
 from setpoint.store.contract import ExpectationFailed, Item, Write

@@ -15,9 +15,9 @@ from setpoint.server.codec.delete_options import DeleteOptions, from_tree
 from setpoint.server.codec.request_body import body_size, read_body
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
+from setpoint.server.ports import CONNECT, Operation
 from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CONNECT, Operation
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, truth, write_options
 from setpoint.server.verbs.create_only import admitted

@@ -15,7 +15,7 @@ from setpoint.server.request.context import Context
 from setpoint.store.contract import Item
 
 if TYPE_CHECKING:
-    from setpoint.server.pipeline import Observer
+    from setpoint.server.request.observer import Observer
 
 # After how many seconds a decision is made anew although nothing is known to have changed.
 MOMENT = 1.0

@@ -11,8 +11,9 @@ from setpoint.server.access.authentication.token_result import TokenError
 from setpoint.server.codec.request_body import read_object
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
+from setpoint.server.ports import User
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.context import Context, User
+from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import write_options
 from setpoint.server.verbs.access_reviews import RULE_BYTES, answer_access_review
 

@@ -13,10 +13,10 @@ from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gvk import GroupResource, GroupVersion
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
-from setpoint.server.access.authentication.token_issuer import Reference
 from setpoint.server.codec.request_body import read_object
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
+from setpoint.server.ports import TokenReference
 from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.storage import Storage
@@ -66,14 +66,14 @@ async def issue_token(context: Context, resource: Resource) -> Response:
     bound = await _bound(context, tree["spec"].get("boundObjectRef"))
 
     issuer, spec = context.services.issuer, tree["spec"]
-    longest, wanted = issuer.settings.max_expiration_seconds, spec["expirationSeconds"]
+    longest, wanted = issuer.max_expiration_seconds, spec["expirationSeconds"]
     if 0 < longest < wanted:
         context.warn(f"requested expiration of {wanted} seconds shortened to {longest} seconds")
         spec["expirationSeconds"] = wanted = longest
     audiences = spec["audiences"]
     token = issuer.issue(
         context.info.namespace,
-        Reference(meta.name(account), meta.uid(account)),
+        TokenReference(meta.name(account), meta.uid(account)),
         audiences=audiences,
         life=issuer.life(wanted, audiences, for_pod="pod" in bound),
         now=now.timestamp(),
@@ -120,7 +120,7 @@ def _errors(spec: Object) -> list[FieldError]:
     return []
 
 
-async def _bound(context: Context, reference: Object | None) -> dict[str, Reference]:
+async def _bound(context: Context, reference: Object | None) -> dict[str, TokenReference]:
     """What the token is to end with, by what claims call it."""
     if not reference:
         return {}
@@ -132,7 +132,7 @@ async def _bound(context: Context, reference: Object | None) -> dict[str, Refere
     found = await _get(context, _KINDS[kind], name)
     if found is None:
         raise NotFound.of(GroupResource("", _KINDS[kind]), name)
-    bound = {kind.lower(): Reference(name, meta.uid(found))}
+    bound = {kind.lower(): TokenReference(name, meta.uid(found))}
     if kind == "Pod":
         spec = found.get("spec") or {}
         if spec.get("serviceAccountName", "") != context.info.name:
@@ -142,7 +142,7 @@ async def _bound(context: Context, reference: Object | None) -> dict[str, Refere
             )
         if node_name := spec.get("nodeName"):
             node = await _get(context, "nodes", node_name)
-            bound["node"] = Reference(node_name, meta.uid(node) if node else "")
+            bound["node"] = TokenReference(node_name, meta.uid(node) if node else "")
     given, uid = reference.get("uid"), meta.uid(found)
     if given and given != uid:
         why = (

@@ -20,11 +20,11 @@ from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
+from setpoint.server.ports import Operation, User
 from setpoint.server.registry.conversion.pending import Held, Wanted
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation
-from setpoint.server.request.context import Context, User
+from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
 

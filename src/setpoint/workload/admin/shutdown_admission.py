@@ -2,8 +2,9 @@
 
 from setpoint.objects.errors import Invalid
 from setpoint.objects.field import forbidden
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin, shown_name
+from setpoint.server.request.admission_plugin import Plugin, shown_name
 from setpoint.server.request.context import Context
 from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP

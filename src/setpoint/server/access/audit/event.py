@@ -16,7 +16,8 @@ from setpoint.server.access.audit.redaction import (
     secret_kind,
 )
 from setpoint.server.message import Peer, Request, Response
-from setpoint.server.request.context import Context, User
+from setpoint.server.ports import User
+from setpoint.server.request.context import Context
 
 _MAX_USER_AGENT = 1024
 _METADATA, _REQUEST, _REQUEST_RESPONSE = RANK["Metadata"], RANK["Request"], RANK["RequestResponse"]

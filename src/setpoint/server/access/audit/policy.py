@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, field
 from setpoint.objects import typedyaml
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.typedyaml import Mistake, Mistakes, Source
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 from setpoint.server.requestinfo import RequestInfo
 
 Level: TypeAlias = Literal["None", "Metadata", "Request", "RequestResponse"]

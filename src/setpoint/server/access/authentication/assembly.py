@@ -11,7 +11,7 @@ from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.settings import AuthenticationSettings, OIDCSettings
 from setpoint.server.access.authentication.token_file import read_token_file
 from setpoint.server.access.authentication.token_issuer import Issuer
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 
 if TYPE_CHECKING:
     from setpoint.server.access.authentication.oidc import OIDCTokens

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.server.access.authentication.settings import Anonymous
-from setpoint.server.access.authentication.token_result import Accepted, TokenAuthenticator, TokenError
+from setpoint.server.access.authentication.token_result import TokenAuthenticator, TokenError
 from setpoint.server.access.authentication.users import ADMIN, ANONYMOUS, AUTHENTICATED, CREDENTIAL_ID
-from setpoint.server.access.authorization.authorizer import Decision, refusal
+from setpoint.server.access.authorization.authorizer import refusal
 from setpoint.server.message import Peer, Request
-from setpoint.server.request.context import Services, User
+from setpoint.server.ports import Accepted, Decision, User
+from setpoint.server.request.context import Services
 from setpoint.server.requestinfo import RequestInfo
 
 # What anybody may ask for: the first segments of such paths.

@@ -24,10 +24,11 @@ from setpoint.server.access.authentication.users import (
     service_account_of,
     with_group,
 )
-from setpoint.server.access.authorization.authorizer import MASTERS, Authorizer, Decision, refusal
+from setpoint.server.access.authorization.authorizer import MASTERS, refusal
 from setpoint.server.message import LISTED, header_values
+from setpoint.server.ports import Decision, User
 from setpoint.server.registry.kinds.validation.references import domain_prefixed_path
-from setpoint.server.request.context import User
+from setpoint.server.request.context import Authorizer
 from setpoint.server.requestinfo import RequestInfo
 
 # What the names of all headers of impersonation begin with.

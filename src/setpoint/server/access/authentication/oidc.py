@@ -18,11 +18,11 @@ from setpoint.objects.tree import Json, Object
 from setpoint.server.access.authentication import jwt
 from setpoint.server.access.authentication.settings import OIDCSettings
 from setpoint.server.access.authentication.token_cache import Verified
-from setpoint.server.access.authentication.token_result import Accepted, TokenError
+from setpoint.server.access.authentication.token_result import TokenError
 from setpoint.server.access.authentication.users import AUTHENTICATED, CREDENTIAL_ID
 from setpoint.server.outbound.client import AuthoritiesError, Client, Endpoint
 from setpoint.server.outbound.failure import CallFailed
-from setpoint.server.request.context import User
+from setpoint.server.ports import Accepted, User
 
 _DISCOVERY = "/.well-known/openid-configuration"
 _SECONDS = 10.0

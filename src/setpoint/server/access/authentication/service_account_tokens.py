@@ -17,7 +17,7 @@ from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
 from setpoint.server.access.authentication import jwt
 from setpoint.server.access.authentication.token_cache import Verified
-from setpoint.server.access.authentication.token_result import Accepted, TokenError
+from setpoint.server.access.authentication.token_result import TokenError
 from setpoint.server.access.authentication.users import (
     AUTHENTICATED,
     CREDENTIAL_ID,
@@ -28,7 +28,8 @@ from setpoint.server.access.authentication.users import (
     service_account_groups,
     service_account_user,
 )
-from setpoint.server.request.context import Services, User
+from setpoint.server.ports import Accepted, User
+from setpoint.server.request.context import Services
 
 # How far clocks may differ; an object that is being deleted counts as there for as long.
 _LEEWAY = 60.0
@@ -119,7 +120,7 @@ class ServiceAccountTokens:
             token = jwt.read(text)
         except TokenError:
             return None
-        if token.claims.get("iss") not in self._issuer.settings.issuers:
+        if token.claims.get("iss") not in self._issuer.names:
             return None
         keys = self._issuer.keys(jwt.kid(token))
         if not keys:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from setpoint.server.access.authentication.users import AUTHENTICATED, with_group
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 
 
 def read_token_file(path: Path) -> Mapping[str, User]:

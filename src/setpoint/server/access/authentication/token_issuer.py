@@ -7,13 +7,14 @@ next; without a directory they live and die with it. `Issuer` also says what oth
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from setpoint.objects.tree import Object
 from setpoint.server import secret_files
 from setpoint.server.access.authentication.settings import ServiceAccountSettings
 from setpoint.server.access.authentication.token_result import TokenError
 from setpoint.server.access.authentication.users import service_account_user
+from setpoint.server.ports import TokenLife, TokenReference
 from setpoint.store.files import make_directory
 
 if TYPE_CHECKING:
@@ -26,23 +27,6 @@ WARNED_SECONDS = 3607
 _EXTENDED_SECONDS = 365 * 24 * 3600
 
 _FILE = "service-accounts.pem"
-
-
-class Reference(NamedTuple):
-    """An object that a token says something about."""
-
-    name: str
-    uid: str = ""
-
-    def to_claim(self) -> Object:
-        return {"name": self.name, "uid": self.uid} if self.uid else {"name": self.name}
-
-
-class Life(NamedTuple):
-    """How long a token is good, in seconds, and after how many it should have been replaced (0: that is not noted)."""
-
-    seconds: int
-    warn_after: int = 0
 
 
 class Issuer:
@@ -63,6 +47,16 @@ class Issuer:
         return self.settings.issuers[0]
 
     @property
+    def names(self) -> Sequence[str]:
+        """The issuers whose tokens are good at this server; the first one issues."""
+        return self.settings.issuers
+
+    @property
+    def max_expiration_seconds(self) -> int:
+        """The longest life of a token; 0 for any."""
+        return self.settings.max_expiration_seconds
+
+    @property
     def audiences(self) -> Sequence[str]:
         """Whom a token must be for to be good at this server."""
         return self.settings.audiences or (self.name,)
@@ -71,26 +65,26 @@ class Issuer:
         """The keys that have this name; all, without one."""
         return self._keys if not kid else [key for key in self._keys if key.kid == kid]
 
-    def life(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> Life:
+    def life(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> TokenLife:
         """How long a token will be good that was asked for so many seconds."""
         settings = self.settings
         if not settings.extend_expiration or not for_pod or seconds != WARNED_SECONDS:
-            return Life(seconds)
+            return TokenLife(seconds)
         if not set(audiences) <= set(self.audiences):
-            return Life(seconds)
+            return TokenLife(seconds)
         longest = settings.max_expiration_seconds
-        return Life(min(_EXTENDED_SECONDS, longest) if longest else _EXTENDED_SECONDS, seconds)
+        return TokenLife(min(_EXTENDED_SECONDS, longest) if longest else _EXTENDED_SECONDS, seconds)
 
     def issue(
         self,
         namespace: str,
-        account: Reference,
+        account: TokenReference,
         *,
         audiences: Sequence[str],
-        life: Life,
+        life: TokenLife,
         now: float,
         jti: str,
-        bound: "dict[str, Reference]",
+        bound: "dict[str, TokenReference]",
     ) -> str:
         """A token of a service account. `bound` are the objects it ends with, by what claims call their kind."""
         issued = int(now)

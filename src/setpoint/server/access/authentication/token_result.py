@@ -1,20 +1,13 @@
 """What becomes of a token: it is somebody's, or it is not good."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from setpoint.server.request.context import User
+from setpoint.server.ports import Accepted
 
 
 class TokenError(ValueError):
     """A token is not good; says why, in words that may be told to whoever sent it."""
-
-
-class Accepted(NamedTuple):
-    """Whose token it is, and for which of those it was asked about it is meant."""
-
-    user: User
-    audiences: Sequence[str] = ()
 
 
 class TokenAuthenticator(Protocol):

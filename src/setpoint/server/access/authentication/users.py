@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
 from setpoint.server.access.authorization.authorizer import MASTERS
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"

@@ -2,11 +2,10 @@
 roles that the server keeps itself."""
 
 from setpoint.server.access.authorization.aggregation import Aggregation
-from setpoint.server.access.authorization.authorizer import Authorizer
 from setpoint.server.access.authorization.escalation import Escalation
 from setpoint.server.access.authorization.rbac import RBAC
 from setpoint.server.access.authorization.roles import Roles
-from setpoint.server.request.context import Services
+from setpoint.server.request.context import Authorizer, Services
 
 
 class Authorization:

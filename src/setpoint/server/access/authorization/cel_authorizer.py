@@ -10,9 +10,8 @@ from typing import ClassVar
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
 from setpoint.schema.cel.types import Type, struct
 from setpoint.schema.cel.values import EvaluationError
-from setpoint.server.access.authorization.authorizer import Authorizer, Decision
-from setpoint.server.request.admission_plugin import Operation
-from setpoint.server.request.context import Services, User
+from setpoint.server.ports import Decision, Operation, User
+from setpoint.server.request.context import Authorizer, Services
 from setpoint.server.requestinfo import RequestInfo
 
 

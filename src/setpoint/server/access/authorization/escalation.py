@@ -13,8 +13,9 @@ from setpoint.server.access.authorization.coverage import TooManyRights, describ
 from setpoint.server.access.authorization.policy_rules import Rules
 from setpoint.server.access.authorization.rbac import aggregate
 from setpoint.server.access.authorization.roles import GROUP, RoleName, Roles, role_name
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import RequestInfo
 

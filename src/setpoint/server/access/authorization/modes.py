@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from setpoint.objects.tree import Object
-from setpoint.server.access.authorization.authorizer import ALLOWED, MASTERS, Authorizer, Decision, UserRules
+from setpoint.server.access.authorization.authorizer import MASTERS
 from setpoint.server.access.authorization.rbac import RBAC
+from setpoint.server.ports import ALLOWED, Decision, UserRules
+from setpoint.server.request.context import Authorizer
 
 if TYPE_CHECKING:
-    from setpoint.server.request.context import Services, User
+    from setpoint.server.ports import User
+    from setpoint.server.request.context import Services
     from setpoint.server.requestinfo import RequestInfo
 
 _EVERYTHING: Object = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.objects.gotext import quote
-from setpoint.server.access.authorization.authorizer import ALLOWED, MASTERS, Decision, UserRules
+from setpoint.server.access.authorization.authorizer import MASTERS
 from setpoint.server.access.authorization.roles import GROUP, RoleName, Roles
+from setpoint.server.ports import ALLOWED, Decision, UserRules
 
 if TYPE_CHECKING:
-    from setpoint.server.request.context import Services, User
+    from setpoint.server.ports import User
+    from setpoint.server.request.context import Services
     from setpoint.server.requestinfo import RequestInfo
 
 # How many answers are remembered, and how long the texts of a question may be for that.

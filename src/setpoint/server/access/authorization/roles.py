@@ -14,8 +14,9 @@ from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.policy_rules import Rules
 
 if TYPE_CHECKING:
+    from setpoint.server.ports import User
     from setpoint.server.registry.indexes import View
-    from setpoint.server.request.context import Services, User
+    from setpoint.server.request.context import Services
 
 GROUP, VERSION = "rbac.authorization.k8s.io", "v1"
 # The namespace of a Role, empty for a ClusterRole, and its name.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from setpoint.objects.tree import Object
-from setpoint.server.request.context import User
+from setpoint.server.ports import User
 from setpoint.server.requestinfo import RequestInfo
 
 _ACCOUNTS = "system:serviceaccount:"

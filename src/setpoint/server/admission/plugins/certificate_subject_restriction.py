@@ -4,8 +4,9 @@ import base64
 
 from setpoint.server.admission.plugins.certificate_approval import is_signing_requests
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _CLIENT = "kubernetes.io/kube-apiserver-client"

@@ -3,8 +3,9 @@
 from setpoint.objects.gotext import quote
 from setpoint.server.admission.plugins.permission import may_act_for
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 

@@ -5,8 +5,9 @@ from functools import partial
 from setpoint.objects import meta
 from setpoint.server.admission.plugins.default_class import candidate, default_of
 from setpoint.server.admission.plugins.lookup import Lookup
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _DEFAULT = ("ingressclass.kubernetes.io/is-default-class",)

@@ -6,8 +6,9 @@ The real server knows this as `--allow-privileged=false`, its default, and finds
 from setpoint.objects.errors import Invalid
 from setpoint.objects.field import forbidden
 from setpoint.server.admission.plugins.pods import TEMPLATES, containers, makes_pods, pod_in
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 

@@ -1,8 +1,9 @@
 """DenyServiceExternalIPs: a Service may not say that it answers for addresses of the outside."""
 
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from setpoint.objects.errors import TooManyRequests
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.refusal import all_of
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion")

@@ -9,10 +9,11 @@ from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.lookup import Lookup
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import all_of, forbidden
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.kinds.core.pod.resources import total
 from setpoint.server.registry.kinds.validation.values import amount
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _ANNOTATION = "kubernetes.io/limit-ranger"

@@ -2,8 +2,9 @@
 
 from setpoint.objects.errors import AlreadyExists
 from setpoint.objects.tree import Object
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions
 

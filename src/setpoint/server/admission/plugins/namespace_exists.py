@@ -2,8 +2,9 @@
 
 from setpoint.objects.errors import NotFound
 from setpoint.server.admission.plugins.namespace_lifecycle import NAMESPACES
+from setpoint.server.ports import CONNECT, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CONNECT, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 

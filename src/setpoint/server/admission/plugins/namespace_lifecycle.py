@@ -2,8 +2,9 @@
 
 from setpoint.objects.errors import Forbidden, NotFound, StatusCause
 from setpoint.objects.gvk import GroupResource
+from setpoint.server.ports import CREATE, DELETE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, DELETE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 NAMESPACES = GroupResource("", "namespaces")

@@ -9,8 +9,9 @@ from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.permission import decide
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _BLOCKING = "cannot set blockOwnerDeletion"

@@ -1,6 +1,6 @@
 """What a rule asks about rights: whether the user who writes may also do something else."""
 
-from setpoint.server.access.authorization.authorizer import Decision
+from setpoint.server.ports import Decision
 from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import RequestInfo
 

@@ -5,9 +5,10 @@ from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.default_storage_class import BETA_CLASS
 from setpoint.server.admission.plugins.lookup import Lookup
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import UPDATE, Operation
 from setpoint.server.registry.kinds.validation.values import amount
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _UNSUPPORTED = (

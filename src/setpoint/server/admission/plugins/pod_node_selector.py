@@ -6,8 +6,9 @@ from setpoint.objects import labels, meta
 from setpoint.objects.errors import InternalError
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"

@@ -16,8 +16,9 @@ from setpoint.server.admission.plugins.pods import is_pods, makes_pods, pod_in
 from setpoint.server.admission.plugins.refusal import forbidden
 from setpoint.server.admission.podsecurity.evaluate import told, violations
 from setpoint.server.admission.podsecurity.policy import PREFIX, Policy, Standard, policy_of
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _NAMESPACES = GroupResource("", "namespaces")

@@ -2,8 +2,9 @@
 
 from setpoint.objects import meta
 from setpoint.server.admission.plugins.pods import is_pods
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")

@@ -7,8 +7,9 @@ from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.lookup import Lookup
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _NOT_BOTH = "must not be provided in pod spec; priority admission controller computed"

@@ -2,7 +2,7 @@
 
 from setpoint.objects import meta
 from setpoint.objects.errors import Forbidden
-from setpoint.server.request.admission_plugin import Operation
+from setpoint.server.ports import Operation
 
 
 def forbidden(operation: Operation, why: str) -> Forbidden:

@@ -4,9 +4,10 @@ Last of all: what another rule refuses is charged to nobody. What is decided her
 object is written, together with the books (`server.quota.ledger`).
 """
 
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.quota.evaluators import evaluator_of
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 

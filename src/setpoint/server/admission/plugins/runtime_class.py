@@ -4,9 +4,10 @@ from setpoint.objects.tree import Object, copy
 from setpoint.server.admission.plugins.lookup import Lookup
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.kinds.validation.values import amount
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"

@@ -12,8 +12,9 @@ from setpoint.objects.names import generate_name
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pods import containers, is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
+from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, UPDATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _DEFAULT = "default"

@@ -2,8 +2,9 @@
 
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupResource
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _FINALIZERS = {

@@ -1,7 +1,8 @@
 """TaintNodesByCondition: a new node gets no pods until it says that it is ready."""
 
+from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import CREATE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _NOT_READY = "node.kubernetes.io/not-ready"

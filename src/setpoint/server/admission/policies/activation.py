@@ -15,9 +15,9 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.views import untyped
 from setpoint.server.access.authorization import cel_authorizer
 from setpoint.server.admission.match_criteria import at_hand, in_version, namespace_of
+from setpoint.server.ports import Operation
 from setpoint.server.registry.conversion.pending import Held
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation
 from setpoint.server.request.context import Context
 
 AUTHORIZER, REQUEST_CHECK, NAMESPACE = "authorizer", "authorizer.requestResource", "namespaceObject"

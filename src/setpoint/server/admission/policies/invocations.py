@@ -8,8 +8,8 @@ from setpoint.objects.tree import Json
 from setpoint.server.admission.policies.params import ConfigurationError, param_resource, params_of
 from setpoint.server.admission.policies.policy import Policy
 from setpoint.server.admission.policies.policy_index import Binding, Hook
+from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation
 from setpoint.server.request.context import Context
 
 P = TypeVar("P", bound=Policy)

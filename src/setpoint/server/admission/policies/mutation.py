@@ -18,7 +18,8 @@ from setpoint.server.admission.policies.invocations import Invocation, invocatio
 from setpoint.server.admission.policies.mutating_policy import MutatingPolicy, PatchError
 from setpoint.server.admission.policies.policy_index import Binding, Hook
 from setpoint.server.admission.webhook.reinvocation import Rounds
-from setpoint.server.request.admission_plugin import Operation, shown_name
+from setpoint.server.ports import Operation
+from setpoint.server.request.admission_plugin import shown_name
 from setpoint.server.request.context import Context
 
 _NAME = "MutatingAdmissionPolicy"

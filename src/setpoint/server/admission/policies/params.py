@@ -3,8 +3,8 @@
 from setpoint.objects import labels, meta
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Json, Object
+from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation
 from setpoint.server.request.context import Context
 
 _ACROSS_SCOPES = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from setpoint.objects.tree import Object
 from setpoint.server.admission.policies.policy_index import Source, is_beyond_policies
+from setpoint.server.ports import DELETE, Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import DELETE, Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 if TYPE_CHECKING:

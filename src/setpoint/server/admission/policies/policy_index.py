@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.server.admission.match_criteria import Criteria, is_exempt
+from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation
 from setpoint.server.request.context import Services
 
 GROUP, VERSION = "admissionregistration.k8s.io", "v1"

@@ -12,8 +12,9 @@ from setpoint.server.admission.policies.expressions import evaluated
 from setpoint.server.admission.policies.invocations import invocations
 from setpoint.server.admission.policies.policy_index import Binding, Hook
 from setpoint.server.admission.policies.validating_policy import Judgement, ValidatingPolicy, failure
+from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation, shown_name
+from setpoint.server.request.admission_plugin import shown_name
 from setpoint.server.request.context import Context
 
 _FAILURES = "validation.policy.admission.k8s.io/validation_failure"

@@ -15,9 +15,9 @@ from setpoint.objects.errors import BadRequest, Forbidden
 from setpoint.objects.tree import Object
 from setpoint.server.admission.match_criteria import Criteria
 from setpoint.server.outbound.webhook_client import ClientConfig
+from setpoint.server.ports import Operation
 from setpoint.server.registry.indexes import View
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation
 from setpoint.server.request.context import Context, Services
 
 if TYPE_CHECKING:

@@ -32,8 +32,9 @@ from setpoint.server.admission.webhook.review import (
 )
 from setpoint.server.outbound.webhook_client import CallError
 from setpoint.server.outbound.webhook_metrics import MUTATING, VALIDATING
+from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
-from setpoint.server.request.admission_plugin import Operation, Plugin
+from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _ANSWER_BYTES = 16 << 20

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from setpoint.objects.tree import Object, copy
-from setpoint.server.request.admission_plugin import Operation
+from setpoint.server.ports import Operation
 
 
 @dataclass

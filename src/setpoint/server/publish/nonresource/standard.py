@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from setpoint.server.pipeline import Plain
 from setpoint.server.publish.discovery.documents import Discovery
 from setpoint.server.publish.nonresource.health import Check, Health
 from setpoint.server.publish.nonresource.index import Index
@@ -11,6 +10,7 @@ from setpoint.server.publish.nonresource.openid import PATHS as OPENID_PATHS
 from setpoint.server.publish.nonresource.openid import OpenIDPages
 from setpoint.server.publish.nonresource.version import VersionPage
 from setpoint.server.publish.openapi.documents import OpenAPI
+from setpoint.server.request.observer import Plain
 
 _PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/version")
 

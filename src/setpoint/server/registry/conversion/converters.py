@@ -8,12 +8,12 @@ from setpoint.merge.updater import same_version
 from setpoint.objects.errors import NotAcceptable
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.server.registry.conversion.caller import Caller
 from setpoint.server.registry.conversion.pending import Converter
 
 if TYPE_CHECKING:
     from setpoint.server.registry.conversion.functions import ConversionFunction
     from setpoint.server.registry.conversion.webhook import Shared
-    from setpoint.server.request.context import Services
 
 NOTHING_BUT_THE_VERSION = Converter(same_version)
 
@@ -42,7 +42,7 @@ class Converters:
 
     def __init__(self, functions: "Mapping[str, ConversionFunction] | None" = None, *, offline: str = "") -> None:
         """Raises TypeError for what is no function to convert with."""
-        self._services: Services
+        self._services: Caller
         self._functions = dict(functions or {})
         self._offline = offline
         for name, function in self._functions.items():
@@ -50,7 +50,7 @@ class Converters:
 
             check_function(name, function)
 
-    def attach(self, services: "Services") -> None:
+    def attach(self, services: Caller) -> None:
         """Tells whose converters these are."""
         self._services = services
 

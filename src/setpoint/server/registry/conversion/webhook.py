@@ -18,12 +18,12 @@ from setpoint.server.admission.webhook.review import UnreadableAnswer
 from setpoint.server.outbound.webhook_client import CallError, ClientConfig
 from setpoint.server.registry.conversion import review
 from setpoint.server.registry.conversion.cache import Converted, Key, Memory, key_of
+from setpoint.server.registry.conversion.caller import Caller
 from setpoint.server.registry.conversion.pending import NotConverted, Wanted
 from setpoint.server.registry.conversion.review import BadAnswer, Batch, ConversionFailed
 
 if TYPE_CHECKING:
     from setpoint.server.registry.conversion.metrics import Measures
-    from setpoint.server.request.context import Services
 
 SECONDS = 30
 # How much is asked for in one call, and how many calls one request has under way.
@@ -48,7 +48,7 @@ class _Call:
 class Shared(NamedTuple):
     """What the converters of one server share."""
 
-    services: "Services"
+    services: Caller
     memory: Memory
     measures: "Measures"
 

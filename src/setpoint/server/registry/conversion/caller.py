@@ -1,0 +1,21 @@
+"""The server that has objects converted."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from setpoint.objects.clock import Clock
+from setpoint.objects.ids import Ids
+from setpoint.objects.metrics import Measured
+
+if TYPE_CHECKING:
+    from setpoint.server.outbound.webhook_client import WebhookClient  # most servers never call one
+
+
+class Caller(Protocol):
+    """The parts of a server that calls of conversion webhooks need."""
+
+    clock: Clock
+    ids: Ids
+    measured: list[Measured]
+
+    @property
+    def webhooks(self) -> "WebhookClient": ...
