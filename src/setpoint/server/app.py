@@ -31,6 +31,7 @@ from setpoint.server.request.context import HISTORY_SECONDS, Authenticator, Auth
 from setpoint.server.request.extension import Extension
 from setpoint.server.request.observer import Observer, Plain
 from setpoint.server.verbs.read_fast_path import Repeat
+from setpoint.server.verbs.write_path import create_object
 from setpoint.store.contract import Store
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Server:
             admission=Chain(chosen),
             definitions=definitions,
             authenticator=authenticator or Trusting(),
+            create_object=create_object,
             issuer=issuer or Issuer(),
             authorizer=authorization.authorizer,
             reactions=(definitions, authorization.aggregation, PolicyStatus()),

@@ -14,6 +14,8 @@ _BELOW = {"/api/": 7, "/apis": 8}
 _NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
 # Setpoint's own endpoints below a namespace itself, in its own group.
 OWN_GROUP = "setpoint.dev"
+# Subresources that may last as long as the client likes.
+_LONG_RUNNING = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 # The subresource with a verb of its own: what it does cannot be undone.
 PURGE = "purge"
 _OWN_NAMESPACE_SUBRESOURCES = frozenset(("history", PURGE))
@@ -137,3 +139,8 @@ def _collection_verb(verb: str, watch: str | None) -> str:
         return "deletecollection"
     # As in Go: whatever is not plainly false asks for a watch.
     return "list" if watch is None or watch in ("", "false", "0", "False", "FALSE", "F", "f") else "watch"
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """Tells whether a request may last as long as its client likes: it has no timeout."""
+    return info.is_resource and (info.verb in ("watch", "proxy") or info.subresource in _LONG_RUNNING)

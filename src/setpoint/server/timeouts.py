@@ -15,15 +15,13 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError, BadRequest, Timeout
 from setpoint.server.codec.response import error_answer
 from setpoint.server.message import Request, Response
-from setpoint.server.requestinfo import RequestInfo, request_info
+from setpoint.server.requestinfo import is_long_running, request_info
 
 # Seconds that a request may take, and that a write of one object may.
 MOST: Final = 60.0
 MOST_FOR_WRITES: Final = 34.0
 
 _WRITES = frozenset(("create", "update", "patch", "delete"))
-# What may last as long as its client likes.
-_LONG_RUNNING = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 _NANOSECONDS = 1_000_000_000
 
 _Handle = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -79,8 +77,3 @@ class Timeouts:
             await asyncio.wait((handling, waiting), return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiting.cancel()
-
-
-def is_long_running(info: RequestInfo) -> bool:
-    """Whether a request may last as long as its client likes: it has no timeout."""
-    return info.is_resource and (info.verb in ("watch", "proxy") or info.subresource in _LONG_RUNNING)

@@ -9,14 +9,8 @@ from hypothesis import strategies as st
 
 from setpoint.objects.gvk import GroupVersionKind, GroupVersionResource
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo
-from setpoint.server.admission.webhook.review import (
-    UnreadableAnswer,
-    decode_answer,
-    decode_request,
-    encode_answer,
-    encode_request,
-    read_answer,
-)
+from setpoint.server.admission.webhook.review import decode_request, encode_answer, encode_request, read_answer
+from setpoint.server.outbound.webhook_answer import UnreadableAnswer, decode_answer
 
 LIMIT = 1 << 20
 texts = st.text(max_size=8)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.schema.crd import conditions
-from setpoint.server.apiextensions.crd_lifecycle import GROUP, PREFIX, RESOURCE
 from setpoint.server.bootstrap.system_objects import APISERVER
+from setpoint.server.registry.kinds.apiextensions import GROUP, PREFIX, RESOURCE
 from setpoint.server.request.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed
 

@@ -19,15 +19,13 @@ from setpoint.server.apiextensions import custom_resources
 from setpoint.server.bootstrap.system_objects import APISERVER
 from setpoint.server.codec.delete_options import DeleteOptions
 from setpoint.server.registry.conversion.converters import Converters
+from setpoint.server.registry.kinds.apiextensions import GROUP, PREFIX, RESOURCE
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context, Services
 from setpoint.server.request.extension import Extension
 from setpoint.server.verbs.delete import delete_object
 from setpoint.store.contract import ExpectationFailed, Item
-
-GROUP, RESOURCE = "apiextensions.k8s.io", "customresourcedefinitions"
-PREFIX = f"/{GROUP}/{RESOURCE}/"
 
 
 def _outline(item: Item) -> CustomResourceDefinition:

@@ -20,10 +20,10 @@ from setpoint.server.codec.partial_metadata import partial as partial_object
 from setpoint.server.codec.protobuf_status import encode_status
 from setpoint.server.message import Request, Response
 from setpoint.server.offload import YAML_FACTOR
+from setpoint.server.registry.object_page import ObjectPage
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.slices import slices, weighed
-from setpoint.server.verbs.selection import Selected
 from setpoint.store.contract import Item
 
 _encode = msgspec.json.Encoder().encode
@@ -55,7 +55,7 @@ def _table_maker(context: Context, resource: Resource, accepted: Accepted) -> ta
     return table.TableMaker(resource, accepted.api_version, table.included(context))
 
 
-async def list_answer(context: Context, resource: Resource, selected: Selected) -> Response:
+async def list_answer(context: Context, resource: Resource, selected: ObjectPage) -> Response:
     """The answer with the list of what was selected. Large ones are written in slices, between which others run."""
     accepted = negotiation.negotiate(context, resource)
     if accepted.form == PARTIAL:
@@ -90,7 +90,7 @@ def _part(text: ListText, made: Listing, items: Sequence[Item], *, is_first: boo
     return text.part(made.render(items), is_first=is_first)
 
 
-def list_metadata(selected: Selected) -> Object:
+def list_metadata(selected: ObjectPage) -> Object:
     """The metadata of a list, as those of built-in kinds show it."""
     metadata: Object = {"resourceVersion": str(selected.revision)}
     if selected.continue_token:

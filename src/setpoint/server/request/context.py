@@ -1,7 +1,7 @@
 """What one request carries along: who asks for what, the services that answer, and what to tell beside the answer."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -65,6 +65,8 @@ class Services:
     definitions: Definitions = field(repr=False)
     authenticator: "Authenticator" = field(repr=False)
     authorizer: "Authorizer" = field(repr=False)
+    # Creates an object as a request does: by the admission chain, which is given to the services before.
+    create_object: "Callable[[Context, Resource, Object, Any], Awaitable[object]]" = field(repr=False)
     # Issues the tokens of service accounts.
     issuer: TokenIssuer = field(repr=False)
     reactions: "Sequence[Reaction]" = ()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from setpoint.objects.errors import BadRequest, Expired
 from setpoint.server.access.past_access import is_within_reach
+from setpoint.server.registry.object_page import ObjectPage
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.selectors import ObjectSelector
 from setpoint.server.request import continuation
@@ -19,16 +20,6 @@ from setpoint.store.contract import Item, Store, TooEarly, TooLate
 _CHUNK = 500
 
 
-class Selected(NamedTuple):
-    """Objects as they were at a revision, and how many more there are, if that was asked for and is known."""
-
-    resource: Resource
-    items: Sequence[Item]
-    revision: int
-    continue_token: str = ""
-    remaining: int | None = None
-
-
 class _Start(NamedTuple):
     """From where a list is read: at which revision (None: the newest), after which key, at most how many."""
 
@@ -37,7 +28,7 @@ class _Start(NamedTuple):
     limit: int
 
 
-async def select(context: Context, resource: Resource) -> Selected:
+async def select(context: Context, resource: Resource) -> ObjectPage:
     """Reads what a list means. Raises BadRequest, Invalid, Expired or Timeout."""
     options = await list_options(context)
     selector = ObjectSelector(resource, context.info.namespace, options.label_selector, options.field_selector)
@@ -86,26 +77,28 @@ async def _start(context: Context, resource: Resource, options: ListOptions, sco
 
 def _selected(
     resource: Resource, scope: str, items: Sequence[Item], revision: int, remaining: int, *, counted: bool
-) -> Selected:
+) -> ObjectPage:
     if not remaining or not items:
-        return Selected(resource, items, revision)
+        return ObjectPage(resource, items, revision)
     token = continuation.encode(Position(revision, items[-1].key.removeprefix(scope)))
-    return Selected(resource, items, revision, token, remaining if counted else None)
+    return ObjectPage(resource, items, revision, token, remaining if counted else None)
 
 
-async def _select_one(store: Store, resource: Resource, selector: ObjectSelector, key: str, start: _Start) -> Selected:
+async def _select_one(
+    store: Store, resource: Resource, selector: ObjectSelector, key: str, start: _Start
+) -> ObjectPage:
     """Reads the only object that can match. The revision first: what happens after it is for a watch to tell."""
     revision = await store.revision() if start.at is None else start.at
     item = await store.get(key, revision)
     if item is None or key <= start.after:
-        return Selected(resource, (), revision)
+        return ObjectPage(resource, (), revision)
     matches = await resource.converting(lambda: selector.matches(key, item.value, item.revision))
-    return Selected(resource, (item,) if matches else (), revision)
+    return ObjectPage(resource, (item,) if matches else (), revision)
 
 
 async def _select_matching(
     context: Context, resource: Resource, selector: ObjectSelector, scope: str, start: _Start
-) -> Selected:
+) -> ObjectPage:
     """Reads on until there are enough matches, at one revision. How many more there are would cost reading them."""
     at, after, limit = start
     found: list[Item] = []
@@ -122,5 +115,5 @@ async def _select_matching(
                     return _selected(resource, scope, found, page.revision, more, counted=False)
         del held
         if not page.remaining:
-            return Selected(resource, found, page.revision)
+            return ObjectPage(resource, found, page.revision)
         at, after = page.revision, page.items[-1].key

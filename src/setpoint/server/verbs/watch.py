@@ -16,11 +16,11 @@ from setpoint.objects.errors import APIError, BadRequest, InternalError
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.attributes import asked
 from setpoint.server.access.past_access import Past, past_of_watch
-from setpoint.server.apiextensions.crd_lifecycle import PREFIX as DEFINITIONS
 from setpoint.server.codec.negotiation import JSON, negotiate_stream
 from setpoint.server.message import Frame, Response, Sink
 from setpoint.server.registry.conversion.pending import Held
 from setpoint.server.registry.conversion.review import ConversionFailed
+from setpoint.server.registry.kinds.apiextensions import PREFIX as DEFINITIONS
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.selectors import NAME, ObjectSelector
 from setpoint.server.request.context import Context

@@ -13,7 +13,7 @@ from setpoint.server.access.audit.event import Record
 from setpoint.server.access.audit.policy import Decision, Policy, Stage
 from setpoint.server.message import Response, Sink, Stream
 from setpoint.server.request.context import Context
-from setpoint.server.timeouts import is_long_running
+from setpoint.server.requestinfo import is_long_running
 
 _WHOLE = (bytes, list)
 

@@ -40,7 +40,7 @@ from setpoint.server.access.flowcontrol.width import MOST, WATCHES, Sizes, scope
 from setpoint.server.message import Response, Stream
 from setpoint.server.registry.indexes import View
 from setpoint.server.request.context import Context, Services
-from setpoint.server.timeouts import is_long_running
+from setpoint.server.requestinfo import is_long_running
 
 READ_ONLY, MUTATING = "readOnly", "mutating"
 

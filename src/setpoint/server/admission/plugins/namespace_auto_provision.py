@@ -18,9 +18,6 @@ class NamespaceAutoProvision(Plugin):
         return resource.namespaced and verb == CREATE
 
     async def mutate(self, context: Context, operation: Operation) -> None:
-        # Writing needs the chain, and the chain its rules.
-        from setpoint.server.verbs.write_path import create_object
-
         namespaces = context.registry.resource("", "v1", "namespaces")
         if operation.dry_run or namespaces is None:
             return
@@ -30,6 +27,6 @@ class NamespaceAutoProvision(Plugin):
         namespaces.shape.admit(tree)
         namespaces.strategy.default(tree)
         try:
-            await create_object(context, namespaces, tree, WriteOptions("kube-apiserver"))
+            await context.services.create_object(context, namespaces, tree, WriteOptions("kube-apiserver"))
         except AlreadyExists:
             return

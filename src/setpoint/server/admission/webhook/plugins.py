@@ -21,15 +21,8 @@ from setpoint.server.admission.match_criteria import in_version, is_exempt
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo
 from setpoint.server.admission.webhook.configurations import Hook, Hooks
 from setpoint.server.admission.webhook.reinvocation import Rounds
-from setpoint.server.admission.webhook.review import (
-    VERSIONS,
-    InvalidAnswer,
-    PatchRefused,
-    UnreadableAnswer,
-    decode_answer,
-    encode_request,
-    read_answer,
-)
+from setpoint.server.admission.webhook.review import VERSIONS, InvalidAnswer, PatchRefused, encode_request, read_answer
+from setpoint.server.outbound.webhook_answer import UnreadableAnswer, decode_answer
 from setpoint.server.outbound.webhook_client import CallError
 from setpoint.server.outbound.webhook_metrics import MUTATING, VALIDATING
 from setpoint.server.ports import Operation

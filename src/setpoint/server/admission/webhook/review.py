@@ -19,21 +19,15 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from setpoint.objects.tree import Json, Object
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo
+from setpoint.server.outbound.webhook_answer import UnreadableAnswer
 
 GROUP = "admission.k8s.io"
 VERSIONS = ("v1", "v1beta1")
 KIND = "AdmissionReview"
 JSON_PATCH = "JSONPatch"
 
-# YAML takes long to read: nobody answers in much of it.
-_YAML_BYTES = 64 << 10
-
 _encode = msgspec.json.Encoder().encode
 _GO_TYPES = {str: "string", bool: "bool", list: "[]string", dict: "map[string]string"}
-
-
-class UnreadableAnswer(Exception):  # noqa: N818 - it says what it is
-    """The answer is no AdmissionReview."""
 
 
 class PatchRefused(Exception):  # noqa: N818 - it says what happened
@@ -77,36 +71,6 @@ def _user_info(user: UserInfo) -> Object:
     extra = {name: list(values) for name, values in user.extra.items()}
     found = {"username": user.username, "uid": user.uid, "groups": list(user.groups), "extra": extra}
     return {name: value for name, value in found.items() if value}
-
-
-def decode_answer(body: bytes, limit: int) -> Object:
-    """The review in the body of an answer, JSON or YAML. Raises UnreadableAnswer."""
-    try:
-        tree = codec.decode(body, limit)
-    except APIError as error:
-        tree = _as_yaml(body, error.message)
-    if tree is None:
-        tree = {}
-    if type(tree) is not dict:
-        wanted = (
-            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        )
-        why = f"json: cannot unmarshal {json_type(tree)} into Go value of type {wanted}"
-        raise UnreadableAnswer(f"couldn't get version/kind; json parse error: {why}")
-    for name in ("apiVersion", "kind"):
-        if type(tree.get(name, "")) is not str:
-            why = f"json: cannot unmarshal {json_type(tree[name])} into Go struct field .{name} of type string"
-            raise UnreadableAnswer(f"couldn't get version/kind; json parse error: {why}")
-    return tree
-
-
-def _as_yaml(body: bytes, why: str) -> Json:
-    try:
-        from setpoint.objects import yamltext  # few webhooks answer in YAML
-
-        return yamltext.load(body, _YAML_BYTES).tree
-    except APIError:
-        raise UnreadableAnswer(f"couldn't get version/kind; json parse error: {why}") from None
 
 
 def read_answer(tree: Object, uid: str, version: str, *, mutating: bool) -> AdmissionResponse:

@@ -15,7 +15,7 @@ from setpoint.objects.gotext import compact_json, quote
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.metavalidation import validate_annotations, validate_labels
 from setpoint.objects.tree import Json, Object, copy
-from setpoint.server.admission.webhook.review import UnreadableAnswer, decode_answer
+from setpoint.server.outbound.webhook_answer import UnreadableAnswer, decode_answer
 
 GROUP, KIND = "apiextensions.k8s.io", "ConversionReview"
 VERSIONS = ("v1", "v1beta1")

@@ -14,7 +14,7 @@ import msgspec
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import CustomResourceDefinition
-from setpoint.server.admission.webhook.review import UnreadableAnswer
+from setpoint.server.outbound.webhook_answer import UnreadableAnswer
 from setpoint.server.outbound.webhook_client import CallError, ClientConfig
 from setpoint.server.registry.conversion import review
 from setpoint.server.registry.conversion.cache import Converted, Key, Memory, key_of
