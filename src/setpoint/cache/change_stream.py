@@ -5,21 +5,31 @@ him than there are objects, however slow he is.
 """
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from setpoint.cache.change import Change, merge
 
-if TYPE_CHECKING:
-    from setpoint.cache.informer import Informer
-
 T = TypeVar("T")
+
+
+class Removable(Protocol):
+    """The registration of a handler."""
+
+    def remove(self) -> None: ...
+
+
+class Source(Protocol):
+    """An informer, as those know it that listen."""
+
+    def add_handler(self, handler: Callable[[Change[Any]], None], *, replay: bool = True) -> Removable: ...
 
 
 class Changes(Generic[T]):
     """The changes of an informer, first of all what is there. Leaving the context ends it."""
 
-    def __init__(self, informer: "Informer[T]", *, replay: bool = True) -> None:
+    def __init__(self, informer: Source, *, replay: bool = True) -> None:
         # In the order of the oldest that is not told.
         self._waiting: dict[str, Change[T]] = {}
         self._more = asyncio.Event()

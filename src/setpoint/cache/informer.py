@@ -75,7 +75,7 @@ class Registration:
 class Informer(Generic[T]):
     """One form of what a feed follows. Whoever shares it counts on the cache to start and to stop it."""
 
-    def __init__(self, feed: Feed, kind: KindRef) -> None:
+    def __init__(self, feed: "Feed[Informer[Any]]", kind: KindRef) -> None:
         self.feed = feed
         self.kind = kind
         self.make = maker(kind)

@@ -7,10 +7,10 @@ far it has come: whoever needs a certain revision, or a deletion, to have arrive
 import asyncio
 import heapq
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -19,13 +19,11 @@ from setpoint.cache.gate import Gate
 from setpoint.cache.reflector import FAILING, LISTING, STOPPED, WAITING, WATCHING, Reflector
 from setpoint.cache.revision import number
 from setpoint.cache.scope import EVERYWHERE, Scope
+from setpoint.cache.store import ObjectStore
 from setpoint.client.client import Client
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
-
-if TYPE_CHECKING:
-    from setpoint.cache.informer import Informer
 
 # What is told of several reflectors: what most needs to be known.
 _GRAVEST = (FAILING, LISTING, WAITING, WATCHING, STOPPED)
@@ -39,7 +37,30 @@ class NotSynced(Exception):  # noqa: N818 - says what is
     """What was asked for did not arrive: in time, or before the informer was stopped."""
 
 
-class Feed:
+class Keeper(Protocol):
+    """An informer, as the watch knows it that keeps it up to date."""
+
+    @property
+    def make(self) -> Callable[[bytes], Any]: ...
+
+    @property
+    def store(self) -> ObjectStore[Any]: ...
+
+    def within(self, part: str) -> Iterable[Held[Any]]: ...
+
+    def replace(
+        self, items: Collection[Held[Any]], part: str, *, initial: bool, resource_version: str = ""
+    ) -> None: ...
+
+    def change(self, event_type: str, held: Held[Any]) -> None: ...
+
+    def reset(self, why: str) -> None: ...
+
+
+K = TypeVar("K", bound=Keeper)
+
+
+class Feed(Generic[K]):
     """Follows one scope. `start` begins, `stop` ends."""
 
     def __init__(self, client: Client, scope: Scope, *, clock: Clock, ids: Ids, gate: Gate | None = None) -> None:
@@ -48,7 +69,7 @@ class Feed:
         self.scope = scope
         self.clock = clock
         self.ids = ids
-        self.informers: list[Informer[Any]] = []
+        self.informers: list[K] = []
         self._running = False
         self._parts: dict[str, _Part] = {}
         self._synced = asyncio.Event()
@@ -94,7 +115,7 @@ class Feed:
         self._synced.clear()
         self._check_synced()
 
-    def join(self, informer: "Informer[Any]") -> None:
+    def join(self, informer: K) -> None:
         """Has an informer kept up to date from now on; what others have already, it gets at once."""
         if self.informers:
             for namespace, part in self._parts.items():
@@ -246,7 +267,7 @@ class Feed:
 class _Part:
     """One namespace of a feed, or all of them: the target of a reflector."""
 
-    def __init__(self, feed: Feed, namespace: str) -> None:
+    def __init__(self, feed: Feed[Any], namespace: str) -> None:
         self._feed = feed
         self._namespace = namespace
         self.reflector = Reflector(

@@ -1,12 +1,16 @@
 """Waiting for an object to be as wanted, by watching it: whatever becomes of the watch, the waiting goes on."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any, Protocol, TypeAlias, Unpack
 
 from setpoint.client.kinds import KindRef, tree_of
+from setpoint.client.list_result import Listing
+from setpoint.client.mapper import Mapper
+from setpoint.client.options import ListOptions, WatchOptions
 from setpoint.client.transport import TransportError
-from setpoint.client.watch import BOOKMARK, DELETED
+from setpoint.client.watch import BOOKMARK, DELETED, WatchEvent
+from setpoint.objects.clock import Clock
 from setpoint.objects.clock import timeout as within
 from setpoint.objects.errors import (
     Expired,
@@ -18,9 +22,6 @@ from setpoint.objects.errors import (
     TooManyRequests,
 )
 from setpoint.objects.tree import Json
-
-if TYPE_CHECKING:
-    from setpoint.client.read_verbs import Reading
 
 Predicate: TypeAlias = Callable[[Any], bool]
 Until: TypeAlias = str | Predicate
@@ -41,8 +42,24 @@ _FIRST_SECONDS, _MOST_SECONDS = 0.1, 5.0
 _WATCH_SECONDS = 300.0
 
 
+class Reader(Protocol):
+    """A client that lists and watches."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def mapper(self) -> Mapper: ...
+
+    async def list(self, kind: KindRef, namespace: str = "", **how: Unpack[ListOptions]) -> Listing[Any]: ...
+
+    def watch(
+        self, kind: KindRef, namespace: str = "", **how: Unpack[WatchOptions]
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent[Any]]]: ...
+
+
 async def wait_for(
-    client: "Reading", kind: KindRef, name: str, namespace: str, until: Until, timeout: float | None
+    client: Reader, kind: KindRef, name: str, namespace: str, until: Until, timeout: float | None
 ) -> Any:
     """The object as wanted, or None where it is gone. Raises TimeoutError, and what does not pass."""
     wanted = read_until(until)
@@ -59,7 +76,7 @@ async def wait_for(
         raise TimeoutError(f"{kind} {where} was not {what} within {timeout:g} s{why}") from None
 
 
-async def _wait(client: "Reading", kind: KindRef, name: str, namespace: str, wanted: Predicate, last: list[str]) -> Any:
+async def _wait(client: Reader, kind: KindRef, name: str, namespace: str, wanted: Predicate, last: list[str]) -> Any:
     pause = _FIRST_SECONDS
     while True:
         try:
@@ -75,7 +92,7 @@ async def _wait(client: "Reading", kind: KindRef, name: str, namespace: str, wan
             pause = min(pause * 2, _MOST_SECONDS)
 
 
-async def _states(client: "Reading", kind: KindRef, name: str, namespace: str) -> AsyncGenerator[Any, None]:
+async def _states(client: Reader, kind: KindRef, name: str, namespace: str) -> AsyncGenerator[Any, None]:
     """The object as it is, and as it becomes; None when there is none. Ends with the errors of list and watch."""
     fields = {"metadata.name": name}
     found = await client.list(kind, namespace, fields=fields)

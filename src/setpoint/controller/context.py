@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, metadata_of, tree_of
 from setpoint.client.patches import Patch, merge
-from setpoint.controller.read_tracker import Look
+from setpoint.controller.read_tracker import Look, Lookups
 from setpoint.controller.reconcile_client import ReconcileClient
 from setpoint.controller.recording_client import NotingClient
 from setpoint.controller.request import Request, Trigger
@@ -23,18 +23,38 @@ from setpoint.schema.types.meta import OwnerReference
 from setpoint.schema.types.model import Model
 from setpoint.schema.types.resource import Resource
 
-if TYPE_CHECKING:
-    from setpoint.controller.controller import Controller
-
 T = TypeVar("T")
 # How many of its reasons a reconcile tells with its writes.
 _REASONS = 4
 
 
+class Host(Protocol):
+    """The controller that a reconcile is one of."""
+
+    name: str
+    clock: Clock
+    recorder: Any
+    primary: KindRef | None
+    lookups: Lookups
+    accesses: set[Access]
+
+    def api_for(self, ctx: "Context", cluster: str) -> NotingClient: ...
+
+    def client_for(self, ctx: "Context", cluster: str) -> ReconcileClient: ...
+
+    def held(self, request: Request) -> Any: ...
+
+    def primary_object(self, request: Request) -> Any: ...
+
+    def undeclared(self, kind: KindRef) -> None: ...
+
+    async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any: ...
+
+
 class Context:
     """One reconcile."""
 
-    def __init__(self, controller: "Controller", run: Run, deadline: float | None) -> None:
+    def __init__(self, controller: Host, run: Run, deadline: float | None) -> None:
         self._controller = controller
         self.run = run
         self.request: Request = run.request

@@ -25,7 +25,7 @@ from setpoint.client.agent import user_agent
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, kind_of, tree_of
 from setpoint.client.options import Options as ClientOptions
-from setpoint.controller import suspension
+from setpoint.controller import suspension_report
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.leader import Fence, fenced
@@ -425,10 +425,10 @@ class Controller:
         request = ctx.request
         if why := self.suspended.get(request):
             if is_reported(self.primary):
-                await suspension.tell(ctx, why)
+                await suspension_report.tell(ctx, why)
             return None
         if is_reported(self.primary) and (obj := self.primary_object(request)) is not None:
-            await suspension.lift(ctx, obj)
+            await suspension_report.lift(ctx, obj)
         return await self.reconcile(ctx, request)
 
     async def _report(self, ctx: Context, *, final: bool, failed: bool = False) -> None:

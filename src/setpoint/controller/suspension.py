@@ -5,16 +5,11 @@ more: nothing is written, no finalizer comes or goes. That is told by its condit
 metrics, and it ends when the mark goes. Conditions of built-in kinds are for their own controllers to write.
 """
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from setpoint.cache.entry import Held
-from setpoint.client.kinds import KindRef, tree_of
+from setpoint.client.kinds import KindRef
 from setpoint.controller.predicate import annotations_of
-from setpoint.objects import conditions, meta
-
-if TYPE_CHECKING:
-    from setpoint.controller.context import Context
 
 # The label or annotation that has an object left alone while it is "true".
 SUSPEND = "setpoint.dev/suspend"
@@ -33,28 +28,3 @@ def asks(held: Held[Any] | None) -> str:
 def is_reported(kind: KindRef | None) -> bool:
     """Whether objects of a kind tell of it: custom ones do."""
     return kind is not None and "." in kind.gvk.group and not kind.gvk.group.endswith(".k8s.io")
-
-
-async def tell(ctx: "Context", why: str) -> None:
-    """Reports that nothing is done. What was said of this generation still holds; of a later one nothing is known."""
-    obj = await ctx.object()
-    if obj is None:
-        return
-    status = await ctx.load_status()
-    if status.condition(SUSPENDED, True, SUSPENDED, why) and ctx.recorder is not None:
-        ctx.recorder.normal(obj, SUSPENDED, why)
-    ready = conditions.find(status["conditions"], READY)
-    if ready is not None and ready.get("observedGeneration", 0) < meta.generation(tree_of(obj)):
-        status.condition(READY, None, SUSPENDED, why)
-
-
-async def lift(ctx: "Context", obj: Any) -> None:
-    """Takes the report back, where there is one."""
-    status = obj.get("status") if isinstance(obj, dict) else getattr(obj, "status", None)
-    told = status.get("conditions") if isinstance(status, dict) else getattr(status, "conditions", None)
-    if isinstance(told, Iterable) and any(_type(each) == SUSPENDED for each in told):
-        conditions.remove((await ctx.load_status())["conditions"], SUSPENDED)
-
-
-def _type(condition: Any) -> Any:
-    return condition.get("type") if isinstance(condition, dict) else getattr(condition, "type", None)

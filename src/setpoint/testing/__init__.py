@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from setpoint.testing.comparison import comparable
     from setpoint.testing.crashes import Crash, every_crash
-    from setpoint.testing.faults import Fault, Faults, Seen
+    from setpoint.testing.faults import Fault, Faults
     from setpoint.testing.recorder import Recorder, Told
+    from setpoint.testing.seen_request import Seen
     from setpoint.testing.single_reconcile import Ran
     from setpoint.testing.worlds import World, world
 

@@ -2,15 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from setpoint.client.transport import Answer, Stream
 from setpoint.objects.errors import Expired
-
-if TYPE_CHECKING:
-    from setpoint.testing.faults import Seen
+from setpoint.testing.seen_request import Seen
 
 _EXPIRED = msgspec.json.encode(
     {"type": "ERROR", "object": Expired("too old resource version: a fault that a test asked for").to_status()}
@@ -35,7 +32,7 @@ class BreakingStream:
     """A stream, event by event. `is_stale` says whether it is held back, `breaks` how it ends after so many events."""
 
     def __init__(
-        self, inner: Stream, seen: "Seen", is_stale: "Callable[[Seen], bool]", breaks: "Callable[[Seen, int], str]"
+        self, inner: Stream, seen: Seen, is_stale: Callable[[Seen], bool], breaks: Callable[[Seen, int], str]
     ) -> None:
         self.answer = inner.answer
         self.seen = seen

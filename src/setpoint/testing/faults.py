@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -28,38 +28,10 @@ from setpoint.objects.ids import Ids, SeededIds
 from setpoint.objects.status import from_status
 from setpoint.server.requestinfo import request_info
 from setpoint.testing.broken_streams import BreakingStream, EndedStream
+from setpoint.testing.seen_request import READS, WRITES, Seen
 
-READS = frozenset(("get", "list", "watch"))
-WRITES = frozenset(("create", "update", "patch", "apply", "delete", "deletecollection"))
 _GROUPS = {"read": READS, "write": WRITES, "*": READS | WRITES}
-# What a controller tells beside its work: how much of it there is depends on the moment.
-_ASIDE = frozenset(("events", "leases"))
 Failure = APIError | type[APIError] | TransportError | int
-
-
-class Seen(NamedTuple):
-    """A request, as it was sent."""
-
-    verb: str
-    group: str
-    resource: str
-    namespace: str
-    name: str
-    subresource: str
-    call: Call
-
-    @property
-    def is_write(self) -> bool:
-        return self.verb in WRITES
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is a write that is part of the work: events and leases are not."""
-        return self.is_write and self.resource not in _ASIDE
-
-    def __str__(self) -> str:
-        below = f"/{self.subresource}" if self.subresource else ""
-        return f"{self.verb} {self.resource}{below} {self.namespace}/{self.name}".rstrip("/")
 
 
 @dataclass(eq=False, kw_only=True)

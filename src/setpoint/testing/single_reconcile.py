@@ -8,8 +8,8 @@ from setpoint.controller.request import Trigger
 from setpoint.controller.run_record import Run, Write
 from setpoint.flow.plan import Plan
 from setpoint.objects.tree import Object
-from setpoint.testing.faults import Seen
 from setpoint.testing.recorder import Told
+from setpoint.testing.seen_request import Seen
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
-from setpoint.workload.controllers.executable.process_run import Runner, Terminals
+from setpoint.workload.controllers.executable.runners import Runner, Terminals
 from setpoint.workload.controllers.lookup import Find, Lookup
 from setpoint.workload.dependencies import Deadlock
 from setpoint.workload.engine_lookup import Engines

@@ -22,8 +22,8 @@ Every reconcile walks from the first state: there is no pointer to where it was,
 from setpoint.flow.fsm.fsm import FSM
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.readiness import is_ready, wait_ready
-from setpoint.flow.fsm.results import Done, Fail, Failed, Note, Wait
-from setpoint.flow.fsm.state import Next, State
+from setpoint.flow.fsm.results import Done, Fail, Failed, Wait
+from setpoint.flow.fsm.state import Next, Note, State
 
 __all__ = [
     "FSM",

@@ -1,10 +1,6 @@
 """What a state answers, beside the next state. `Wait` and `Fail` may be raised as well, from wherever that is known."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from setpoint.flow.fsm.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class Wait(Exception):  # noqa: N818 - an answer, no error
 
     def __post_init__(self) -> None:
         _check_seconds("after", self.after)
-        _check_reason(self.reason)
+        check_reason(self.reason)
 
     def __str__(self) -> str:
         return self.message or self.reason
@@ -45,23 +41,10 @@ class Fail(Exception):  # noqa: N818 - an answer, no error
     terminal: bool = False
 
     def __post_init__(self) -> None:
-        _check_reason(self.reason)
+        check_reason(self.reason)
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}" if self.message else self.reason
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Goes on, to the state that follows or to the end, but says that this one is not as it should be: its condition,
-    and with it Ready, is False. In a finalizer state, that keeps the object."""
-
-    then: "State | Done | type[Done]"
-    reason: str
-    message: str = ""
-
-    def __post_init__(self) -> None:
-        _check_reason(self.reason)
 
 
 class Failed(Exception):  # noqa: N818 - what happened to a state
@@ -73,6 +56,7 @@ def _check_seconds(field: str, seconds: float | None) -> None:
         raise ValueError(f"{field} is {seconds}: it should be seconds, not below 0")
 
 
-def _check_reason(reason: str) -> None:
+def check_reason(reason: str) -> None:
+    """Refuses an empty reason."""
     if not reason:
         raise ValueError("a reason is a word in CamelCase, such as KeyPending, and not empty")

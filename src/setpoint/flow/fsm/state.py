@@ -6,10 +6,10 @@ from typing import Any, TypeAlias, Union
 
 from setpoint.controller.context import Context
 from setpoint.flow.fsm.outputs import Outputs
-from setpoint.flow.fsm.results import Done, Fail, Note, Wait
+from setpoint.flow.fsm.results import Done, Fail, Wait, check_reason
 
 # What a state answers: the state that comes next, or how the walk ends.
-Next: TypeAlias = Union["State", Done, Wait, Fail, Note, type[Done]]
+Next: TypeAlias = Union["State", Done, Wait, Fail, "Note", type[Done]]
 # It is given the reconcile, a copy of the object of which it may change the status, and what takes its outputs.
 Function: TypeAlias = Callable[[Context, Any, Outputs], Awaitable[Next]]
 
@@ -40,3 +40,16 @@ class State:
 
     def __repr__(self) -> str:
         return f"<state {self.condition}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Goes on, to the state that follows or to the end, but says that this one is not as it should be: its condition,
+    and with it Ready, is False. In a finalizer state, that keeps the object."""
+
+    then: State | Done | type[Done]
+    reason: str
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        check_reason(self.reason)

@@ -11,8 +11,8 @@ from setpoint.controller.tracing import Tracer
 from setpoint.flow.fsm.members import Members
 from setpoint.flow.fsm.metrics import Measures
 from setpoint.flow.fsm.outputs import Outputs
-from setpoint.flow.fsm.results import Done, Fail, Failed, Note, Wait
-from setpoint.flow.fsm.state import State
+from setpoint.flow.fsm.results import Done, Fail, Failed, Wait
+from setpoint.flow.fsm.state import Note, State
 from setpoint.flow.result import PruneWithheld
 from setpoint.objects.clock import timeout
 from setpoint.objects.errors import ApplyConflict, Conflict

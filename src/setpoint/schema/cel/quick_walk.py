@@ -5,17 +5,16 @@ function walks straight to the values that have rules and runs their generated c
 rule, an exception, a cost that may be over the budget) sends the object on the full walk, which says what is wrong.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from setpoint.schema.cel.codegen import Fast
+from setpoint.schema.cel.compiled_rule import CompiledRule
 from setpoint.schema.cel.correlation import old_items
+from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.program import CALL_LIMIT, Program
 from setpoint.schema.cel.sizes import Largest
 from setpoint.schema.openapi import Schema
-
-if TYPE_CHECKING:
-    from setpoint.schema.cel.rules import Rules
 
 # The new tree, the old one (None on a create), what each rule may cost, and what all may cost together: what all that
 # ran may cost, BROKEN, or EXPENSIVE before the rule that may cost too much.
@@ -25,10 +24,29 @@ BROKEN, EXPENSIVE = -1, -2
 MOST_RULES = 200
 
 
+class RuleNode(Protocol):
+    """The rules at and below a node of a schema."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def declaration(self) -> Declaration | None: ...
+
+    @property
+    def compiled(self) -> Sequence[CompiledRule]: ...
+
+    @property
+    def properties(self) -> "Mapping[str, RuleNode]": ...
+
+    @property
+    def elements(self) -> "RuleNode | None": ...
+
+
 class QuickWalk:
     """The generated function, and the costs to call it with."""
 
-    def __init__(self, rules: "Rules") -> None:
+    def __init__(self, rules: RuleNode) -> None:
         writer = _Writer()
         self.programs = writer.programs
         self._bounds: dict[Largest, tuple[int, ...] | None] = {}
@@ -74,7 +92,7 @@ class _Writer:
         self.names += 1
         return f"v{self.names}"
 
-    def node(self, rules: "Rules", value: str, old: str) -> None:
+    def node(self, rules: RuleNode, value: str, old: str) -> None:
         """Code for the rules at and below a node, whose value is not null."""
         for compiled in rules.compiled:
             if compiled.program is None or rules.declaration is None:
@@ -106,7 +124,7 @@ class _Writer:
         self.line(f"if cost > most: return {EXPENSIVE}")
         self.line(f"if {guard}{name}({value}, {old if uses_old else 'None'}) is not True: return {BROKEN}")
 
-    def property(self, rules: "Rules", name: str, value: str, old: str) -> None:
+    def property(self, rules: RuleNode, name: str, value: str, old: str) -> None:
         below = self.fresh()
         self.line(f"{below} = {value}.get({name!r})")
         self.line(f"if {below} is not None:")
@@ -118,7 +136,7 @@ class _Writer:
         self.node(rules, below, old_below)
         self.depth -= 1
 
-    def elements(self, rules: "Rules", elements: "Rules", value: str, old: str) -> None:
+    def elements(self, rules: RuleNode, elements: RuleNode, value: str, old: str) -> None:
         below, key, old_below = self.fresh(), self.fresh(), "None"
         is_list = isinstance(rules.schema.items, Schema)
         self.line(f"if type({value}) is {'list' if is_list else 'dict'}:")
@@ -150,7 +168,7 @@ class _Writer:
         return found
 
 
-def _uses_old(rules: "Rules") -> bool:
+def _uses_old(rules: RuleNode) -> bool:
     return any(compiled.uses_old_self for compiled in rules.compiled) or any(
         _uses_old(below) for below in (*rules.properties.values(), rules.elements) if below is not None
     )

@@ -10,7 +10,7 @@ Names and texts of a schema enter the source as literals made by `repr`, or not 
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from setpoint.objects.tree import Json
 from setpoint.schema.compile.scalars import (
@@ -25,10 +25,8 @@ from setpoint.schema.listtype import validate_list_types
 from setpoint.schema.numbers import is_numeric, normalize
 from setpoint.schema.openapi import Schema
 from setpoint.schema.pruning import META_FIELDS
+from setpoint.schema.references import View
 from setpoint.schema.violations import find_violations, known_format, types_of
-
-if TYPE_CHECKING:
-    from setpoint.schema.compile.generator import Generator
 
 Function = Callable[[Json], object]
 
@@ -75,12 +73,25 @@ class _Table(dict[str, "Function | None"]):
         return function
 
 
+class Functions(Protocol):
+    """The functions of a schema, by the names that generated code calls them by."""
+
+    view: View
+    names: dict[str, Any]
+
+    def bind(self, prefix: str, value: Any) -> str: ...
+
+    def branch(self, schema: Schema, precise: bool) -> str: ...
+
+    def charge(self, steps: int) -> None: ...
+
+    def function(self, schema: Schema, walk: Walk, keep: Keep = ..., resource: bool = ...) -> str: ...
+
+
 class Body:
     """The source of one function."""
 
-    def __init__(
-        self, generator: "Generator", name: str, schema: Schema, walk: Walk, keep: Keep, resource: bool
-    ) -> None:
+    def __init__(self, generator: Functions, name: str, schema: Schema, walk: Walk, keep: Keep, resource: bool) -> None:
         self.generator = generator
         self.view = generator.view
         self.bind = generator.bind

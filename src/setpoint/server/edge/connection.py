@@ -9,8 +9,8 @@ A handler that has begun is never cut off, even if the client has gone: what it 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, cast
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Protocol, cast
 
 import httptools
 
@@ -28,13 +28,13 @@ from setpoint.server.edge.http_response import (
     refusal,
     start,
 )
+from setpoint.server.edge.limits import Limits
 from setpoint.server.edge.request_head import METHODS, NAMES, Envelope, Head, Read, may_repeat
-from setpoint.server.message import LISTED, Counter, Frame, Peer, Request, Response, Seat, Stream
-from setpoint.server.verbs.read_fast_path import MOMENT
+from setpoint.server.message import LISTED, Counter, Frame, Handler, Peer, Request, Response, Seat, Stream
+from setpoint.server.verbs.read_fast_path import MOMENT, Repeat
 
 if TYPE_CHECKING:
     from setpoint.client.http.frames import Frames
-    from setpoint.server.edge.listener import Listener
 
 _NEVER = float("inf")
 _WHOLE = (bytes, list)
@@ -52,6 +52,23 @@ _CRASHED = "the server failed at this request; its log says why"
 _LATE = "request did not complete within the allotted timeout"
 
 _log = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """The listener that a connection came in at."""
+
+    handler: Handler
+    repeat: Callable[[Request], Awaitable[Repeat | None]] | None
+    limits: Limits
+    loop: asyncio.AbstractEventLoop
+
+    def peer(self, transport: asyncio.BaseTransport) -> Peer: ...
+
+    def joined(self, connection: "Connection") -> None: ...
+
+    def left(self, connection: "Connection") -> None: ...
+
+    def date_line(self) -> str: ...
 
 
 class Connection(asyncio.Protocol):
@@ -103,7 +120,7 @@ class Connection(asyncio.Protocol):
         "deadline",
     )
 
-    def __init__(self, listener: "Listener") -> None:
+    def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._limits = listener.limits
         self._loop = listener.loop

@@ -1,13 +1,30 @@
 """The holdings of one request: its seats, its place among those that take turns, and the bytes of its answer."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from setpoint.objects.errors import TooManyRequests
 from setpoint.server.access.flowcontrol.seats import Flow
-from setpoint.server.access.flowcontrol.width import width
+from setpoint.server.access.flowcontrol.unsent_bytes import Unsent
+from setpoint.server.access.flowcontrol.width import Sizes, width
 
-if TYPE_CHECKING:
-    from setpoint.server.access.flowcontrol.gate import Gate
+
+class Gate(Protocol):
+    """The gate that a request has come through."""
+
+    begun: int
+    sizes: Sizes
+    unsent: Unsent
+
+    async def pause(self, seat: "HeldSeat", size: int = 0) -> None: ...
+
+    def charge(self, flow: Flow, seconds: float) -> None: ...
+
+    def widen(self, seat: "HeldSeat", width: int) -> None: ...
+
+    def rejected(self, flow: Flow, reason: str) -> TooManyRequests: ...
+
+    def leave(self, flow: Flow, width: int) -> None: ...
 
 
 class ExemptSeat:
@@ -15,7 +32,7 @@ class ExemptSeat:
 
     __slots__ = ("_gate", "flow")
 
-    def __init__(self, gate: "Gate", flow: Flow) -> None:
+    def __init__(self, gate: Gate, flow: Flow) -> None:
         self._gate = gate
         self.flow = flow
 
@@ -47,7 +64,7 @@ class HeldSeat:
 
     __slots__ = ("_first", "_gate", "_reserved", "_sent", "_user", "flow", "number", "prepaid", "width")
 
-    def __init__(self, gate: "Gate", flow: Flow, user: str, seats: int, prepaid: float) -> None:
+    def __init__(self, gate: Gate, flow: Flow, user: str, seats: int, prepaid: float) -> None:
         self._gate = gate
         self._user = user
         self.flow = flow

@@ -1,17 +1,11 @@
 """What runs for an Executable, whoever runs it: a process of ours, one that was taken over, or a session of an IDE."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from setpoint.workload.kinds.executable import Executable
-from setpoint.workload.process.command import Command, Exit
-from setpoint.workload.process.pipes import Sink
+from setpoint.workload.process.command import Exit
 from setpoint.workload.process.processes import Processes, Running
 from setpoint.workload.terminal.screen import Screen
-
-if TYPE_CHECKING:
-    from setpoint.workload.controllers.executable.lifecycle import Execution
 
 
 class Run(Protocol):
@@ -47,19 +41,3 @@ class ProcessRun:
     async def stop(self, signal: int, grace: float) -> str:
         stopped = await self._processes.stop(self.running, signal=signal, grace=grace)
         return ", ".join(stopped.left)
-
-
-class Runner(Protocol):
-    """Runs Executables in its own way."""
-
-    async def start(
-        self, obj: Executable, execution: "Execution", args: Sequence[str], stdout: Sink, stderr: Sink
-    ) -> Run:
-        """Starts one. Raises StartError."""
-
-
-class Terminals(Protocol):
-    """Runs Executables in terminals."""
-
-    async def start(self, obj: Executable, execution: "Execution", command: Command) -> Run:
-        """Starts one. Raises StartError."""

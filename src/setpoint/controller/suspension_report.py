@@ -1,0 +1,34 @@
+"""Reports the suspension of objects: by a condition, an event and the status of a reconcile."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from setpoint.client.kinds import tree_of
+from setpoint.controller.context import Context
+from setpoint.controller.suspension import READY, SUSPENDED
+from setpoint.objects import conditions, meta
+
+
+async def tell(ctx: Context, why: str) -> None:
+    """Reports that nothing is done. What was said of this generation still holds; of a later one nothing is known."""
+    obj = await ctx.object()
+    if obj is None:
+        return
+    status = await ctx.load_status()
+    if status.condition(SUSPENDED, True, SUSPENDED, why) and ctx.recorder is not None:
+        ctx.recorder.normal(obj, SUSPENDED, why)
+    ready = conditions.find(status["conditions"], READY)
+    if ready is not None and ready.get("observedGeneration", 0) < meta.generation(tree_of(obj)):
+        status.condition(READY, None, SUSPENDED, why)
+
+
+async def lift(ctx: Context, obj: Any) -> None:
+    """Takes the report back, where there is one."""
+    status = obj.get("status") if isinstance(obj, dict) else getattr(obj, "status", None)
+    told = status.get("conditions") if isinstance(status, dict) else getattr(status, "conditions", None)
+    if isinstance(told, Iterable) and any(_type(each) == SUSPENDED for each in told):
+        conditions.remove((await ctx.load_status())["conditions"], SUSPENDED)
+
+
+def _type(condition: Any) -> Any:
+    return condition.get("type") if isinstance(condition, dict) else getattr(condition, "type", None)
