@@ -6,13 +6,11 @@
 
     async with sp.ControlPlane() as plane: ...
 
-Importing this package imports the version and nothing else; each name is looked up when it is first used.
+Importing this package imports nothing else; each name is looked up when it is first used.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from setpoint.version import VERSION
 
 if TYPE_CHECKING:
     from setpoint.app.builder import App
@@ -47,8 +45,7 @@ if TYPE_CHECKING:
     from setpoint.flow.summary.summary import summarize
     from setpoint.plane import ControlPlane
     from setpoint.schema.types import Column, Model, ObjectMeta, Resource, Scale, crd_of, rule
-
-__version__ = VERSION
+    from setpoint.version import VERSION as __version__
 
 __all__ = [
     "FSM",
@@ -182,6 +179,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "controller":
         return import_module("setpoint.controller")  # which can be called: it is the decorator, too
+    if name == "__version__":
+        found = globals()[name] = import_module("setpoint.version").VERSION
+        return found
     home = import_module(_HOMES.get(name, "setpoint.schema.types"))
     found = globals()[name] = getattr(home, name)
     return found
