@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from setpoint.flow.summary.summary import summarize
     from setpoint.plane import ControlPlane
     from setpoint.schema.types import Column, Model, ObjectMeta, Resource, Scale, crd_of, rule
-    from setpoint.version import VERSION as __version__
+
+    __version__: str
 
 __all__ = [
     "FSM",

@@ -91,7 +91,7 @@ def test_completing_a_name_needs_no_more_than_asking_for_it(served: Served, aske
 
 @pytest.mark.slow
 def test_commands_take_a_small_multiple_of_what_python_takes(served: Served, asked: str) -> None:
-    """Measured in turns, the best of each: what else runs on the machine only ever adds."""
+    """Collector in turns, the best of each: what else runs on the machine only ever adds."""
     start = [sys.executable, "-m", "setpoint"]
     commands = {
         "pass": [sys.executable, "-c", "pass"],

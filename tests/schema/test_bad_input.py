@@ -84,7 +84,7 @@ def test_lists_that_nobody_declared_may_not_be_bottomless() -> None:
         tree = [tree]
     schema = {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": True}}}
     with pytest.raises(BadRequest, match="nested too deeply"):
-        compile_schema(Schema.parse(schema)).admit({"a": {"b": tree}})
+        compile_schema(Schema.parse(schema)).normalize({"a": {"b": tree}})
 
 
 def test_an_update_of_bottomless_content_is_answered() -> None:
@@ -104,7 +104,7 @@ def test_a_set_of_bottomless_values_is_answered() -> None:
 def test_of_many_unknown_fields_a_hundred_are_told() -> None:
     compiled = compile_schema(Schema.parse({"type": "object", "properties": {"a": {"type": "string"}}}))
     tree = {f"unknown{number:06}": 1 for number in range(50_000)}
-    dropped = compiled.admit(tree)
+    dropped = compiled.normalize(tree)
     assert dropped == [f"unknown{number:06}" for number in range(100)]
     assert tree == {}
 

@@ -39,7 +39,7 @@ def test_definitions_that_refer_to_each_other_are_followed() -> None:
         "metadata": {"name": "x", "labels": {"a": "b"}},
         "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "bogus": 1}]}], "odd": {}},
     }
-    assert builtin("io.k8s.api.core.v1.Pod").admit(pod) == ["spec.containers[0].ports[0].bogus", "spec.odd"]
+    assert builtin("io.k8s.api.core.v1.Pod").normalize(pod) == ["spec.containers[0].ports[0].bogus", "spec.odd"]
     pod["spec"]["containers"][0]["name"] = 3
     errors = builtin("io.k8s.api.core.v1.Pod").validate(pod)
     assert [error.field for error in errors] == ["spec.containers[0].name"]
@@ -50,11 +50,11 @@ def test_a_definition_that_refers_to_itself_is_followed_as_far_as_the_object_goe
     tree: Any = {"type": "object", "odd": 1}
     for _ in range(20):
         tree = {"type": "object", "properties": {"a": tree}}
-    assert props.admit(tree) == ["properties.a." * 20 + "odd"]
+    assert props.normalize(tree) == ["properties.a." * 20 + "odd"]
     for _ in range(5_000):
         tree = {"type": "object", "properties": {"a": tree}}
     with pytest.raises(APIError, match="nested too deeply"):
-        props.admit(tree)
+        props.normalize(tree)
 
 
 def test_what_stands_beside_a_reference_counts() -> None:
@@ -82,7 +82,7 @@ def test_a_part_of_an_object_is_validated_at_its_place() -> None:
 
 def test_a_part_of_an_object_has_no_kind_of_its_own() -> None:
     compiled = compile_schema(Schema.parse({"type": "object", "properties": {}}), root=False)
-    assert compiled.admit({"kind": "x"}) == ["kind"]
+    assert compiled.normalize({"kind": "x"}) == ["kind"]
 
 
 RULED = {

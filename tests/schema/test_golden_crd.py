@@ -50,7 +50,7 @@ def test_a_schema_is_accepted_or_refused_as_recorded(step: Definition) -> None:
 @pytest.mark.parametrize("step", ADMITTED, ids=lambda step: step.id)
 def test_an_object_is_admitted_or_refused_as_recorded(step: Write) -> None:
     compiled, tree = compile_schema(Schema.parse(step.schema)), copy(step.tree)
-    dropped = compiled.admit(tree)
+    dropped = compiled.normalize(tree)
     if step.unknown is not None:
         assert dropped == sorted(path for path in step.unknown if not path.startswith("metadata."))
     verdict = validate_object(compiled, tree, step.old)
@@ -63,14 +63,14 @@ def test_an_object_is_admitted_or_refused_as_recorded(step: Write) -> None:
 @pytest.mark.parametrize("step", STRICT, ids=lambda step: step.id)
 def test_unknown_fields_are_told_to_those_who_ask_for_strictness(step: Write) -> None:
     unknown = re.findall(r'unknown field "([^"]+)"', step.message)
-    dropped = compile_schema(Schema.parse(step.schema)).admit(copy(step.tree))
+    dropped = compile_schema(Schema.parse(step.schema)).normalize(copy(step.tree))
     assert dropped == sorted(path for path in unknown if not path.startswith("metadata."))
 
 
 @pytest.mark.parametrize("step", UNREADABLE, ids=lambda step: step.id)
 def test_malformed_metadata_of_an_embedded_resource_cannot_be_read(step: Write) -> None:
     with pytest.raises(EmbeddedResourceError) as caught:
-        compile_schema(Schema.parse(step.schema)).admit(copy(step.tree))
+        compile_schema(Schema.parse(step.schema)).normalize(copy(step.tree))
     assert step.message.endswith(str(caught.value))
 
 

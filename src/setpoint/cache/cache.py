@@ -26,7 +26,7 @@ from setpoint.cache.informer import Informer
 from setpoint.cache.query import Query
 from setpoint.cache.revision import number
 from setpoint.cache.scope import EVERYWHERE, Scope, Transform, scope_of
-from setpoint.cache.shared_watch import Feed, NotSynced
+from setpoint.cache.shared_watch import NotSynced, SharedWatch
 from setpoint.cache.store import ObjectStore
 from setpoint.cache.writes import NotingTransport, Target, Write, Writes
 from setpoint.client.client import Client
@@ -73,7 +73,7 @@ class _Shared:
 
     __slots__ = ("ending", "feed", "is_anywhere", "users")
 
-    def __init__(self, feed: Feed[Informer[Any]], is_anywhere: bool) -> None:
+    def __init__(self, feed: SharedWatch[Informer[Any]], is_anywhere: bool) -> None:
         self.feed = feed
         # Whether it looks where the cache looks, and not where it was told to.
         self.is_anywhere = is_anywhere
@@ -181,11 +181,13 @@ class Cache:
         whole = msgspec.structs.replace(scope, kind=scope.kind._replace(metadata_only=False))
         shared = self._shared.get(scope) or self._shared.get(whole)
         if shared is None:
-            feed: Feed[Informer[Any]] = Feed(self._reader, scope, clock=self._clock, ids=self._ids, gate=self.gate)
+            feed: SharedWatch[Informer[Any]] = SharedWatch(
+                self._reader, scope, clock=self._clock, ids=self._ids, gate=self.gate
+            )
             shared = self._shared[scope] = _Shared(feed, is_anywhere)
         return shared
 
-    def _in_form(self, feed: Feed[Informer[Any]], ref: KindRef) -> Informer[Any]:
+    def _in_form(self, feed: SharedWatch[Informer[Any]], ref: KindRef) -> Informer[Any]:
         """The informer of a feed that has objects in a form."""
         for informer in feed.informers:
             if informer.kind == ref:
@@ -428,7 +430,7 @@ class Cache:
             return []
         return [key for key, write in notes.items() if _is_seen(feeds[0].informers[0], key, write)]
 
-    def _target_of(self, feed: Feed[Informer[Any]]) -> Target | None:
+    def _target_of(self, feed: SharedWatch[Informer[Any]]) -> Target | None:
         resource = self._reader.mapper.known(feed.scope.kind.gvk)
         return None if resource is None else Target(resource.gvk.group, resource.plural)
 

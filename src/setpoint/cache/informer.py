@@ -24,7 +24,7 @@ from setpoint.cache.index import IndexFunction
 from setpoint.cache.journal import Journal, Watching
 from setpoint.cache.query import Query, index_label, index_path
 from setpoint.cache.scope import EVERYWHERE, Scope
-from setpoint.cache.shared_watch import Feed
+from setpoint.cache.shared_watch import SharedWatch
 from setpoint.cache.store import ObjectStore
 from setpoint.client.kinds import KindRef
 from setpoint.client.watch import DELETED
@@ -75,7 +75,7 @@ class Registration:
 class Informer(Generic[T]):
     """One form of what a feed follows. Whoever shares it counts on the cache to start and to stop it."""
 
-    def __init__(self, feed: "Feed[Informer[Any]]", kind: KindRef) -> None:
+    def __init__(self, feed: "SharedWatch[Informer[Any]]", kind: KindRef) -> None:
         self.feed = feed
         self.kind = kind
         self.make = maker(kind)

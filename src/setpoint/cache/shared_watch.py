@@ -60,7 +60,7 @@ class Keeper(Protocol):
 K = TypeVar("K", bound=Keeper)
 
 
-class Feed(Generic[K]):
+class SharedWatch(Generic[K]):
     """Follows one scope. `start` begins, `stop` ends."""
 
     def __init__(self, client: Client, scope: Scope, *, clock: Clock, ids: Ids, gate: Gate | None = None) -> None:
@@ -267,7 +267,7 @@ class Feed(Generic[K]):
 class _Part:
     """One namespace of a feed, or all of them: the target of a reflector."""
 
-    def __init__(self, feed: Feed[Any], namespace: str) -> None:
+    def __init__(self, feed: SharedWatch[Any], namespace: str) -> None:
         self._feed = feed
         self._namespace = namespace
         self.reflector = Reflector(

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from setpoint.client.install import Installing
 from setpoint.client.options import Options
-from setpoint.client.subresources import Below
+from setpoint.client.subresources import Subresources
 
 if TYPE_CHECKING:
     from setpoint.client.connection_config import Connection
 
 
-class Client(Installing, Below):
+class Client(Installing, Subresources):
     """Talks to one API server over a transport."""
 
     # The namespace that the kubeconfig's context names, or that the pod is in. No call goes there by itself:

@@ -34,7 +34,7 @@ class LogOptions(TypedDict, total=False):
     limit_bytes: int
 
 
-class Below(Writing):
+class Subresources(Writing):
     """What is below some objects."""
 
     async def scale(

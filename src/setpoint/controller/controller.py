@@ -50,7 +50,7 @@ from setpoint.objects.clock import Clock, SystemClock, timeout
 from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -245,10 +245,12 @@ class Controller:
         """Reconciles that do not end although they were told to: whoever looks after the process should know."""
         return self._watchdog.stuck()
 
-    def families(self) -> Sequence[Family]:
+    def families(self) -> Sequence[MetricFamily]:
         """What it tells `/metrics` beside what is measured of every controller."""
         count = len(self.suspended)
-        return [Family("setpoint_suspended", "gauge", "Objects left alone.", [({"controller": self.name}, count)])]
+        return [
+            MetricFamily("setpoint_suspended", "gauge", "Objects left alone.", [({"controller": self.name}, count)])
+        ]
 
     def hot_loops(self) -> list[HotLoop]:
         """Requests that run in circles, and what keeps changing."""

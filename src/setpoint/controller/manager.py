@@ -43,7 +43,7 @@ from setpoint.controller.runnable import Background, Group, Runnable
 from setpoint.controller.tracing import Tracer, find_tracer, traced
 from setpoint.objects.errors import APIError
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.objects.metrics import Measured
+from setpoint.objects.metrics import Collector
 
 if TYPE_CHECKING:
     from setpoint.server.edge.tls import Certificates
@@ -386,7 +386,7 @@ class _Run:
         self._begun = self._ready = False
         self._warming: asyncio.Future[None] | None = None
         # What it tells beside what every controller does.
-        self.parts: list[Measured] = [controller] if isinstance(controller, Measured) else []
+        self.parts: list[Collector] = [controller] if isinstance(controller, Collector) else []
         if controller.options.object_metrics:
             self.parts.append(ObjectSeries(controller))
         metrics = manager.metrics.controller(controller.name, controller.options.concurrency, lambda: controller.queue)

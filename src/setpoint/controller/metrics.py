@@ -13,7 +13,7 @@ from typing import TypeAlias
 from setpoint.controller.queue import Queue
 from setpoint.controller.request import Request
 from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, SUCCESS, TERMINAL, TIMEOUT, Run
-from setpoint.objects.metrics import Family, Histogram, Measured
+from setpoint.objects.metrics import Collector, Histogram, MetricFamily
 from setpoint.server.publish.nonresource.process import process_families
 
 _RECONCILE = (
@@ -108,7 +108,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.controllers: dict[str, ControllerMetrics] = {}
-        self.parts: list[Measured] = []
+        self.parts: list[Collector] = []
         self.rest = RestMetrics()
         self.webhooks = WebhookMetrics()
         # By the name of the lease: whether we lead.
@@ -121,7 +121,7 @@ class Metrics:
             found = self.controllers[name] = ControllerMetrics(name, workers, queue)
         return found
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         """Everything there is to tell."""
         controllers = list(self.controllers.values())
         yield from _reconcile_families(controllers)
@@ -129,7 +129,7 @@ class Metrics:
         yield from self.rest.families()
         yield from self.webhooks.families()
         leading = [({"name": name}, float(leads)) for name, leads in self.leading.items()]
-        yield Family("leader_election_master_status", "gauge", "Whether this process leads: 1, or 0.", leading)
+        yield MetricFamily("leader_election_master_status", "gauge", "Whether this process leads: 1, or 0.", leading)
         yield from _merged(chain(*(part.families() for part in self.parts)))
         yield from process_families()
 
@@ -153,7 +153,7 @@ class RestMetrics:
     def limited(self, method: str, host: str, seconds: float) -> None:
         _histogram(self._limited, (method, host), _REQUEST).observe(seconds)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         by_code, by_verb = ("code", "method", "host"), ("verb", "host")
         yield _counter("rest_client_requests_total", "Requests by code, method and host.", by_code, self._requests)
         yield _counter("rest_client_request_retries_total", "Requests sent once more.", by_code, self._retries)
@@ -178,33 +178,33 @@ class WebhookMetrics:
         _histogram(self._seconds, (path,), _WEBHOOK).observe(seconds)
         self._mistakes[path,] += mistake
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         if not self._requests and not self.certificates:
             return
         name = "controller_runtime_webhook_"
         yield _counter(f"{name}requests_total", "Requests by code.", ("code", "webhook"), self._requests)
         yield _timer(f"{name}latency_seconds", "How long requests took.", ("webhook",), self._seconds)
         in_flight = [({"webhook": path}, count) for path, count in self.in_flight.items()]
-        yield Family(f"{name}requests_in_flight", "gauge", "Requests under way.", in_flight)
+        yield MetricFamily(f"{name}requests_in_flight", "gauge", "Requests under way.", in_flight)
         yield _counter(f"{name}panics_total", "Requests that a mistake ended.", ("webhook",), self._mistakes)
         name = "certwatcher_read_certificate_"
-        yield Family(f"{name}total", "counter", "Certificates read.", [({}, self.certificates)])
-        yield Family(f"{name}errors_total", "counter", "Ones that could not be.", [({}, self.certificate_errors)])
+        yield MetricFamily(f"{name}total", "counter", "Certificates read.", [({}, self.certificates)])
+        yield MetricFamily(f"{name}errors_total", "counter", "Ones that could not be.", [({}, self.certificate_errors)])
 
 
-def _merged(families: Iterable[Family]) -> Iterator[Family]:
+def _merged(families: Iterable[MetricFamily]) -> Iterator[MetricFamily]:
     """One family of each name: several parts of the same kind tell the same measurements, by other labels."""
-    found: dict[str, Family] = {}
+    found: dict[str, MetricFamily] = {}
     for family in families:
         known = found.get(family.name)
         found[family.name] = family if known is None else known._replace(samples=[*known.samples, *family.samples])
     yield from found.values()
 
 
-def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Family]:
+def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[MetricFamily]:
     found = [({"controller": each.name}, each) for each in controllers]
     name = "controller_runtime_"
-    yield Family(
+    yield MetricFamily(
         f"{name}reconcile_total",
         "counter",
         "Reconciles by controller and result.",
@@ -217,8 +217,8 @@ def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Fa
         ("reconcile_timeouts_total", "Ones that took too long.", lambda each: each.timeouts),
     )
     for end, text, value in counters:
-        yield Family(f"{name}{end}", "counter", text, [(labels, value(each)) for labels, each in found])
-    yield Family(
+        yield MetricFamily(f"{name}{end}", "counter", text, [(labels, value(each)) for labels, each in found])
+    yield MetricFamily(
         f"{name}reconcile_time_seconds",
         "histogram",
         "How long reconciles took.",
@@ -229,8 +229,8 @@ def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Fa
         ("active_workers", "Reconciles that run.", lambda each: each.active),
     )
     for end, text, value in gauges:
-        yield Family(f"{name}{end}", "gauge", text, [(labels, value(each)) for labels, each in found])
-    yield Family(
+        yield MetricFamily(f"{name}{end}", "gauge", text, [(labels, value(each)) for labels, each in found])
+    yield MetricFamily(
         "setpoint_reconcile_conflicts_total",
         "counter",
         "Reconciles that somebody else's write came before.",
@@ -238,40 +238,40 @@ def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Fa
     )
 
 
-def _queue_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Family]:
+def _queue_families(controllers: Iterable[ControllerMetrics]) -> Iterator[MetricFamily]:
     found = [({"controller": each.name, "name": each.name}, each) for each in controllers]
     name = "workqueue_"
-    yield Family(
+    yield MetricFamily(
         f"{name}depth",
         "gauge",
         "Requests that are due, by priority.",
         [({**labels, "priority": priority}, depth) for labels, each in found for priority, depth in each.depths()],
     )
-    yield Family(
+    yield MetricFamily(
         f"{name}adds_total", "counter", "Requests that became due.", [(labels, each.adds) for labels, each in found]
     )
-    yield Family(
+    yield MetricFamily(
         f"{name}retries_total", "counter", "Requests tried again.", [(labels, each.retries) for labels, each in found]
     )
-    yield Family(
+    yield MetricFamily(
         f"{name}queue_duration_seconds",
         "histogram",
         "How long requests were due before they were worked on.",
         [(labels, each.waiting) for labels, each in found],
     )
-    yield Family(
+    yield MetricFamily(
         f"{name}work_duration_seconds",
         "histogram",
         "How long they were worked on.",
         [(labels, each.working) for labels, each in found],
     )
-    yield Family(
+    yield MetricFamily(
         f"{name}unfinished_work_seconds",
         "gauge",
         "How long what is worked on has been, all together.",
         [(labels, sum(each.running())) for labels, each in found],
     )
-    yield Family(
+    yield MetricFamily(
         f"{name}longest_running_processor_seconds",
         "gauge",
         "How long the longest of it has been.",
@@ -286,11 +286,11 @@ def _histogram(found: dict[_Labels, Histogram], key: _Labels, bounds: tuple[floa
     return histogram
 
 
-def _counter(name: str, text: str, labels: _Labels, counts: Counter[_Labels]) -> Family:
+def _counter(name: str, text: str, labels: _Labels, counts: Counter[_Labels]) -> MetricFamily:
     samples = [(dict(zip(labels, key, strict=True)), count) for key, count in counts.items()]
-    return Family(name, "counter", text, samples)
+    return MetricFamily(name, "counter", text, samples)
 
 
-def _timer(name: str, text: str, labels: _Labels, found: dict[_Labels, Histogram]) -> Family:
+def _timer(name: str, text: str, labels: _Labels, found: dict[_Labels, Histogram]) -> MetricFamily:
     samples = [(dict(zip(labels, key, strict=True)), histogram) for key, histogram in found.items()]
-    return Family(name, "histogram", text, samples)
+    return MetricFamily(name, "histogram", text, samples)

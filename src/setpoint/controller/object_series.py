@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from setpoint.cache.entry import Held
 from setpoint.client.kinds import tree_of
 from setpoint.objects import conditions, meta
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 
 
 class Holding(Protocol):
@@ -26,7 +26,7 @@ class ObjectSeries:
     def __init__(self, controller: Holding) -> None:
         self._controller = controller
 
-    def families(self) -> Sequence[Family]:
+    def families(self) -> Sequence[MetricFamily]:
         ready, generation, observed = [], [], []
         for held in self._controller.all_held():
             labels = {"controller": self._controller.name, "namespace": held.meta.namespace, "name": held.meta.name}
@@ -39,7 +39,7 @@ class ObjectSeries:
             if "observedGeneration" in status:
                 observed.append((labels, float(status["observedGeneration"])))
         return [
-            Family("setpoint_object_ready", "gauge", "Whether an object is Ready: 1, or 0.", ready),
-            Family("setpoint_object_generation", "gauge", "The generation of an object.", generation),
-            Family("setpoint_object_observed_generation", "gauge", "The one that was reported on.", observed),
+            MetricFamily("setpoint_object_ready", "gauge", "Whether an object is Ready: 1, or 0.", ready),
+            MetricFamily("setpoint_object_generation", "gauge", "The generation of an object.", generation),
+            MetricFamily("setpoint_object_observed_generation", "gauge", "The one that was reported on.", observed),
         ]

@@ -7,13 +7,13 @@ import msgspec
 from setpoint.controller.controller import Controller
 from setpoint.controller.page_server import Page, at
 from setpoint.controller.reconciles import primary_kind, told
-from setpoint.objects.metrics import CONTENT_TYPE, Measured, exposition
+from setpoint.objects.metrics import CONTENT_TYPE, Collector, exposition
 from setpoint.server.message import Request, Response
 
 _JSON = "application/json"
 
 
-def metrics_page(measured: Measured) -> Page:
+def metrics_page(measured: Collector) -> Page:
     """`/metrics`, in the text format of Prometheus."""
 
     async def show(request: Request) -> Response:

@@ -24,7 +24,7 @@ from setpoint.objects.clock import timeout
 from setpoint.objects.errors import AlreadyExists, APIError, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.names import dns1123_subdomain, qualified_name
 from setpoint.objects.times import format_micro_time, format_time
 from setpoint.objects.tree import Object
@@ -184,7 +184,7 @@ class Events:
         else:
             yield _Write(_LEGACY, told.event, told.patch, told.key)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         """What `/metrics` tells of events."""
         found = {
             "written": self.written,
@@ -194,7 +194,7 @@ class Events:
             "given_up": self.given_up,
         }
         samples = [({"result": result}, count) for result, count in found.items()]
-        yield Family("setpoint_events_total", "counter", "Events by what became of them.", samples)
+        yield MetricFamily("setpoint_events_total", "counter", "Events by what became of them.", samples)
 
     # Writing
 

@@ -30,7 +30,7 @@ class Histogram:
         return sum(self.buckets)
 
 
-class Family(NamedTuple):
+class MetricFamily(NamedTuple):
     """One measurement by its labels: a counter, a gauge or a histogram."""
 
     name: str
@@ -40,13 +40,13 @@ class Family(NamedTuple):
 
 
 @runtime_checkable
-class Measured(Protocol):
+class Collector(Protocol):
     """Who has something to tell."""
 
-    def families(self) -> Iterable[Family]: ...
+    def families(self) -> Iterable[MetricFamily]: ...
 
 
-def exposition(families: Iterable[Family]) -> Iterator[str]:
+def exposition(families: Iterable[MetricFamily]) -> Iterator[str]:
     """The lines of the page, without their ends."""
     for name, kind, text, samples in families:
         yield f"# HELP {name} {text}"

@@ -10,7 +10,7 @@ from setpoint.server.access.authentication.token_issuer import Issuer
 from setpoint.server.access.authorization.assembly import Authorization
 from setpoint.server.access.flowcontrol import bootstrap_objects as flow_control
 from setpoint.server.access.flowcontrol.gate import Gate
-from setpoint.server.access.flowcontrol.metrics import GateMeasures
+from setpoint.server.access.flowcontrol.metrics import GateMetrics
 from setpoint.server.access.flowcontrol.settings import Overload
 from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.plugin_order import plugins
@@ -102,7 +102,7 @@ class Server:
             keep_events(self.services.registry, event_ttl)
         self._gate = Gate(self.services, overload) if overload.enabled else None
         if self._gate is not None:
-            self.services.measured.append(GateMeasures(self._gate))
+            self.services.measured.append(GateMetrics(self._gate))
         if auditor is not None:
             self.services.measured.append(auditor)
         ledger = self.services.ledger = Ledger(self.services, enforced="ResourceQuota" not in without_admission)

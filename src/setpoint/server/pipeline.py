@@ -260,7 +260,7 @@ def _watches(context: Context) -> int:
     if resource is None:
         return 0
     storage = resource.storage
-    return resource.relays.riders({storage.prefix, storage.scope(info.namespace)})
+    return resource.fanouts.subscribers({storage.prefix, storage.scope(info.namespace)})
 
 
 def _failure(error: Exception) -> APIError:

@@ -51,7 +51,7 @@ async def in_steps(steps: Steps[T]) -> T:
         await asyncio.sleep(0)
 
 
-class Feed:
+class OwnershipFeed:
     """Follows until it is cancelled."""
 
     def __init__(self, client: Client, listeners: Sequence[Listener]) -> None:

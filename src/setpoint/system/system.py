@@ -31,7 +31,7 @@ from setpoint.system.controller_names import (
 from setpoint.system.finished_jobs import finished_jobs
 from setpoint.system.garbage_collector import GarbageCollector
 from setpoint.system.namespaces import NamespaceDeletion
-from setpoint.system.ownership_feed import Feed, Listener
+from setpoint.system.ownership_feed import Listener, OwnershipFeed
 from setpoint.system.pod_garbage_collector import PodGarbageCollector
 from setpoint.system.protection import claim_protection, volume_protection
 from setpoint.system.quotas import keep_counting
@@ -64,7 +64,7 @@ class System:
         self._tasks: set[asyncio.Task[None]] = set()
         self._moved = asyncio.Event()
         self._events: Events | None = None
-        self._feed: Feed | None = None
+        self._feed: OwnershipFeed | None = None
         self._authority = ""
 
     async def start(self) -> None:
@@ -98,7 +98,7 @@ class System:
         if QUOTA in self._names:
             self._run(lambda: keep_counting(self._home))
         if listeners:
-            self._feed = Feed(self._manager, listeners)
+            self._feed = OwnershipFeed(self._manager, listeners)
             self._run(self._feed.run)
 
     @property

@@ -17,7 +17,7 @@ from setpoint.objects.clock import SystemClock
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.messages import Begin, Ran, Refused
 from setpoint.session.controllers.program import Program
-from setpoint.session.controllers.worker_slots import Seats
+from setpoint.session.controllers.worker_slots import WorkerSlots
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = msgspec.yaml.decode((HERE / "refusals.yaml").read_bytes())
@@ -105,7 +105,7 @@ async def test_a_server_that_does_not_answer_yet_is_asked_again(tmp_path: Path) 
     kubeconfig.write_text(elsewhere)  # of a server that is no more
     write(tmp_path, {"shop.py": program("pass")})
     told = Told()
-    seats = Seats(tmp_path, told, SystemClock(), os.environ)
+    seats = WorkerSlots(tmp_path, told, SystemClock(), os.environ)
     async with sp.ControlPlane(system=False) as plane:
         await plane.listen()
         try:

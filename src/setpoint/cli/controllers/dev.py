@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from setpoint.objects.clock import Clock
     from setpoint.session.controllers.entry import Entry
     from setpoint.session.controllers.messages import Ran
-    from setpoint.session.controllers.worker_slots import Seats
+    from setpoint.session.controllers.worker_slots import WorkerSlots
 
 # So often in a row nothing must be left to do, with so much time between.
 _CALM_LOOKS, _LOOK_SECONDS = 3, 0.1
@@ -69,7 +69,7 @@ async def _dev(
 ) -> int:
     from setpoint.objects.clock import SystemClock
     from setpoint.session.controllers.messages import Begin
-    from setpoint.session.controllers.worker_slots import Seats
+    from setpoint.session.controllers.worker_slots import WorkerSlots
 
     found = find(server)
     if found.session is not None:
@@ -77,7 +77,7 @@ async def _dev(
     installs = install if install is not None else not found.is_given
     clock, here = SystemClock(), Path.cwd()
     told = Told(terminal(), clock)
-    seats = Seats(here, told, clock, os.environ, at_terminal=True)
+    seats = WorkerSlots(here, told, clock, os.environ, at_terminal=True)
     paths = [str(path.absolute()) for path in found.paths]
     where = server.kubeconfig or found.by
     echo(f"{', '.join(map(str, entries))} against {where}; Ctrl-C ends it", err=True)
@@ -117,7 +117,7 @@ async def _warn_of_others(entries: "list[Entry]", server: Server, directory: Pat
             )
 
 
-async def _settled(seats: "Seats", ended: asyncio.Event, clock: "Clock", seconds: float | None) -> bool:
+async def _settled(seats: "WorkerSlots", ended: asyncio.Event, clock: "Clock", seconds: float | None) -> bool:
     """Waits until nothing is left to do; False if it takes too long."""
     until = None if seconds is None else clock.monotonic() + seconds
     calm = 0

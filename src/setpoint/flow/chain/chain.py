@@ -31,7 +31,7 @@ from setpoint.flow.chain.register import Registrar, Staged, check_finalizer, reg
 from setpoint.flow.chain.todo import AnyHandler, Departed, Todo
 from setpoint.flow.chain.walk import Walk
 from setpoint.objects.gvk import GroupVersionKind
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
 
 # The reasons that are only about some handlers; every other one is about all.
@@ -272,7 +272,7 @@ class Chain(Controller, Registrar[Obj]):
     def stuck(self) -> list[Watched]:
         return [found for handler in self.order for found in handler.stuck()]
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         """What it tells `/metrics`."""
         failing = Counter(handler.name for todo in self._todos.values() for handler in todo.failed)
         return list(metrics.families(self.name, self.order, failing))

@@ -23,7 +23,7 @@ def finalizers_of(obj: AnyObject) -> Sequence[str]:
     return obj.metadata.finalizers or () if isinstance(obj, Resource) else meta.finalizers(obj)
 
 
-def is_going(obj: AnyObject) -> bool:
+def is_terminating(obj: AnyObject) -> bool:
     """Whether an object is being deleted."""
     return obj.metadata.deletion_timestamp is not None if isinstance(obj, Resource) else meta.is_being_deleted(obj)
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from setpoint.flow.chain.todo import AnyHandler
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 
 
-def families(chain: str, handlers: Iterable[AnyHandler], failing: dict[str, int]) -> Iterator[Family]:
+def families(chain: str, handlers: Iterable[AnyHandler], failing: dict[str, int]) -> Iterator[MetricFamily]:
     """The measurements of the handlers of one chain; `failing` says how many objects each has not done well by."""
     found = [({"controller": chain, "handler": handler.name}, handler) for handler in handlers]
-    yield Family(
+    yield MetricFamily(
         "setpoint_handler_total",
         "counter",
         "Calls of a handler, by how they ended.",
@@ -19,13 +19,13 @@ def families(chain: str, handlers: Iterable[AnyHandler], failing: dict[str, int]
             for result, count in handler.results.items()
         ],
     )
-    yield Family(
+    yield MetricFamily(
         "setpoint_handler_duration_seconds",
         "histogram",
         "How long calls of a handler took.",
         [(labels, handler.seconds) for labels, handler in found],
     )
-    yield Family(
+    yield MetricFamily(
         "setpoint_handler_failing",
         "gauge",
         "Objects that a handler has not ended well with.",

@@ -18,7 +18,7 @@ from setpoint.controller.recording_client import placed
 from setpoint.controller.request import Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, Run
 from setpoint.flow.chain.context import HandlerContext
-from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_going
+from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_terminating
 from setpoint.flow.chain.handler import CHANGE, DELETE, REMOVE, Gone, Skip
 from setpoint.flow.chain.todo import AnyHandler, Due, Todo
 from setpoint.objects.errors import ApplyConflict, Conflict, NotFound
@@ -103,7 +103,7 @@ class Walk:
     async def _hold(self, obj: Any) -> Any:
         """Sees to it that an object has its finalizers, and none that nobody needs any more. None: it is gone so."""
         chain, has = self._chain, finalizers_of(obj)
-        add = () if is_going(obj) else [each for each in chain.finalizers if each not in has]
+        add = () if is_terminating(obj) else [each for each in chain.finalizers if each not in has]
         remove = chain.retired.intersection(has)
         return await self._with_finalizers(obj, add, remove) if add or remove else obj
 
@@ -165,7 +165,7 @@ class Walk:
         """Calls what is due for an object. Returns it as it is then; None: it is gone."""
         todo = self._todo
         for handler in self._chain.order:
-            settings, going = handler.settings, is_going(obj)
+            settings, going = handler.settings, is_terminating(obj)
             if settings.what == DELETE:
                 continue
             if not _is_for(handler, obj, going):

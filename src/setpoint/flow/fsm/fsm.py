@@ -32,7 +32,7 @@ from setpoint.objects import meta
 from setpoint.objects.errors import AlreadyExists
 from setpoint.objects.frozen import thaw
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.names import qualified_name
 from setpoint.objects.tree import Object
 from setpoint.schema.types.frozen import thaw as thaw_any
@@ -211,7 +211,7 @@ class FSMController(Controller):
         super()._forget_all()
         self._followed: set[tuple[GroupVersionKind, str]] = set()
 
-    def families(self) -> Sequence[Family]:
+    def families(self) -> Sequence[MetricFamily]:
         """What it tells `/metrics`."""
         return [*super().families(), *self.measures.families()]
 

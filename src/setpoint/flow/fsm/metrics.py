@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from setpoint.controller.request import Request
-from setpoint.objects.metrics import Family, Histogram
+from setpoint.objects.metrics import Histogram, MetricFamily
 
 _STATE = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 _READY = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
@@ -55,27 +55,27 @@ class Measures:
         self._seen.pop(request, None)
         self._settled.pop(request, None)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         fsm = {"fsm": self.name}
-        yield Family(
+        yield MetricFamily(
             "setpoint_fsm_state_duration_seconds",
             "histogram",
             "How long a state took, with its outputs.",
             [({**fsm, "state": state}, found) for state, found in self.seconds.items()],
         )
-        yield Family(
+        yield MetricFamily(
             "setpoint_fsm_state_total",
             "counter",
             "How often a state was passed, or stopped a walk.",
             [({**fsm, "state": state, "result": result}, count) for (state, result), count in self.results.items()],
         )
-        yield Family(
+        yield MetricFamily(
             "setpoint_fsm_ready_seconds",
             "histogram",
             "From the first sight of a generation until it was ready.",
             [(fsm, self.until_ready)],
         )
-        yield Family(
+        yield MetricFamily(
             "setpoint_fsm_objects",
             "gauge",
             "Objects by the state that their last walk ended at.",

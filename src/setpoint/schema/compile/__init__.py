@@ -28,7 +28,7 @@ from setpoint.schema.work_limits import MOST_STEPS, TooManySteps
 if TYPE_CHECKING:
     from setpoint.schema.cel import Rules
 
-__all__ = ["Admission", "CompiledSchema", "EmbeddedResourceError", "compile_schema"]
+__all__ = ["CompiledSchema", "EmbeddedResourceError", "Normalized", "compile_schema"]
 
 TOO_MANY_STEPS = (
     f"validating the object takes more than {MOST_STEPS:,} steps; "
@@ -37,7 +37,7 @@ TOO_MANY_STEPS = (
 TOO_DEEP = "the object is nested too deeply; flatten it"
 
 
-class Admission(NamedTuple):
+class Normalized(NamedTuple):
     """What became of an object on its way in: the unknown fields that were dropped, and what is wrong with the rest."""
 
     dropped: list[str]
@@ -56,7 +56,7 @@ class CompiledSchema:
         self.root = root
         self._embedded = embedded
         self._generator = Generator(view)
-        self._admit = self._generator.entry(schema, Walk.ADMIT, root)
+        self._normalize = self._generator.entry(schema, Walk.NORMALIZE, root)
         self._check = self._generator.entry(schema, Walk.CHECK, root)
         self._both = self._generator.entry(schema, Walk.BOTH, root)
 
@@ -87,23 +87,23 @@ class CompiledSchema:
         except RecursionError:
             raise BadRequest(TOO_DEEP) from None
 
-    def normalize(self, tree: Json) -> None:
+    def normalize_numbers(self, tree: Json) -> None:
         """Makes integers of integral floats where the schema expects numbers."""
         try:
             normalize(tree, self.schema, view=self.view)
         except RecursionError:
             raise BadRequest(TOO_DEEP) from None
 
-    def admit(self, tree: Json) -> list[str]:
+    def normalize(self, tree: Json) -> list[str]:
         """Prunes, defaults and normalizes in one walk; gives the removed paths, sorted, at most a hundred.
 
         Raises `EmbeddedResourceError` where the metadata of an embedded resource cannot be read.
         """
         dropped: list[str] = []
-        if not self._fast(self._admit, tree):
+        if not self._fast(self._normalize, tree):
             dropped = self.prune(tree)
             self.default(tree)
-            self.normalize(tree)
+            self.normalize_numbers(tree)
         if self._embedded:
             fault, unknown = coerce_embedded(tree, self.schema, "", view=self.view)
             if fault is not None:
@@ -138,11 +138,11 @@ class CompiledSchema:
             return [invalid(NO_PATH if path is None else path, "", TOO_MANY_STEPS)]
         return errors
 
-    def accept(self, tree: Json, old: Json = None) -> Admission:
-        """`admit` and `validate`, for most writes in one walk."""
+    def accept(self, tree: Json, old: Json = None) -> Normalized:
+        """`normalize` and `validate`, for most writes in one walk."""
         if not self._embedded and self._fast(self._both, tree):
-            return Admission([], [])
-        return Admission(self.admit(tree), self.validate(tree, old))
+            return Normalized([], [])
+        return Normalized(self.normalize(tree), self.validate(tree, old))
 
     def _fast(self, function: Function, tree: Json) -> object:
         try:

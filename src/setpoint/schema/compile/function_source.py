@@ -1,6 +1,6 @@
 """The source of the generated functions: each walks one value of a schema and returns whether all is well.
 
-There are three walks. `ADMIT` prunes, drops nulls, fills defaults and makes integers; `CHECK` validates and changes
+There are three walks. `NORMALIZE` prunes, drops nulls, fills defaults and makes integers; `CHECK` validates and changes
 nothing; `BOTH` does the two at once. Every function returns False at the first thing that is wrong or merely unusual
 (an unknown field, a null inside a list): what it has changed by then is right, and the exact way does the rest. True
 means: nothing was unknown, and in a walk that checks, nothing is wrong.
@@ -40,7 +40,7 @@ _LONG_TEXT = 1000
 
 
 class Walk(Enum):
-    ADMIT = "admit"
+    NORMALIZE = "admit"
     CHECK = "check"
     BOTH = "both"
 
@@ -99,7 +99,7 @@ class Body:
         self.schema = schema
         self.walk = walk
         self.mutates = walk is not Walk.CHECK
-        self.checks = walk is not Walk.ADMIT
+        self.checks = walk is not Walk.NORMALIZE
         if schema.preserve_unknown_fields and keep is Keep.NOTHING:
             keep = Keep.HERE
         self.keep = keep

@@ -57,7 +57,7 @@ async def replace(
 
 def _decode(resource: Resource, kind: GroupVersionKind, tree: Object, strict: bool) -> None:
     try:
-        unknown = shape_at(resource, kind).admit(tree)
+        unknown = shape_at(resource, kind).normalize(tree)
     except ValueError as error:
         raise InternalError.of(str(error)) from None
     if unknown and strict and not resource.is_custom:

@@ -55,20 +55,20 @@ class CustomShape:
     def empty(self) -> Object:
         return {}
 
-    def admit(self, tree: Object) -> list[str]:
+    def normalize(self, tree: Object) -> list[str]:
         tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
-        dropped = self.compiled.admit(tree)
+        dropped = self.compiled.normalize(tree)
         return sorted([*dropped, *unknown]) if unknown else dropped
 
     def complete(self, tree: Object) -> None:
         tree["metadata"] = objectmeta.coerce(tree.get("metadata")).metadata
         default(tree, self.compiled.schema)
-        self.compiled.normalize(tree)
+        self.compiled.normalize_numbers(tree)
 
     def settle(self, tree: Object) -> None:
         """Custom resources are stored as they are."""
 
-    def readmit(self, tree: Object) -> None:
+    def renormalize(self, tree: Object) -> None:
         tree["metadata"] = objectmeta.coerce(tree.get("metadata"), drop_malformed=True).metadata
         self.compiled.prune(tree)
         self.compiled.default(tree)

@@ -54,7 +54,7 @@ async def make(services: Services, plural: str, tree: Object) -> None:
 def complete(services: Services, resource: Resource, tree: Object) -> None:
     """Gives a new object of the server's own all that it has beside what it says."""
     metadata = tree["metadata"]
-    resource.shape.admit(tree)
+    resource.shape.normalize(tree)
     resource.strategy.default(tree)
     meta.fill_system_fields(metadata, services.clock, services.ids)
     if resource.strategy.keeps_generation:

@@ -113,13 +113,13 @@ def _read_object(context: Context, resource: Resource, validation: str) -> Objec
         if resource.is_custom and validation != IGNORE:
             _warn_of_all(context, body.tree, resource)
         raise
-    return admit(context, resource, tree, body, validation)
+    return normalize(context, resource, tree, body, validation)
 
 
-def admit(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
+def normalize(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
     """Gives a tree the shape and the defaults of its kind."""
     try:
-        unknown = resource.shape.admit(tree)
+        unknown = resource.shape.normalize(tree)
     except ValueError as error:
         raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
     if (unknown or body.repeated) and validation != IGNORE:
@@ -206,7 +206,7 @@ def _other_kind(tree: Object, claimed: GroupVersionKind, resource: Resource) -> 
         why = f"no kind {quote(claimed.kind)} is registered for version {where} in scheme {quote(_SCHEME)}"
         return OtherKind.of(claimed, resource, why)
     try:
-        shape_of(definition).admit(copy(tree))
+        shape_of(definition).normalize(copy(tree))
     except ValueError as error:
         return OtherKind.of(claimed, resource, str(error))
     if claimed.group_kind == resource.group_kind:

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Iterator
 
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 
 _log = logging.getLogger(__name__)
 # How many are kept from connections: this part of all, and no fewer and no more than so many.
@@ -66,21 +66,21 @@ class Descriptors:
             self._silent_until = now + _SILENCE_SECONDS
             _log.error(f"{text}; {REMEDY}", *numbers)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         """Returns what `/metrics` tells of it."""
-        yield Family(
+        yield MetricFamily(
             "setpoint_connections_refused_total",
             "counter",
             "Connections that were answered with 503 because file descriptors ran out.",
             [({}, self._refused)],
         )
-        yield Family(
+        yield MetricFamily(
             "setpoint_file_descriptors_exhausted_total",
             "counter",
             "How often a look, every few seconds, found no file descriptor left.",
             [({}, self._exhausted)],
         )
-        yield Family("process_max_fds", "gauge", "Maximum number of open file descriptors.", [({}, self._limit)])
+        yield MetricFamily("process_max_fds", "gauge", "Maximum number of open file descriptors.", [({}, self._limit)])
 
 
 def _soft_limit() -> int:

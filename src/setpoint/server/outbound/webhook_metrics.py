@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
-from setpoint.objects.metrics import Family, Histogram
+from setpoint.objects.metrics import Histogram, MetricFamily
 
 MUTATING, VALIDATING = "admit", "validating"
 _BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
@@ -27,7 +27,7 @@ class _Webhook(NamedTuple):
     operation: str
 
 
-class WebhookMeasures:
+class WebhookMetrics:
     """The measurements of one server."""
 
     def __init__(self, clock: Clock) -> None:
@@ -54,8 +54,8 @@ class WebhookMeasures:
         """A write goes on without the answer of one."""
         self._failed_open[webhook.name, webhook.type] += 1
 
-    def families(self) -> Iterator[Family]:
-        yield Family(
+    def families(self) -> Iterator[MetricFamily]:
+        yield MetricFamily(
             f"{_PREFIX}admission_duration_seconds",
             "histogram",
             "How long webhooks of admission took.",
@@ -64,7 +64,7 @@ class WebhookMeasures:
                 for (webhook, rejected), histogram in self._durations.items()
             ],
         )
-        yield Family(
+        yield MetricFamily(
             f"{_PREFIX}request_total",
             "counter",
             "Requests to webhooks of admission by code, and whether the write was refused.",
@@ -73,7 +73,7 @@ class WebhookMeasures:
                 for (webhook, code, rejected), count in self._requests.items()
             ],
         )
-        yield Family(
+        yield MetricFamily(
             f"{_PREFIX}rejection_count",
             "counter",
             "Writes that were refused because of a webhook, by what kind of error it was.",
@@ -82,7 +82,7 @@ class WebhookMeasures:
                 for (webhook, error_type, code), count in self._rejections.items()
             ],
         )
-        yield Family(
+        yield MetricFamily(
             f"{_PREFIX}fail_open_count",
             "counter",
             "Writes that went on without the answer of a webhook.",
@@ -93,7 +93,7 @@ class WebhookMeasures:
 class Asking:
     """A webhook that is being asked."""
 
-    def __init__(self, measures: WebhookMeasures, webhook: _Webhook, clock: Clock) -> None:
+    def __init__(self, measures: WebhookMetrics, webhook: _Webhook, clock: Clock) -> None:
         self._measures = measures
         self._webhook = webhook
         self._clock = clock

@@ -33,13 +33,13 @@ class BuiltinShape:
     def settle(self, tree: Object) -> None:
         settle(tree, self._definition)
 
-    def admit(self, tree: Object) -> list[str]:
+    def normalize(self, tree: Object) -> list[str]:
         return normalize(tree, self._definition)
 
     def complete(self, tree: Object) -> None:
         normalize(tree, self._definition)
 
-    def readmit(self, tree: Object) -> None:
+    def renormalize(self, tree: Object) -> None:
         normalize(tree, self._definition)
 
     def trim(self, tree: Object) -> None:

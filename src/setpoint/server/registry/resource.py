@@ -24,7 +24,7 @@ from setpoint.server.registry.conversion.pending import Fetch, Held, NotConverte
 from setpoint.server.registry.shape import Shape
 from setpoint.server.registry.storage import Encoding, Storage
 from setpoint.server.registry.strategy import Strategy
-from setpoint.server.watch.fanout import Relays
+from setpoint.server.watch.fanout import Fanouts
 from setpoint.server.watch.frames import Changes
 from setpoint.store.contract import Item
 
@@ -99,7 +99,7 @@ class Resource:
     routes: dict[tuple[bool, bool, str, str], Any] = field(default_factory=dict, repr=False)
     # What the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
-    relays: Relays = field(default_factory=Relays, repr=False)
+    fanouts: Fanouts = field(default_factory=Fanouts, repr=False)
 
     @lazy
     def gvk(self) -> GroupVersionKind:
@@ -202,7 +202,7 @@ class Resource:
         tree = self.storage.decode(value, revision)
         stored = tree["apiVersion"]
         if revision < self.since and stored in self.family:
-            self.family[stored].shape.readmit(tree)
+            self.family[stored].shape.renormalize(tree)
         return tree
 
     def item(self, item: Item) -> Object:

@@ -26,7 +26,7 @@ class Shape(Protocol):
     def empty(self) -> Object:
         """What is written for an object that nobody has set anything of."""
 
-    def admit(self, tree: Object) -> list[str]:
+    def normalize(self, tree: Object) -> list[str]:
         """Makes of a decoded body an object as it is served, in place: drops what the kind does not have, and fills in
         defaults. Gives the paths of what was dropped. Raises ValueError, in the words of Go's decoder, where a value
         has the wrong type."""
@@ -38,7 +38,7 @@ class Shape(Protocol):
     def settle(self, tree: Object) -> None:
         """What storing makes of an object, in place, once it is known who owns what of it."""
 
-    def readmit(self, tree: Object) -> None:
+    def renormalize(self, tree: Object) -> None:
         """The same for what was stored before this shape was known: nothing in it is wrong, only obsolete."""
 
     def trim(self, tree: Object) -> None:

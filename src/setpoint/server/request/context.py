@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Timeout
 from setpoint.objects.ids import Ids
-from setpoint.objects.metrics import Measured
+from setpoint.objects.metrics import Collector
 from setpoint.objects.provenance import CAUSE_HEADER, Actor, Cause
 from setpoint.objects.tree import Object
 from setpoint.server import ports
@@ -30,7 +30,7 @@ from setpoint.store.contract import Expect, Item, Store, Write
 
 if TYPE_CHECKING:
     from setpoint.server.outbound.webhook_client import WebhookClient  # most servers never call a webhook
-    from setpoint.server.outbound.webhook_metrics import WebhookMeasures
+    from setpoint.server.outbound.webhook_metrics import WebhookMetrics
 
 # A longer query is read anew each time: what is remembered stays small.
 _REMEMBERED = 256
@@ -71,7 +71,7 @@ class Services:
     issuer: TokenIssuer = field(repr=False)
     reactions: "Sequence[Reaction]" = ()
     # Who has something to tell `/metrics`.
-    measured: list[Measured] = field(default_factory=list, repr=False)
+    measured: list[Collector] = field(default_factory=list, repr=False)
     # The addresses that Services are given.
     service_cidr: str = SERVICE_CIDR
     # Where the services are that webhooks refer to.
@@ -121,11 +121,11 @@ class Services:
         return WebhookClient(Client(self.clock, offline=self.offline), self.resolver)
 
     @cached_property
-    def webhook_measures(self) -> "WebhookMeasures":
+    def webhook_metrics(self) -> "WebhookMetrics":
         """How the webhooks of admission are doing."""
-        from setpoint.server.outbound.webhook_metrics import WebhookMeasures
+        from setpoint.server.outbound.webhook_metrics import WebhookMetrics
 
-        found = WebhookMeasures(self.clock)
+        found = WebhookMetrics(self.clock)
         self.measured.append(found)
         return found
 

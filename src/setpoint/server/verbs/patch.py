@@ -134,7 +134,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     tree = change.apply(live)
     try:
         tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
-        unknown = resource.shape.admit(tree)
+        unknown = resource.shape.normalize(tree)
     except (BadRequest, ValueError) as error:
         if resource.is_custom and isinstance(error, BadRequest):
             raise

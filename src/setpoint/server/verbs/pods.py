@@ -181,7 +181,7 @@ def _read(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
         raise BadRequest(f"the body of the request must be a {kind}")
     tree["kind"], tree["apiVersion"] = kind, gvk.api_version
     try:
-        shape_of(definition).admit(tree)
+        shape_of(definition).normalize(tree)
     except ValueError as error:
         raise BadRequest.cannot_handle(kind, "v1", str(error)) from None
     return tree

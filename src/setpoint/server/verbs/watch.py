@@ -28,7 +28,7 @@ from setpoint.server.request.list_options import ListOptions, list_options
 from setpoint.server.request.slices import COMPARED, TABLE_ROWS, ranged
 from setpoint.server.verbs.watch_forms import form_of
 from setpoint.server.watch import freshness
-from setpoint.server.watch.fanout import Relay, prepared
+from setpoint.server.watch.fanout import Fanout, prepared
 from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, event_line, kind_of
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
@@ -83,7 +83,7 @@ class WatchStream:
         self.reached = after
         self._sink: Sink
         # How it follows the log: along with others, or alone until it has caught up with them.
-        self._relay: Relay | None = None
+        self._fanout: Fanout | None = None
         self._cursor: Watch | None = None
         self._over = False
         # How much was written since the client was last given time.
@@ -144,8 +144,8 @@ class WatchStream:
         self._over = True
         if self._cursor is not None:
             self._cursor.close()
-        if self._relay is not None:
-            self._relay.leave(self)
+        if self._fanout is not None:
+            self._fanout.unsubscribe(self)
 
     # Beside the log
 
@@ -172,8 +172,8 @@ class WatchStream:
 
     def tell_progress(self) -> None:
         # One that is catching up has something better to send.
-        if self._options.allow_bookmarks and self._relay is not None:
-            self._write(Frame(self._bookmark(self._relay.revision(self))))
+        if self._options.allow_bookmarks and self._fanout is not None:
+            self._write(Frame(self._bookmark(self._fanout.revision(self))))
 
     def _duration(self) -> float:
         """How long the watch lasts. Watches that began together do not end together."""
@@ -228,10 +228,10 @@ class WatchStream:
             if self._over:
                 return
             # Who waits for a revision to come waits alone.
-            ride = self._board(prefix) if self.reached <= current else None
-            if ride is not None:
-                await ride
-                self._relay = None
+            subscription = self._board(prefix) if self.reached <= current else None
+            if subscription is not None:
+                await subscription
+                self._fanout = None
             else:
                 if self._cursor is None:
                     self._cursor = store.watch(prefix, self.reached)
@@ -254,11 +254,11 @@ class WatchStream:
             # It needs more of each event than the others.
             return None
         prepare = partial(_converted, self._resource, selects=False) if converts else None
-        relay = self._resource.relays.of(self._services.store, prefix, self.reached, prepare)
-        ride = relay.board(self)
-        if ride is not None:
-            self._relay, self._cursor = relay, None
-        return ride
+        fanout = self._resource.fanouts.of(self._services.store, prefix, self.reached, prepare)
+        subscription = fanout.subscribe(self)
+        if subscription is not None:
+            self._fanout, self._cursor = fanout, None
+        return subscription
 
     def tell(self, events: Sequence[Event]) -> bool:
         """Sends events. False: the client needs time to take them, or the watch has to look around. Raises TooLate for

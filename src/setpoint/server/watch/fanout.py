@@ -1,8 +1,8 @@
-"""Many watches of the same objects, told together.
+"""Fan-out of changes to many watches of the same objects.
 
-A watch that has caught up with the log rides along with all others of its resource and prefix: one task follows the log
-and tells each rider in turn, which costs next to nothing a rider. Who cannot take more gets off, follows the log alone
-until it has caught up, and boards again. So no rider ever waits for another, and none holds more than its place.
+Watches that have caught up with the log subscribe to the fan-out of their resource and prefix: one task follows the log
+and tells each subscriber in turn, which costs next to nothing a subscriber. A subscriber that cannot take more is
+unsubscribed, follows the log alone until it has caught up, and subscribes again. So no subscriber waits for another.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from setpoint.store.contract import Event, Store, StoreError
 
 Prepare: TypeAlias = Callable[[Sequence[Event]], Awaitable[object]]
 
-# How many riders are told before others may run: about half a millisecond over TLS.
+# How many subscribers are told before others may run: about half a millisecond over TLS.
 _TURN = 16
 
 
@@ -36,7 +36,7 @@ async def prepared(prepare: Prepare, events: Sequence[Event]) -> AsyncIterator[S
     del held
 
 
-class Rider(Protocol):
+class Subscriber(Protocol):
     """One watch."""
 
     @property
@@ -45,52 +45,53 @@ class Rider(Protocol):
 
     def tell(self, events: Sequence[Event]) -> bool:
         """Takes events, whole revisions of them, at once; what it was told before it passes over. False: it has taken
-        them, and gets off."""
+        them, and is unsubscribed."""
 
 
-class Relay:
-    """The riders of one prefix, and the task that tells them."""
+class Fanout:
+    """The subscribers of one prefix, and the task that tells them."""
 
     def __init__(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> None:
         self._watch = store.watch(prefix, after)
         self._prepare = prepare
-        # There is no event between this revision and the place of the watch that has not been handed to all riders.
+        # There is no event between this revision and the place of the watch that has not been handed to all
+        # subscribers.
         self._last = after
         self._waits = False
-        self._riders: dict[Rider, asyncio.Future[None]] = {}
+        self._subscribers: dict[Subscriber, asyncio.Future[None]] = {}
         self._task: asyncio.Task[None] | None = None
         self.is_over = False
 
     @property
-    def riders(self) -> int:
-        return len(self._riders)
+    def subscribers(self) -> int:
+        return len(self._subscribers)
 
-    def board(self, rider: Rider) -> "asyncio.Future[None] | None":
-        """Takes a rider along. What is returned is done when it has got off, or fails with what went wrong. None: the
-        rider is behind, and has to catch up first."""
-        if rider.reached < self._last:
+    def subscribe(self, subscriber: Subscriber) -> "asyncio.Future[None] | None":
+        """Subscribes a watch. The future is done when the watch is unsubscribed, or fails with what went wrong. None:
+        the watch is behind, and has to catch up first."""
+        if subscriber.reached < self._last:
             return None
         loop = asyncio.get_running_loop()
         if self._task is None:
             self._task = loop.create_task(self._run())
-        ride = self._riders[rider] = loop.create_future()
-        return ride
+        subscription = self._subscribers[subscriber] = loop.create_future()
+        return subscription
 
-    def leave(self, rider: Rider, error: Exception | None = None) -> None:
-        """Lets a rider off, if it is aboard."""
-        ride = self._riders.pop(rider, None)
-        if ride is not None and not ride.done():
+    def unsubscribe(self, subscriber: Subscriber, error: Exception | None = None) -> None:
+        """Unsubscribes a watch, if it is subscribed."""
+        subscription = self._subscribers.pop(subscriber, None)
+        if subscription is not None and not subscription.done():
             if error is None:
-                ride.set_result(None)
+                subscription.set_result(None)
             else:
-                ride.set_exception(error)
-        if not self._riders:
+                subscription.set_exception(error)
+        if not self._subscribers:
             self._end()
 
-    def revision(self, rider: Rider) -> int:
-        """Up to where a rider was told everything. One that has got off may have missed what came after."""
-        told_all = self._waits and rider in self._riders
-        return max(rider.reached, self._watch.revision) if told_all else rider.reached
+    def revision(self, subscriber: Subscriber) -> int:
+        """Returns the revision up to which a watch was told everything; an unsubscribed one may have missed later ones."""
+        told_all = self._waits and subscriber in self._subscribers
+        return max(subscriber.reached, self._watch.revision) if told_all else subscriber.reached
 
     def _end(self) -> None:
         """Nobody is left: whoever comes next begins anew."""
@@ -99,7 +100,7 @@ class Relay:
 
     async def _run(self) -> None:
         try:
-            while self._riders:
+            while self._subscribers:
                 self._waits = True
                 events = await self._watch.next()
                 self._waits = False
@@ -109,44 +110,44 @@ class Relay:
                 async for part in prepared(self._prepare, events):
                     await self._tell(part)
         except (StoreError, APIError) as error:
-            for rider in tuple(self._riders):
-                self.leave(rider, error)
+            for subscriber in tuple(self._subscribers):
+                self.unsubscribe(subscriber, error)
         finally:
             self._end()
 
     async def _tell(self, events: Sequence[Event]) -> None:
         # Who boards from here on has been told of them already, or it would have had to catch up.
         self._last = events[-1].entry.revision
-        for place, rider in enumerate(tuple(self._riders)):
+        for place, subscriber in enumerate(tuple(self._subscribers)):
             if place and place % _TURN == 0:
                 await asyncio.sleep(0)
-            if rider not in self._riders:
+            if subscriber not in self._subscribers:
                 continue
             try:
-                stays = rider.tell(events)
+                stays = subscriber.tell(events)
             except Exception as error:
-                self.leave(rider, error)
+                self.unsubscribe(subscriber, error)
             else:
                 if not stays:
-                    self.leave(rider)
+                    self.unsubscribe(subscriber)
 
 
-class Relays:
+class Fanouts:
     """The relays of one resource, by prefix, as far as anybody rides along."""
 
     def __init__(self) -> None:
-        self._relays: dict[str, Relay] = {}
+        self._fanouts: dict[str, Fanout] = {}
 
-    def riders(self, prefixes: Iterable[str]) -> int:
-        """Returns how many ride along on these prefixes."""
-        return sum(relay.riders for prefix in prefixes if (relay := self._relays.get(prefix)) is not None)
+    def subscribers(self, prefixes: Iterable[str]) -> int:
+        """Returns the number of subscribers on these prefixes."""
+        return sum(fanout.subscribers for prefix in prefixes if (fanout := self._fanouts.get(prefix)) is not None)
 
-    def of(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> Relay:
+    def of(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> Fanout:
         """The relay of a prefix; where there is none, one that begins after a revision, and lets `prepare` return
         before it tells of events."""
-        found = self._relays.get(prefix)
+        found = self._fanouts.get(prefix)
         if found is None or found.is_over:
-            for over in [place for place, relay in self._relays.items() if relay.is_over]:
-                del self._relays[over]
-            found = self._relays[prefix] = Relay(store, prefix, after, prepare)
+            for over in [place for place, fanout in self._fanouts.items() if fanout.is_over]:
+                del self._fanouts[over]
+            found = self._fanouts[prefix] = Fanout(store, prefix, after, prepare)
         return found

@@ -98,7 +98,7 @@ async def _check_stored(client: Client, new: Object, old: Object) -> list[str]:
         gvk = GroupVersionKind(new["spec"]["group"], version["name"], new["spec"]["names"]["kind"])
         async for obj in client.each(KindRef(gvk)):
             tree = thaw(obj)
-            for path in compiled.admit(tree):
+            for path in compiled.normalize(tree):
                 lost[path] = lost.get(path, 0) + 1
             wrong += [f"{meta.key(tree)}: {error}" for error in validate_object(compiled, tree).errors[:1]]
     name = meta.name(new)

@@ -24,7 +24,7 @@ from setpoint.objects.tree import Object
 from setpoint.server import secret_files
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.messages import Begin, Ran
-from setpoint.session.controllers.worker_slots import Seats
+from setpoint.session.controllers.worker_slots import WorkerSlots
 from setpoint.store.files import make_directory
 from setpoint.workload.logs.capture import Capture
 from setpoint.workload.logs.store import LogStore
@@ -61,7 +61,7 @@ class HostedControllers:
         self._recorder = self._events.recorder(REPORTER)
         self._telling: asyncio.Task[None] | None = None
         self._app: Object | None = None
-        self._seats = Seats(directory, self, client.clock, environ)
+        self._seats = WorkerSlots(directory, self, client.clock, environ)
         self._begun: dict[Entry, Begin] = {}
         self._setting = asyncio.Lock()
         self.logs = LogStore(self._data / "logs", client.clock)

@@ -44,7 +44,7 @@ class Teller(Protocol):
         """A reconcile, where these are wanted."""
 
 
-class Seat:
+class WorkerSlot:
     """One entry. `taken` says who has a name of a controller already."""
 
     def __init__(

@@ -10,7 +10,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.reconcile_report import Reconciles, Wanted
 from setpoint.session.controllers.entry import Entry
 from setpoint.session.controllers.messages import Begin
-from setpoint.session.controllers.worker_slot import Seat, Teller
+from setpoint.session.controllers.worker_slot import Teller, WorkerSlot
 from setpoint.workload.filewatch.inotify import Inotify
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
@@ -22,7 +22,7 @@ DEBOUNCE_SECONDS = 0.1
 _NO_CODE = (".venv/", "venv/", ".tox/", ".nox/", "site-packages/", ".mypy_cache/", ".ruff_cache/", ".pytest_cache/")
 
 
-class Seats:
+class WorkerSlots:
     """The seats of a directory, from which paths begin."""
 
     def __init__(
@@ -30,7 +30,7 @@ class Seats:
     ) -> None:
         self._directory, self._teller, self._clock = directory, teller, clock
         self._environ, self._at_terminal = environ, at_terminal
-        self._seats: dict[Entry, Seat] = {}
+        self._seats: dict[Entry, WorkerSlot] = {}
         self._leaving: list[asyncio.Task[None]] = []
         self._inotify: Inotify | OSError | None = None
         self._watcher: Watcher | None = None
@@ -46,7 +46,7 @@ class Seats:
         await self._watch(wanted)
         for entry, begin in wanted.items():
             if entry not in self._seats:
-                self._seats[entry] = Seat(
+                self._seats[entry] = WorkerSlot(
                     *(entry, begin, self._teller, self._taken, self._clock, self._environ),
                     at_terminal=self._at_terminal,
                 )

@@ -25,7 +25,7 @@ AT_ONCE = 40  # keys handled in one go
 LEFTOVERS = 40
 
 
-class Tending:
+class Maintenance:
     """The upkeep of one replica."""
 
     def __init__(

@@ -23,7 +23,7 @@ CATCHING_UP = 16  # etcd watches kept open between the steps of those who catch 
 _logger = logging.getLogger("setpoint.store")
 
 
-class Feed:
+class SharedWatch:
     """The source of all cursors of a store. Revisions are the store's."""
 
     def __init__(self, session: Session) -> None:

@@ -36,9 +36,9 @@ from setpoint.store.etcd import backup, past, wire
 from setpoint.store.etcd.client import EtcdClient
 from setpoint.store.etcd.config import EtcdConfig
 from setpoint.store.etcd.keys import Epoch, prefix_end
-from setpoint.store.etcd.maintenance import POLL, Tending
+from setpoint.store.etcd.maintenance import POLL, Maintenance
 from setpoint.store.etcd.session import Reading, Session, item_of
-from setpoint.store.etcd.shared_watch import Feed
+from setpoint.store.etcd.shared_watch import SharedWatch
 from setpoint.store.etcd.wire import Message
 from setpoint.store.etcd.writer import Writer
 from setpoint.store.keys import check_key, check_writes
@@ -52,8 +52,8 @@ class EtcdStore:
     def __init__(self, session: Session, retention: Retention) -> None:
         self._session = session
         self._writer = Writer(session)
-        self._feed = Feed(session)
-        self._tending = Tending(session, self._writer, retention, self._feed.forget)
+        self._feed = SharedWatch(session)
+        self._tending = Maintenance(session, self._writer, retention, self._feed.forget)
         self._upkeep = Upkeep(session.clock, lambda: session.now() + POLL, self._tending.poll)
         self._closed = False
 

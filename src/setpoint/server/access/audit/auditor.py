@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from setpoint.objects.errors import InternalError
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
 from setpoint.server.access.audit.event import Record
 from setpoint.server.access.audit.policy import Decision, Policy, Stage
@@ -105,15 +105,17 @@ class Auditor:
         """Finishes writing."""
         self._sink.close()
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         """What `/metrics` tells of it, under the real server's names."""
-        yield Family("apiserver_audit_event_total", "counter", "Events that were recorded.", [({}, self._events)])
+        yield MetricFamily("apiserver_audit_event_total", "counter", "Events that were recorded.", [({}, self._events)])
         levels = [({"level": level}, count) for level, count in self._levels.items()]
-        yield Family("apiserver_audit_level_total", "counter", "Requests by how much of them is recorded.", levels)
+        yield MetricFamily(
+            "apiserver_audit_level_total", "counter", "Requests by how much of them is recorded.", levels
+        )
         errors = [({"plugin": name}, count) for name, count in self._sink.errors().items()]
-        yield Family("apiserver_audit_error_total", "counter", "Events that were lost.", errors)
+        yield MetricFamily("apiserver_audit_error_total", "counter", "Events that were lost.", errors)
         name = "apiserver_audit_requests_rejected_total"
-        yield Family(
+        yield MetricFamily(
             name, "counter", "Requests that were refused because they could not be recorded.", [({}, self._refused)]
         )
 

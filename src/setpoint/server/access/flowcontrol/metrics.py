@@ -2,44 +2,44 @@
 
 from collections.abc import Iterator
 
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 from setpoint.server.access.flowcontrol.gate import Gate
 
 _FLOW_CONTROL = "apiserver_flowcontrol"
 
 
-class GateMeasures:
+class GateMetrics:
     """Counts of requests that were served, wait, or were turned away."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         pools, tallies = self._gate.pools.values(), self._gate.tallies.values()
         inflight = [({"request_kind": pool.kind}, pool.executing) for pool in pools]
-        yield Family("apiserver_current_inflight_requests", "gauge", "Requests that are being served.", inflight)
+        yield MetricFamily("apiserver_current_inflight_requests", "gauge", "Requests that are being served.", inflight)
         inqueue = [({"request_kind": pool.kind}, pool.waiting) for pool in pools]
-        yield Family("apiserver_current_inqueue_requests", "gauge", "Requests that wait to be served.", inqueue)
+        yield MetricFamily("apiserver_current_inqueue_requests", "gauge", "Requests that wait to be served.", inqueue)
         labelled = [({"flow_schema": tally.schema, "priority_level": tally.level}, tally) for tally in tallies]
-        yield Family(
+        yield MetricFamily(
             f"{_FLOW_CONTROL}_dispatched_requests_total",
             "counter",
             "Requests that began to be served.",
             [(labels, tally.dispatched) for labels, tally in labelled],
         )
-        yield Family(
+        yield MetricFamily(
             f"{_FLOW_CONTROL}_rejected_requests_total",
             "counter",
             "Requests that were told to come back later.",
             [({**labels, "reason": why}, n) for labels, tally in labelled for why, n in tally.rejected.items()],
         )
-        yield Family(
+        yield MetricFamily(
             f"{_FLOW_CONTROL}_current_executing_requests",
             "gauge",
             "Requests that are being served, until a stream begins.",
             [(labels, tally.executing) for labels, tally in labelled],
         )
-        yield Family(
+        yield MetricFamily(
             f"{_FLOW_CONTROL}_current_inqueue_requests",
             "gauge",
             "Requests that wait for their turn.",
@@ -49,7 +49,7 @@ class GateMeasures:
         for pool in pools:
             for name, level in pool.levels.items():
                 seats[name] = seats.get(name, 0) + level.nominal
-        yield Family(
+        yield MetricFamily(
             f"{_FLOW_CONTROL}_nominal_limit_seats",
             "gauge",
             "Seats that a priority level has for sure.",

@@ -24,7 +24,7 @@ class NamespaceAutoProvision(Plugin):
         if await context.services.store.get(namespaces.storage.key("", operation.namespace)) is not None:
             return
         tree: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operation.namespace}}
-        namespaces.shape.admit(tree)
+        namespaces.shape.normalize(tree)
         namespaces.strategy.default(tree)
         try:
             await context.services.create_object(context, namespaces, tree, WriteOptions("kube-apiserver"))

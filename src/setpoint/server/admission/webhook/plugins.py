@@ -145,7 +145,7 @@ class MutatingAdmissionWebhook(Plugin):
         place = f"round_{int(operation.is_reinvoked)}_index_{index}"
         has_changed = False
         try:
-            with context.services.webhook_measures.asking(hook.name, MUTATING, operation.verb) as asking:
+            with context.services.webhook_metrics.asking(hook.name, MUTATING, operation.verb) as asking:
                 try:
                     response = await ask(context, hook, request, mutating=True)
                     if not response.allowed:
@@ -230,7 +230,7 @@ class ValidatingAdmissionWebhook(Plugin):
         self, context: Context, operation: Operation, hook: Hook, request: AdmissionRequest, index: int
     ) -> None:
         hook.check_dry_run(operation)
-        with context.services.webhook_measures.asking(hook.name, VALIDATING, operation.verb) as asking:
+        with context.services.webhook_metrics.asking(hook.name, VALIDATING, operation.verb) as asking:
             try:
                 response = await ask(context, hook, request, mutating=False)
             except CallError as error:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from setpoint.objects.metrics import CONTENT_TYPE, Family, Histogram, exposition
+from setpoint.objects.metrics import CONTENT_TYPE, Histogram, MetricFamily, exposition
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.message import Response, Sink, Stream
 from setpoint.server.publish.nonresource.process import process_families
@@ -113,25 +113,27 @@ class Metrics:
                 await asyncio.sleep(0)
         return Response(200, CONTENT_TYPE, "".join(lines).encode())
 
-    def _families(self) -> Iterator[Family]:
+    def _families(self) -> Iterator[MetricFamily]:
         """How the requests went."""
         tallies = list(self._tallies.values())
         totals = [
             ({**tally.series._asdict(), "code": str(tally.code)}, sum(tally.buckets) + tally.streams)
             for tally in tallies
         ]
-        yield Family("apiserver_request_total", "counter", "Requests by verb, resource and code.", totals)
+        yield MetricFamily("apiserver_request_total", "counter", "Requests by verb, resource and code.", totals)
         by_series: dict[_Series, list[_Tally]] = {}
         for tally in tallies:
             by_series.setdefault(tally.series, []).append(tally)
-        yield Family(
+        yield MetricFamily(
             "apiserver_request_duration_seconds",
             "histogram",
             "How long requests took that are not streams.",
             [(series._asdict(), _together(found)) for series, found in by_series.items()],
         )
         running = [(series._asdict(), count) for series, count in self._open_streams.items()]
-        yield Family("apiserver_longrunning_requests", "gauge", "Streams that are open, such as watches.", running)
+        yield MetricFamily(
+            "apiserver_longrunning_requests", "gauge", "Streams that are open, such as watches.", running
+        )
 
 
 class _Counted:
@@ -163,7 +165,7 @@ def _series(context: Context) -> _Series:
     return _Series(verb, info.group, info.version, info.resource, subresource, scope)
 
 
-async def _store_families(context: Context) -> list[Family]:
+async def _store_families(context: Context) -> list[MetricFamily]:
     """What the store says of itself."""
     store = context.services.store
     stored: dict[str, Resource] = {}
@@ -177,12 +179,12 @@ async def _store_families(context: Context) -> list[Family]:
     revision, oldest = await store.revision(), await store.oldest()
     version = {"git_version": RELEASE, "setpoint_version": VERSION}
     return [
-        Family("apiserver_storage_objects", "gauge", "Stored objects by resource.", objects),
-        Family("setpoint_store_revision", "gauge", "The revision of the last change.", [({}, revision)]),
-        Family(
+        MetricFamily("apiserver_storage_objects", "gauge", "Stored objects by resource.", objects),
+        MetricFamily("setpoint_store_revision", "gauge", "The revision of the last change.", [({}, revision)]),
+        MetricFamily(
             "setpoint_store_oldest_revision", "gauge", "The oldest revision that can still be read.", [({}, oldest)]
         ),
-        Family("kubernetes_build_info", "gauge", "Which Kubernetes this server behaves like.", [(version, 1)]),
+        MetricFamily("kubernetes_build_info", "gauge", "Which Kubernetes this server behaves like.", [(version, 1)]),
     ]
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from setpoint.objects.metrics import Family
+from setpoint.objects.metrics import MetricFamily
 
 _PROC = Path("/proc")
 
 
-def process_families(proc: Path = _PROC) -> Iterator[Family]:
+def process_families(proc: Path = _PROC) -> Iterator[MetricFamily]:
     """The measurements of this process; `proc` is where Linux shows them."""
     times = os.times()
     yield _family("cpu_seconds_total", "counter", "Processor time in seconds.", times.user + times.system)
@@ -21,7 +21,7 @@ def process_families(proc: Path = _PROC) -> Iterator[Family]:
         yield from _seen_by_linux(proc)
 
 
-def _seen_by_linux(proc: Path) -> Iterator[Family]:
+def _seen_by_linux(proc: Path) -> Iterator[MetricFamily]:
     page = os.sysconf("SC_PAGE_SIZE")
     size, resident, *_ = (proc / "self/statm").read_text().split()
     yield _family("virtual_memory_bytes", "gauge", "Virtual memory in bytes.", int(size) * page)
@@ -43,5 +43,5 @@ def _most_descriptors(proc: Path) -> int:
     return int(limit) if limit.isdigit() else 0
 
 
-def _family(name: str, kind: str, text: str, value: float) -> Family:
-    return Family(f"process_{name}", kind, text, [({}, value)])
+def _family(name: str, kind: str, text: str, value: float) -> MetricFamily:
+    return MetricFamily(f"process_{name}", kind, text, [({}, value)])

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
-from setpoint.objects.metrics import Measured
+from setpoint.objects.metrics import Collector
 
 if TYPE_CHECKING:
     from setpoint.server.outbound.webhook_client import WebhookClient  # most servers never call one
@@ -15,7 +15,7 @@ class Caller(Protocol):
 
     clock: Clock
     ids: Ids
-    measured: list[Measured]
+    measured: list[Collector]
 
     @property
     def webhooks(self) -> "WebhookClient": ...

@@ -80,9 +80,9 @@ class Converters:
     def _shared(self) -> "Shared":
         """What all webhooks have together. Most servers have none."""
         from setpoint.server.registry.conversion.cache import Memory
-        from setpoint.server.registry.conversion.metrics import Measures
+        from setpoint.server.registry.conversion.metrics import ConversionMetrics
         from setpoint.server.registry.conversion.webhook import Shared
 
-        services, measures = self._services, Measures()
+        services, measures = self._services, ConversionMetrics()
         services.measured.append(measures)
         return Shared(services, Memory(services.clock), measures)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from setpoint.objects.gvk import GroupVersion
-from setpoint.objects.metrics import Family, Histogram
+from setpoint.objects.metrics import Histogram, MetricFamily
 from setpoint.server.registry.conversion.review import ConversionFailed
 
 _CALLS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0)
 _CONVERSIONS = tuple(0.001 * 2**power for power in range(15))
 
 
-class Measures:
+class ConversionMetrics:
     """The calls of one server: how many, how they ended, and how long they took."""
 
     def __init__(self) -> None:
@@ -27,21 +27,23 @@ class Measures:
         which = (name, from_name, to_name, "true" if failed is None else "false")
         self._conversions.setdefault(which, Histogram(_CONVERSIONS)).observe(seconds)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         if not self._calls:
             return
         calls = [
             ({"result": result, "failure_type": failure}, found) for (result, failure), found in self._calls.items()
         ]
-        yield Family(
+        yield MetricFamily(
             "apiserver_conversion_webhook_request_total",
             "counter",
             "Calls of conversion webhooks, by how they ended.",
             [(labels, found.count) for labels, found in calls],
         )
-        yield Family("apiserver_conversion_webhook_duration_seconds", "histogram", "How long such calls took.", calls)
+        yield MetricFamily(
+            "apiserver_conversion_webhook_duration_seconds", "histogram", "How long such calls took.", calls
+        )
         names = ("crd_name", "from_version", "to_version", "succeeded")
-        yield Family(
+        yield MetricFamily(
             "apiserver_crd_conversion_webhook_duration_seconds",
             "histogram",
             "How long such calls took, by what they were for.",

@@ -23,7 +23,7 @@ from setpoint.server.registry.conversion.pending import NotConverted, Wanted
 from setpoint.server.registry.conversion.review import BadAnswer, Batch, ConversionFailed
 
 if TYPE_CHECKING:
-    from setpoint.server.registry.conversion.metrics import Measures
+    from setpoint.server.registry.conversion.metrics import ConversionMetrics
 
 SECONDS = 30
 # How much is asked for in one call, and how many calls one request has under way.
@@ -50,7 +50,7 @@ class Shared(NamedTuple):
 
     services: Caller
     memory: Memory
-    measures: "Measures"
+    measures: "ConversionMetrics"
 
 
 class WebhookConverter:
