@@ -89,7 +89,7 @@ class Fanout:
             self._end()
 
     def revision(self, subscriber: Subscriber) -> int:
-        """Returns the revision up to which a watch was told everything; an unsubscribed one may have missed later ones."""
+        """Returns the revision up to which a watch was told everything; once unsubscribed it may miss later ones."""
         told_all = self._waits and subscriber in self._subscribers
         return max(subscriber.reached, self._watch.revision) if told_all else subscriber.reached
 
