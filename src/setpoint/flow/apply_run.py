@@ -5,9 +5,10 @@ What goes wrong with one object is told when the others are written; where there
 once. Who never comes to `prune` has nothing pruned.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
+from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef
 from setpoint.client.mapper import NoMatch
 from setpoint.flow import plan as planning
@@ -15,7 +16,7 @@ from setpoint.flow.desired_object import Desired
 from setpoint.flow.immutable_fields import is_refusal
 from setpoint.flow.inventory import Entry, Identity, Inventory
 from setpoint.flow.plan import WRITES, Action, Plan, Step, World
-from setpoint.flow.policy import Replace
+from setpoint.flow.policy import Prune, Replace
 from setpoint.flow.result import PruneWithheld, Refused, Result, failure_of
 from setpoint.flow.write import delete, write
 from setpoint.objects import meta
@@ -24,18 +25,43 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 
-if TYPE_CHECKING:
-    from setpoint.flow.apply_set import ApplySet
-
 # How often an object is looked at anew because somebody else wrote it meanwhile.
 _TRIES = 4
 DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
+class ObjectSet(Protocol):
+    """The apply set that a run is of."""
+
+    client: Client
+    api: Client
+    manager: str
+    prune: Prune
+    timeout: float
+    after: dict[Identity, list[Identity]]
+
+    async def world(
+        self,
+        inventory: Inventory,
+        desired: Iterable[Desired],
+        *,
+        wanted: Mapping[Identity, Object] | None = None,
+        known: Collection[Identity] | None = None,
+    ) -> World: ...
+
+    async def write_inventory(self, inventory: Inventory, before: Inventory) -> Inventory: ...
+
+    def learn(self, desired: Desired, version: str) -> None: ...
+
+    async def look(self, client: Client, ref: KindRef, identity: Identity) -> Object | None: ...
+
+    async def wait_gone(self, entry: Entry) -> None: ...
+
+
 class Run:
     """One run."""
 
-    def __init__(self, owner: "ApplySet", inventory: Inventory, *, exactly: bool = False) -> None:
+    def __init__(self, owner: ObjectSet, inventory: Inventory, *, exactly: bool = False) -> None:
         self._set, self._exactly = owner, exactly
         self.inventory = inventory
         self._desired: dict[Identity, Desired] = {}

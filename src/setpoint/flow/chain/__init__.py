@@ -13,9 +13,8 @@ chain, or any controller, for each kind that matches.
 """
 
 from setpoint.flow.chain.chain import Chain
-from setpoint.flow.chain.context import HandlerContext
 from setpoint.flow.chain.each_kind import EachKind
-from setpoint.flow.chain.handler import Gone, Handler, Skip
+from setpoint.flow.chain.handler import Gone, Handler, HandlerContext, Skip
 from setpoint.flow.chain.order import RegistrationError
 from setpoint.flow.chain.register import registration
 

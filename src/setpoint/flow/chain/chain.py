@@ -24,8 +24,7 @@ from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watched
 from setpoint.flow.chain import metrics
-from setpoint.flow.chain.context import HandlerContext
-from setpoint.flow.chain.handler import DELETE, REMOVE, Handler
+from setpoint.flow.chain.handler import DELETE, REMOVE, Handler, HandlerContext
 from setpoint.flow.chain.order import RegistrationError, before, ordered
 from setpoint.flow.chain.register import Registrar, Staged, check_finalizer, registration
 from setpoint.flow.chain.todo import AnyHandler, Departed, Todo

@@ -6,21 +6,19 @@ how a test calls it; and taken out of its chain at any time, which waits for the
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from setpoint.client.kinds import Obj
+from setpoint.controller.context import Context, Host
 from setpoint.controller.ratelimit import Exponential, RateLimiter
 from setpoint.controller.run_record import Run
+from setpoint.controller.status import Status
 from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.objects.clock import Clock
 from setpoint.objects.metrics import Histogram
-
-if TYPE_CHECKING:
-    from setpoint.flow.chain.chain import Chain
-    from setpoint.flow.chain.context import HandlerContext
 
 # What a handler is called for: objects that live, those that are to be deleted, those that are gone.
 CHANGE, REMOVE, DELETE = "change", "remove", "delete"
@@ -62,11 +60,57 @@ class Settings:
     field_manager: str = ""
 
 
+class HandlerContext(Context):
+    """One call of one handler. The status that it reports is that of the object: all handlers write into the same, and
+    it is sent once when the last has ended."""
+
+    def __init__(self, chain: Host, outer: Context, handler: "Handler[Any]", deadline: float | None) -> None:
+        super().__init__(chain, outer.run, deadline)
+        self.handler = handler
+        # When it wants to be called again.
+        self.again: float | None = None
+        self._outer = outer
+
+    def requeue_after(self, seconds: float) -> None:
+        """Has this handler, and those that come after it, called again in some seconds, though nothing changes. Of
+        several times the earliest counts."""
+        self.again = seconds if self.again is None else min(self.again, seconds)
+
+    @property
+    def attempt(self) -> int:
+        """How often this handler was tried since it last succeeded; 0 the first time."""
+        return self.handler.limiter.retries(self.request)
+
+    def about(self) -> dict[str, str]:
+        about = super().about()
+        return {**about, "controller": f"{about['controller']}/{self.handler.name}", "handler": self.handler.name}
+
+    async def load_status(self, found: Any = None) -> Status:
+        return await self._outer.load_status(found)
+
+    @property
+    def status(self) -> Status:
+        return self._outer.status
+
+
+class HandlerChain(Protocol):
+    """The chain that handlers are of."""
+
+    name: str
+    finalizer: str
+
+    def check(self, handlers: "Iterable[Handler[Any]]") -> None: ...
+
+    def adopt(self, handlers: "Sequence[Handler[Any]]") -> None: ...
+
+    def drop(self, handler: "Handler[Any]") -> None: ...
+
+
 class Handler(Generic[A]):
     """A handler. `await handler.remove()`, or leaving `async with handler`, takes it out."""
 
     def __init__(
-        self, chain: "Chain[Any]", function: "Callable[[HandlerContext, A], Awaitable[Any]]", settings: Settings
+        self, chain: HandlerChain, function: Callable[[HandlerContext, A], Awaitable[Any]], settings: Settings
     ) -> None:
         self.chain = chain
         self.function = function
@@ -82,7 +126,7 @@ class Handler(Generic[A]):
         self.limiter: RateLimiter = settings.backoff()
         self.watchdog: Watchdog | None = None
 
-    def __call__(self, ctx: "HandlerContext", obj: A) -> Awaitable[Any]:
+    def __call__(self, ctx: HandlerContext, obj: A) -> Awaitable[Any]:
         return self.function(ctx, obj)
 
     def __repr__(self) -> str:

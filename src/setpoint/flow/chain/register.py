@@ -11,17 +11,13 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from setpoint.client.kinds import Obj
 from setpoint.controller.ratelimit import Exponential, RateLimiter
-from setpoint.flow.chain.context import HandlerContext
-from setpoint.flow.chain.handler import DELETE, REMOVE, Gone, Handler, Settings
+from setpoint.flow.chain.handler import DELETE, REMOVE, Gone, Handler, HandlerChain, HandlerContext, Settings
 from setpoint.flow.chain.order import RegistrationError
 from setpoint.objects.names import qualified_name
-
-if TYPE_CHECKING:
-    from setpoint.flow.chain.chain import Chain
 
 OnChange: TypeAlias = Callable[[HandlerContext, Obj], Awaitable[Obj | None]]
 OnDelete: TypeAlias = Callable[[HandlerContext, Gone[Obj]], Awaitable[None]]
@@ -34,7 +30,7 @@ class Registrar(ABC, Generic[Obj]):
     """What handlers can be registered on, before it runs or while it does. Each decorator gives the handler."""
 
     @abstractmethod
-    def _chain(self) -> "Chain[Obj]":
+    def _chain(self) -> HandlerChain:
         """The chain that handlers are for."""
 
     @abstractmethod
@@ -137,11 +133,11 @@ def check_finalizer(finalizer: str) -> None:
 class Staged(Registrar[Obj]):
     """Handlers that wait for the end of a block."""
 
-    def __init__(self, chain: "Chain[Obj]") -> None:
+    def __init__(self, chain: HandlerChain) -> None:
         self.chain = chain
         self.handlers: list[Handler[Any]] = []
 
-    def _chain(self) -> "Chain[Obj]":
+    def _chain(self) -> HandlerChain:
         return self.chain
 
     def _take(self, handler: Handler[Any]) -> None:
@@ -149,13 +145,13 @@ class Staged(Registrar[Obj]):
 
 
 @asynccontextmanager
-async def registration(*chains: "Chain[Any]") -> AsyncIterator[tuple[Staged[Any], ...]]:
+async def registration(*chains: HandlerChain) -> AsyncIterator[tuple[Staged[Any], ...]]:
     """Registers handlers of several chains together: none is called before the block has ended well, and none is there
     if it has not. Within it, handlers may come after others that are registered later.
 
     Raises RegistrationError at the end, with nothing changed, where they do not fit together.
     """
-    staged = tuple(Staged(chain) for chain in chains)
+    staged: tuple[Staged[Any], ...] = tuple(Staged(chain) for chain in chains)
     yield staged
     for each in staged:
         each.chain.check(each.handlers)

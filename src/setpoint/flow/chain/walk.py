@@ -8,25 +8,25 @@
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from setpoint.client.kinds import KindRef
 from setpoint.client.mapper import NoMatch
-from setpoint.controller.context import Context
+from setpoint.controller.context import Context, Host
+from setpoint.controller.queue import Queue
+from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.recording_client import placed
-from setpoint.controller.request import Requeue, Result, TerminalError, Trigger
+from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, Run
-from setpoint.flow.chain.context import HandlerContext
 from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_terminating
-from setpoint.flow.chain.handler import CHANGE, DELETE, REMOVE, Gone, Skip
+from setpoint.flow.chain.handler import CHANGE, DELETE, REMOVE, Gone, HandlerContext, Skip
 from setpoint.flow.chain.todo import AnyHandler, Due, Todo
 from setpoint.objects.errors import ApplyConflict, Conflict, NotFound
 from setpoint.schema.types.frozen import freeze
 from setpoint.schema.types.resource import Resource
-
-if TYPE_CHECKING:
-    from setpoint.flow.chain.chain import Chain
 
 SKIPPED = "skipped"
 
@@ -41,10 +41,29 @@ class _Called(NamedTuple):
     wrote: bool = False
 
 
+class WalkedChain(Host, Protocol):
+    """The chain whose handlers are called."""
+
+    order: tuple[AnyHandler, ...]
+    retired: frozenset[str]
+    kind: KindRef
+    reading: Exponential
+    queue: Queue[Request]
+
+    @property
+    def finalizers(self) -> list[str]: ...
+
+    def before(self, handler: AnyHandler) -> frozenset[AnyHandler]: ...
+
+    def following(self, handler: AnyHandler) -> Sequence[AnyHandler]: ...
+
+    async def report(self, ctx: Context, *, final: bool) -> None: ...
+
+
 class Walk:
     """One reconcile."""
 
-    def __init__(self, chain: "Chain[Any]", ctx: Context, todo: Todo) -> None:
+    def __init__(self, chain: WalkedChain, ctx: Context, todo: Todo) -> None:
         self._chain = chain
         self._ctx = ctx
         self._todo = todo
