@@ -1,0 +1,30 @@
+"""Modules do not import each other in a circle, not even for type checking."""
+
+from pathlib import Path
+
+from tools.import_cycles import cycles, imports, modules
+
+
+def test_no_modules_import_each_other_for_type_checking_alone() -> None:
+    graph = imports(modules())
+    running = {name: [target for target, typing in found.items() if not typing] for name, found in graph.items()}
+    assert len(graph) > 1000
+    assert cycles(graph) == cycles(running)
+
+
+def test_no_modules_of_the_server_import_each_other() -> None:
+    found = [cycle for cycle in cycles(imports(modules())) if any(".server." in name for name in cycle)]
+    assert found == []
+
+
+def test_a_cycle_for_type_checking_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "setpoint"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "one.py").write_text("from setpoint.two import Two\n")
+    (package / "two.py").write_text(
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from setpoint.one import One\n"
+    )
+    graph = imports(modules(tmp_path))
+    assert graph["setpoint.two"] == {"setpoint.one": True}
+    assert cycles(graph) == [["setpoint.one", "setpoint.two"]]
