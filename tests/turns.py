@@ -8,8 +8,10 @@ process meanwhile. Their ratio tells whether the work was divided, however fast 
 """
 
 import asyncio
+import gc
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -39,13 +41,14 @@ async def measured(coroutine: Coroutine[Any, Any, T]) -> tuple[T, Turns]:
             seen.count += 1
             seen.longest = max(seen.longest, time.thread_time() - start)
 
-    begun = time.process_time()
-    asyncio.Handle._run = timed  # type: ignore[assignment,method-assign]
-    try:
-        result = await asyncio.get_running_loop().create_task(coroutine)
-    finally:
-        asyncio.Handle._run = run  # type: ignore[method-assign]
-    seen.total = time.process_time() - begun
+    with no_collection():
+        begun = time.process_time()
+        asyncio.Handle._run = timed  # type: ignore[assignment,method-assign]
+        try:
+            result = await asyncio.get_running_loop().create_task(coroutine)
+        finally:
+            asyncio.Handle._run = run  # type: ignore[method-assign]
+        seen.total = time.process_time() - begun
     return result, seen
 
 
@@ -57,9 +60,21 @@ def growth(prepare: Callable[[int], Callable[[], object]], size: int, times: int
         best = float("inf")
         for _ in range(rounds):
             work = prepare(size)
-            start = time.thread_time()
-            work()
-            best = min(best, time.thread_time() - start)
+            with no_collection():
+                start = time.thread_time()
+                work()
+                best = min(best, time.thread_time() - start)
         return best
 
     return least(size * times) / least(size)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keeps the garbage collector away: it would visit all objects of all tests that ran in the process."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

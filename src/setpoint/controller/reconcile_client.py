@@ -19,6 +19,7 @@ from setpoint.cache.writes import Write as Written
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, Obj, R, kind_of, ref_of, tree_of
 from setpoint.client.list_result import Listing
+from setpoint.client.mapper import NoMatch
 from setpoint.client.options import ListOptions, Options, WriteOptions
 from setpoint.client.requests import place_of
 from setpoint.client.selectors import LabelsArgument, labels_text
@@ -306,8 +307,12 @@ class ReconcileClient(NotingClient):
         return [each for each in self._cache.informers if each.kind == ref and each.scope.transform is None]
 
     async def _group_resource(self, ref: KindRef) -> GroupResource:
-        resource = await self.mapper.resource(ref.gvk)
-        return GroupResource(ref.gvk.group, resource.plural)
+        try:
+            plural = (await self.mapper.resource(ref.gvk)).plural
+        except NoMatch:
+            # The definition was deleted, and its objects with it: the cache is right that there is no object.
+            plural = f"{ref.gvk.kind.lower()}s"
+        return GroupResource(ref.gvk.group, plural)
 
     # Writing
 

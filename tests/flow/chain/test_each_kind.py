@@ -122,6 +122,29 @@ def test_any_controller_can_follow_and_hears_that_the_last_object_is_gone() -> N
     in_world(test)
 
 
+def test_an_object_whose_definition_is_gone_is_not_found() -> None:
+    """The cache knows that the object is gone; discovery knows no kind to name in the error."""
+
+    async def test(world: World) -> None:
+        seen: list[object] = []
+
+        async def reconcile(ctx: Context, request: Request) -> None:
+            if seen:
+                await world.client.wait_for(CRD, "apples.example.com", "", "delete")
+                ctx.client.mapper.forget(GroupVersionKind("example.com", "v1", "Apple"))
+            found = await ctx.object()
+            seen.append(None if found is None else found["metadata"]["name"])
+
+        await install(world.client, "Apple")
+        await world.client.create(thing("Apple", "a"))
+        world.manager.add(Controller("plain", reconcile, kind="example.com/v1/Apple"))
+        await until(lambda: seen == ["a"])
+        await world.client.delete(CRD, "apples.example.com")
+        await until(lambda: seen == ["a", None])
+
+    in_world(test)
+
+
 class Flaky:
     """A transport whose discovery can fail."""
 
