@@ -234,12 +234,12 @@ def test_a_token_that_has_expired_is_refused_though_it_was_good_a_moment_ago(tmp
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"issuer": "http://a.example"}, r"oidc\[0\].issuer: 'http://a.example' should be an https:// URL"),
+        ({"issuer": "http://a.example"}, r"oidc\[0\].issuer: 'http://a.example' must be an https:// URL"),
         ({"issuer": "https://a.example?x=y"}, r"oidc\[0\].issuer"),
-        ({"issuer": DEFAULT_ISSUER}, r"issues the tokens of our own service accounts"),
-        ({"audiences": ()}, r"oidc\[0\].audiences: name one at least"),
+        ({"issuer": DEFAULT_ISSUER}, r"is the issuer of this server.s service accounts"),
+        ({"audiences": ()}, r"oidc\[0\].audiences: at least one audience is required"),
         ({"username_claim": ""}, r"oidc\[0\].username_claim"),
-        ({"signing_algorithms": ("HS256",)}, r"oidc\[0\].signing_algorithms: 'HS256' is none of ES256"),
+        ({"signing_algorithms": ("HS256",)}, r"oidc\[0\].signing_algorithms: 'HS256' is not one of ES256"),
         ({"signing_algorithms": ("none",)}, r"oidc\[0\].signing_algorithms"),
     ],
 )

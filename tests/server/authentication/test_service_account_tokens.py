@@ -315,7 +315,7 @@ def test_a_kept_key_makes_tokens_good_in_the_next_life(tmp_path: Path) -> None:
     [file] = tmp_path.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.write_text("nonsense")
-    with pytest.raises(ValueError, match=r"service-accounts.pem: .* Move it away to have a new key made"):
+    with pytest.raises(ValueError, match=r"service-accounts.pem: .* Move the file away to generate a new key"):
         issued()
 
 
@@ -368,5 +368,5 @@ def test_a_key_that_cannot_be_used_is_named_by_its_field_and_file(tmp_path: Path
         with pytest.raises(ValueError, match=rf"service_accounts\.{field}: .*key\.pem: not a"):
             Issuer(ServiceAccountSettings(**{field: given}))  # type: ignore[arg-type]
     short = rsa.generate_private_key(65537, 1024)
-    with pytest.raises(ValueError, match="2048 to 16384 bits, and this one 1024"):
+    with pytest.raises(ValueError, match="2048 to 16384 bits, not 1024"):
         Issuer(ServiceAccountSettings(signing_key=write_key(path, short)))

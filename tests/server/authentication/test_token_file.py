@@ -22,11 +22,11 @@ def test_users_have_names_uids_and_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("t1,jane,u1\nt2,joe\n", r"line 2: it should read token,user,uid"),
-        (",jane,u1\n", r"line 1: a token is printable ASCII"),
+        ("t1,jane,u1\nt2,joe\n", r"line 2: expected token,user,uid"),
+        (",jane,u1\n", r"line 1: a token must be printable ASCII"),
         ("t1,,u1\n", r"line 1: .* its user has a name"),
-        ("a b,jane,u1\n", r"line 1: a token is printable ASCII without spaces"),
-        ("t1,jane,u1\nt1,joe,u2\n", r"line 2: that token stands above already, for jane"),
+        ("a b,jane,u1\n", r"line 1: a token must be printable ASCII without spaces"),
+        ("t1,jane,u1\nt1,joe,u2\n", r"line 2: duplicate token, already assigned to jane"),
         ('t1,"jane,u1\n', r"line 1: unexpected end"),
         ("t1,\udcff,u1\n", r"line 0: .*codec can't decode"),
     ],

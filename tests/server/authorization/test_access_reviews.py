@@ -175,5 +175,5 @@ def test_a_server_may_allow_or_deny_everything() -> None:
 
     run(allowing, authorizer=AlwaysAllow())
     run(denying, authorizer=AlwaysDeny())
-    with pytest.raises(ValueError, match="'Sometimes' is no authorization mode: it should be one of RBAC, AlwaysAllow"):
+    with pytest.raises(ValueError, match="'Sometimes' is not an authorization mode: use one of RBAC, AlwaysAllow"):
         authorizer_of("Sometimes")

@@ -1,16 +1,16 @@
-"""Access to the past: which revisions of a resource a user may read.
+"""Access to the past: authorizes reads at older revisions.
 
-Kubernetes reads the recent past itself: a list goes on at the revision of its first page, a watch resumes after the
-last event, `resourceVersionMatch=Exact` names a revision. Such reads need the right to list or watch, and nothing else,
+Kubernetes itself reads the recent past: a list continues at the revision of its first page, a watch resumes after the
+last event, `resourceVersionMatch=Exact` names a revision. Such reads need only the list or watch permission
 
 * if the revision was current within a window (`Services.history_window_seconds`, five minutes by default), and
-* if a read in a namespace does not reach back before the creation of that namespace: what lies there belonged to the
-  namespace's previous owner.
+* if a read in a namespace does not reach back before the creation of that namespace, because older objects belonged to
+  the namespace's previous owner.
 
-Beyond that they are answered with 410, upon which every client lists again. All other reads of the past (`?at=`,
-history, and the reads above beyond their bounds) need the right to `get` `PLURAL.GROUP/history` in the group
-`setpoint.dev`, besides the right to the present. Held in a namespace it covers what happened since that namespace was
-created; what happened before needs the right in the whole cluster.
+Otherwise the server responds with 410, and clients list again. All other reads of the past (`?at=`, history, and the
+reads above beyond their limits) need the permission to `get` `PLURAL.GROUP/history` in the group `setpoint.dev`, in
+addition to the permission for the present. Granted in a namespace, the permission covers the time since that namespace
+was created; older revisions need the permission in the whole cluster.
 """
 
 from typing import NamedTuple
@@ -28,18 +28,18 @@ _NAMESPACES = GroupResource("", "namespaces")
 
 
 async def authorize_past(context: Context, resource: Resource, revision: int) -> None:
-    """Refuses a read at a revision of the past to a user without the right to it. Raises Forbidden and Expired."""
+    """Checks the permission to read at a past revision. Raises Forbidden or Expired."""
     info = context.info
     await authorize_history(context, resource, info.namespace, info.name)
     if revision < await first_revision(context, resource, info.name):
         raise Expired(
-            f"revision {revision} is older than namespace {info.namespace!r}: what was there before its creation is "
-            f"for those who may get {resource.group_resource}/{SUBRESOURCE} of {OWN_GROUP} in the whole cluster"
+            f"revision {revision} is older than namespace {info.namespace!r}: older revisions require permission to "
+            f"get {resource.group_resource}/{SUBRESOURCE} in group {OWN_GROUP} in the whole cluster"
         )
 
 
 async def authorize_history(context: Context, resource: Resource, namespace: str = "", name: str = "") -> None:
-    """Refuses the past of an object, a namespace or the whole cluster to a user without the right. Raises Forbidden."""
+    """Checks the permission to read the past of an object, a namespace or the whole cluster. Raises Forbidden."""
     authorizer, asked = context.services.authorizer, _history_of(resource, namespace, name)
     await authorizer.prepare(context.user)
     decision = authorizer.decide(context.user, asked)
@@ -48,7 +48,8 @@ async def authorize_history(context: Context, resource: Resource, namespace: str
 
 
 async def is_within_reach(context: Context, resource: Resource, revision: int) -> bool:
-    """Tells whether a list may be read at a revision: because it is recent, or because the user has the right to it."""
+    """Returns True if a list may be read at a revision, because the revision is recent or the user has the
+    permission."""
     services = context.services
     if revision >= await services.store.revision():
         return True
@@ -63,17 +64,18 @@ async def is_within_reach(context: Context, resource: Resource, revision: int) -
 
 
 class Past(NamedTuple):
-    """The part of the past that a watch may not tell: entries up to a revision that are older than a time."""
+    """The past that a watch may not send: entries up to revision `until` that are older than time `since`."""
 
     until: int = 0
     since: float = 0.0
 
 
 async def past_of_watch(context: Context, resource: Resource, revision: int) -> Past:
-    """Returns the past that a watch from a revision may not tell. Raises TooLate for one that may not begin there.
+    """Returns the part of the past that a watch from a revision may not send. Raises TooLate if the watch may not begin
+    there.
 
-    A watch of objects that did not change for long goes on from an old revision, as with the watch cache of
-    kube-apiserver: the entries that it would tell count, not the age of the revision.
+    A watch of objects that have not changed for a long time may resume from an old revision, as with kube-apiserver's
+    watch cache: the age of the entries to send counts, not the age of the revision.
     """
     services, namespace = context.services, context.info.namespace
     current = await services.store.revision()
@@ -87,7 +89,7 @@ async def past_of_watch(context: Context, resource: Resource, revision: int) -> 
 
 
 async def first_revision(context: Context, resource: Resource, name: str) -> int:
-    """Returns the first revision of the past that a user with the right to the history may read."""
+    """Returns the first revision that a user with the history permission may read."""
     namespace = context.info.namespace
     if not namespace or await _may_read(context, resource, "", name):
         return 0
@@ -95,7 +97,7 @@ async def first_revision(context: Context, resource: Resource, name: str) -> int
 
 
 async def _created(context: Context, namespace: str) -> int:
-    """Returns the revision that created a namespace; for one that is gone, the revision that deleted it."""
+    """Returns the revision that created a namespace, or the revision that deleted the namespace if deleted."""
     services = context.services
     resource = services.registry.resource("", "v1", "namespaces")
     assert resource is not None, "namespaces are always served"
@@ -114,7 +116,7 @@ async def _may_read(context: Context, resource: Resource, namespace: str, name: 
 
 
 def _history_of(resource: Resource, namespace: str, name: str) -> RequestInfo:
-    """The request for a history that a right is asked for."""
+    """Returns the request attributes for a check of the history permission."""
     return RequestInfo(
         "get",
         "",

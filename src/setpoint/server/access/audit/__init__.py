@@ -1,1 +1,1 @@
-"""The audit log: who asked for what, when, and what became of it."""
+"""The audit log: the user, the time, the target and the outcome of each request."""

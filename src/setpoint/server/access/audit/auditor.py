@@ -1,6 +1,6 @@
-"""The auditor of a server: asks the policy about every request, and writes its events to where they are kept.
+"""The auditor of a server: applies the audit policy to every request and writes the events to a sink.
 
-Where there is no auditor, nothing of this runs.
+Without an auditor, none of this code runs.
 """
 
 from collections.abc import Iterator
@@ -19,23 +19,25 @@ _WHOLE = (bytes, list)
 
 
 class EventSink(Protocol):
-    """Where events are kept."""
+    """A store for audit events."""
 
     def write(self, event: Object) -> bool:
-        """Takes an event, which changes afterwards: what is needed of it is taken at once. False: it is lost."""
+        """Writes an event and returns False if the event is lost. The caller changes the event afterwards, so the sink
+        copies or encodes the event at once."""
 
     def errors(self) -> dict[str, int]:
-        """How many events were lost, by whose fault."""
+        """Returns the number of lost events by the part of the sink that lost them."""
 
     def close(self) -> None:
-        """Finishes what is under way."""
+        """Flushes pending events and closes the sink."""
 
 
 class Auditor:
-    """Records requests as a policy says. With `strict`, a request whose receipt cannot be recorded is refused."""
+    """Records requests as the policy prescribes. With `strict`, a request is refused if its receipt cannot be
+    recorded."""
 
     def __init__(self, policy: Policy, sink: EventSink, *, strict: bool = False) -> None:
-        # May be replaced at any time: requests that were received before are recorded as the old one said.
+        # May be replaced at any time. Requests that were received earlier keep the decision of the old policy.
         self.policy = policy
         self._sink = sink
         self._strict = strict
@@ -44,7 +46,8 @@ class Auditor:
         self._levels: dict[str, int] = {}
 
     def received(self, context: Context) -> None:
-        """A request has come, and it is known whose. Raises InternalError."""
+        """Records the receipt of an authenticated request. Raises InternalError in strict mode if the event cannot be
+        stored."""
         record = self._begin(context)
         if record.is_over:
             return
@@ -54,9 +57,10 @@ class Auditor:
             raise InternalError.of("failed to store audit event")
 
     def answered(self, context: Context, response: Response) -> Response:
-        """The request is answered; a stream comes back such that its end is recorded."""
+        """Records the response. Returns the response; a streaming body is wrapped so that the end of the stream is
+        recorded."""
         record = context.audit_record
-        if record is None:  # nobody knows who asked
+        if record is None:  # authentication failed
             record = self._begin(context)
             if not record.is_over:
                 record.note_unknown_user(context)
@@ -76,7 +80,7 @@ class Auditor:
         return response
 
     def panicked(self, context: Context, error: Exception) -> None:
-        """The server itself failed at the request."""
+        """Records that an internal error ended the request."""
         record = context.audit_record
         if record is None or record.is_over:
             return
@@ -86,7 +90,7 @@ class Auditor:
         record.is_over = True
 
     def ended(self, record: Record, context: Context) -> None:
-        """A stream has ended."""
+        """Records the end of a stream."""
         self._write(record, "ResponseComplete", context)
 
     def _begin(self, context: Context) -> Record:
@@ -102,11 +106,11 @@ class Auditor:
         return self._sink.write(record.at(stage, context))
 
     def close(self) -> None:
-        """Finishes writing."""
+        """Flushes and closes the sink."""
         self._sink.close()
 
     def families(self) -> Iterator[MetricFamily]:
-        """What `/metrics` tells of it, under the real server's names."""
+        """Yields the audit metrics for `/metrics`, under kube-apiserver's names."""
         yield MetricFamily("apiserver_audit_event_total", "counter", "Events that were recorded.", [({}, self._events)])
         levels = [({"level": level}, count) for level, count in self._levels.items()]
         yield MetricFamily(
@@ -121,7 +125,7 @@ class Auditor:
 
 
 class _Recorded:
-    """A stream whose end is recorded."""
+    """A stream that reports its end to the auditor."""
 
     def __init__(self, auditor: Auditor, record: Record, context: Context, stream: Stream) -> None:
         self._auditor = auditor

@@ -1,4 +1,4 @@
-"""The bodies of requests and answers as the audit log shows them: as JSON, whatever they were sent as."""
+"""Request and response bodies as the audit log shows them: always as JSON, independent of the encoding on the wire."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class _Metadata(msgspec.Struct):
 
 
 class Named(msgspec.Struct):
-    """The little of an object that a reference to it is made of."""
+    """The metadata that an object reference needs."""
 
     metadata: _Metadata | None = None
 
@@ -32,7 +32,8 @@ _named = msgspec.json.Decoder(Named).decode
 
 
 def names(context: Context) -> _Metadata | None:
-    """The metadata in the body of a request, if it has any: with JSON that is quicker than to read it all."""
+    """Returns the metadata in the body of a request, or None. For JSON, only the metadata is decoded, which is
+    faster."""
     request = context.request
     given = _media_type(request.headers.get("content-type", ""))
     try:
@@ -44,7 +45,7 @@ def names(context: Context) -> _Metadata | None:
 
 
 def request_body(context: Context) -> Json:
-    """The body of a request; NOTHING where there is none, or none that can be read."""
+    """Returns the decoded body of a request, or `NOTHING` if the body is empty or cannot be decoded."""
     request = context.request
     if not request.body:
         return NOTHING
@@ -52,7 +53,7 @@ def request_body(context: Context) -> Json:
 
 
 def response_body(context: Context, response: Response) -> Json:
-    """The body of an answer; NOTHING for a stream, and for what is no object."""
+    """Returns the decoded body of a response, or `NOTHING` for streams, plain text and undecodable bodies."""
     body = response.body
     if isinstance(body, list):
         body = b"".join(body)
@@ -82,12 +83,12 @@ def _from_protobuf(body: bytes, context: Context) -> Object:
     info = context.info
     resource = context.registry.resource(info.group, info.version, info.resource)
     if resource is None:
-        raise ValueError("nobody knows the kind of this")
+        raise ValueError("unknown resource")
     return decode_protobuf(body, resource.kind_at(info.subresource))
 
 
 def without_managed_fields(tree: Json) -> Json:
-    """The body of an object, a list or a table without `managedFields`. The tree itself stays as it is."""
+    """Returns a copy of an object, a list or a table without `managedFields`. The given tree does not change."""
     if type(tree) is not dict:
         return tree
     made = dict(tree)

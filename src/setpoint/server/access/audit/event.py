@@ -1,4 +1,4 @@
-"""What the audit log has of one request: an Event of `audit.k8s.io/v1`, which grows from stage to stage."""
+"""The audit event of one request (`audit.k8s.io/v1`), which gains fields from stage to stage."""
 
 import re
 from ipaddress import ip_address
@@ -21,26 +21,26 @@ from setpoint.server.request.context import Context
 
 _MAX_USER_AGENT = 1024
 _METADATA, _REQUEST, _REQUEST_RESPONSE = RANK["Metadata"], RANK["Request"], RANK["RequestResponse"]
-# Refusals that say nothing of what was sent but the name of the object.
+# Status codes of errors whose messages repeat no request data except the name of the object.
 _HARMLESS = frozenset((401, 403, 404, 405, 406, 409, 410, 415, 429))
-# What the body of something secret has in it that was sent to where it does not belong, however it is encoded.
+# Matches bodies that contain a Secret, TokenReview or TokenRequest in any encoding, even if sent to another endpoint.
 _SECRET_WORD = re.compile(rb"Secret|TokenRe(?:view|quest)")
 _STATUS_FIELDS = ("status", "message", "reason", "details", "code")
 
 
 class Record:
-    """The event of one request."""
+    """The audit event of one request."""
 
     __slots__ = ("decision", "event", "is_over")
 
     def __init__(self, context: Context, decision: Decision) -> None:
         self.decision = decision
-        # Whether everything was said that is to be said.
+        # True if no further stage is to be recorded.
         self.is_over = decision.level == NONE
         self.event: Object = {} if self.is_over else _event(context, decision)
 
     def at(self, stage: Stage, context: Context) -> Object:
-        """The event as it is at a stage."""
+        """Returns the event with its stage and timestamp set."""
         event = self.event
         event["stage"] = stage
         now = format_micro_time(context.services.clock.now())
@@ -50,13 +50,13 @@ class Record:
         return event
 
     def note_impersonation(self, context: Context) -> None:
-        """Says who really asked."""
+        """Records both the authenticated user and the impersonated user."""
         if context.impersonator is not None:
             self.event["user"] = user_info(context.impersonator)
             self.event["impersonatedUser"] = user_info(context.user)
 
     def note_answer(self, context: Context, response: Response) -> None:
-        """Takes over what was asked and answered, as far as the level goes."""
+        """Records the request and response bodies, as far as the audit level allows, and the response status."""
         info, event, rank = context.info, self.event, RANK[self.decision.level]
         kind, proxied = secret_kind(info), is_proxied(info)
         if info.is_resource and context.request.body:
@@ -79,7 +79,8 @@ class Record:
             self._note_body("responseObject", answered_by(info, answered), kind)
 
     def note_failure(self, error: Exception) -> None:
-        """Says that the server itself failed. What exactly it says is not for this log: it may say anything."""
+        """Records an internal server error by its type only, because the message of the exception may contain
+        secrets."""
         self.event["responseStatus"] = {
             "metadata": {},
             "status": "Failure",
@@ -89,7 +90,7 @@ class Record:
         }
 
     def note_unknown_user(self, context: Context) -> None:
-        """Says how somebody tried in vain to be authenticated."""
+        """Records a failed authentication with the methods that the client tried."""
         tried = []
         if context.request.peer.common_name:
             tried.append("x509")
@@ -105,7 +106,7 @@ class Record:
         self.event["responseStatus"] = status
 
     def _note_names(self, context: Context) -> None:
-        """Completes the reference with what the object says of itself: the path of a create does not name it."""
+        """Completes the object reference from the body, because the path of a create does not name the object."""
         found = bodies.names(context)
         if found is None:
             return
@@ -129,7 +130,7 @@ class Record:
 
 
 def _event(context: Context, decision: Decision) -> Object:
-    """The event as it is when a request has come."""
+    """Returns the event for a newly received request."""
     request, info = context.request, context.info
     event: Object = {
         "kind": "Event",
@@ -160,7 +161,7 @@ def _event(context: Context, decision: Decision) -> Object:
 
 
 def _without_words(status: Object) -> Object:
-    """A refusal without its texts, which may repeat what was sent."""
+    """Returns a Status without its messages, which may repeat request data."""
     kept = {name: value for name, value in status.items() if name in ("metadata", "status", "reason", "code")}
     details = status.get("details") or {}
     shown = {name: details[name] for name in ("name", "group", "kind", "retryAfterSeconds") if name in details}
@@ -168,14 +169,15 @@ def _without_words(status: Object) -> Object:
 
 
 def user_info(user: User) -> Object:
-    """A user as the API writes one."""
+    """Returns a user in the API's `UserInfo` format."""
     groups, extra = list(user.groups), {name: list(values) for name, values in user.extra.items()}
     found = {"username": user.name, "uid": user.uid, "groups": groups, "extra": extra}
     return {name: value for name, value in found.items() if value}
 
 
 def source_addresses(request: Request) -> list[str]:
-    """Where a request came from: the addresses that proxies say, and that of the connection. Only the last is sure."""
+    """Returns the source addresses of a request: those that proxies report, then the peer of the connection. Only the
+    peer address is reliable."""
     headers = request.headers
     found = [text for part in headers.get("x-forwarded-for", "").split(",") if (text := _address(part))]
     real = _address(headers.get("x-real-ip", ""))

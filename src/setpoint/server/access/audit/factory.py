@@ -1,4 +1,4 @@
-"""The auditor that settings ask for."""
+"""Creates the auditor from the settings."""
 
 from pathlib import Path
 
@@ -10,28 +10,28 @@ from setpoint.server.access.audit.settings import Audit
 
 
 class AuditError(Exception):
-    """The log cannot be kept as it was asked for; says why."""
+    """The audit log cannot be opened or its policy is invalid. The message says why."""
 
 
 def open_auditor(settings: Audit, clock: Clock) -> Auditor:
-    """Raises AuditError."""
+    """Returns the auditor for the settings. Raises AuditError."""
     policy = read_policy(settings)
     try:
         log = open_log(settings, clock)
     except OSError as error:
-        raise AuditError(f"the audit log cannot be written: {settings.log_path}: {error.strerror}") from error
+        raise AuditError(f"cannot write the audit log {settings.log_path}: {error.strerror}") from error
     return Auditor(policy, log, strict=settings.log_mode == "blocking-strict")
 
 
 def read_policy(settings: Audit) -> Policy:
-    """The policy in the file that settings name; without one, every request is recorded with its metadata. Raises
-    AuditError."""
+    """Returns the policy from the configured file, or a policy that records the metadata of every request if there is
+    no file. Raises AuditError."""
     file = settings.policy_file
     if not file:
         return everything("Metadata")
     try:
         return load_policy(Path(file).read_text(), file)
     except OSError as error:
-        raise AuditError(f"the audit policy cannot be read: {file}: {error.strerror}") from error
-    except ValueError as error:  # its mistakes, or bytes that are no text
-        raise AuditError(f"the audit policy is wrong:\n{error}") from error
+        raise AuditError(f"cannot read the audit policy {file}: {error.strerror}") from error
+    except ValueError as error:  # mistakes in the policy, or bytes that are not UTF-8
+        raise AuditError(f"the audit policy is invalid:\n{error}") from error

@@ -1,8 +1,7 @@
-"""The audit log as a file: a line of JSON for each event, old files set aside, and never a request that waits for the
-disk unless that was asked for.
+"""The audit log as a file: one line of JSON for each event, with rotation.
 
-In batch mode a thread writes. What waits for it is bounded, in events and in bytes; what is too much is lost, counted,
-and told in the server's own log.
+In batch mode a thread writes the file, so that no request waits for the disk. The queue of the thread is bounded in
+events and in bytes; events beyond the bound are lost, counted, and reported once in the server's log.
 """
 
 import contextlib
@@ -32,16 +31,16 @@ _log = logging.getLogger(__name__)
 
 
 class Lines(Protocol):
-    """What takes whole lines."""
+    """A destination for whole lines."""
 
     def append(self, lines: bytes) -> None:
-        """Raises OSError."""
+        """Appends the lines. Raises OSError."""
 
     def close(self) -> None: ...
 
 
 class AuditFile:
-    """An append-only file that is set aside when it grows too large. Not to be shared by threads."""
+    """An append-only file that is rotated when it grows too large. Not thread-safe."""
 
     def __init__(self, path: Path, settings: Audit, clock: Clock) -> None:
         """Opens the file. Raises OSError."""
@@ -53,16 +52,16 @@ class AuditFile:
         self._file, self._size = self._open()
 
     def _open(self) -> tuple[BinaryIO, int]:
-        # For our own eyes only, and every write goes to the end, whoever else writes.
+        # Readable by the owner only. O_APPEND puts every write at the end, even with several writers.
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         return os.fdopen(descriptor, "wb", buffering=0), os.fstat(descriptor).st_size
 
     def append(self, lines: bytes) -> None:
-        """Writes whole lines. Raises OSError."""
+        """Appends whole lines and rotates the file first if necessary. Raises OSError."""
         most = self._settings.log_max_size * _MEGABYTE
         if most and self._size and self._size + len(lines) > most:
             self._set_aside()
-        if self._torn:  # what failed may have left the beginning of a line
+        if self._torn:  # the failed write may have left a partial line
             lines = b"\n" + lines
         view = memoryview(lines)
         self._torn = True
@@ -87,7 +86,7 @@ class AuditFile:
         self._forget()
 
     def _forget(self) -> None:
-        """Deletes the old files that are too many, or too old."""
+        """Deletes rotated files beyond the configured number or age."""
         settings = self._settings
         found = sorted(self._path.parent.glob(f"{self._path.stem}-*{self._path.suffix}*"), reverse=True)
         dated = [(path, when) for path in found if (when := _stamp(path, self._path)) is not None]
@@ -111,7 +110,7 @@ def _compress(path: Path) -> None:
 
 
 def _stamp(path: Path, of: Path) -> datetime | None:
-    """When a file was set aside; None if it is none of ours."""
+    """Returns the time at which a file was rotated, or None if the file is not a rotated audit log."""
     name = path.name.removesuffix(".gz")
     text = name.removeprefix(f"{of.stem}-").removesuffix(of.suffix)
     try:
@@ -121,18 +120,18 @@ def _stamp(path: Path, of: Path) -> datetime | None:
 
 
 class StandardOutput:
-    """The standard output as a file to append to."""
+    """Appends lines to standard output."""
 
     def append(self, lines: bytes) -> None:
         sys.stdout.buffer.write(lines)
         sys.stdout.buffer.flush()
 
     def close(self) -> None:
-        """Others still need it."""
+        """Leaves standard output open, because other code still uses the stream."""
 
 
 class BlockingLog:
-    """Writes each event before its request goes on."""
+    """Writes each event before its request continues."""
 
     def __init__(self, file: Lines) -> None:
         self._file = file
@@ -143,7 +142,7 @@ class BlockingLog:
             self._file.append(_encode(event) + b"\n")
         except OSError as error:
             if not self._lost:
-                _log.error("the audit log cannot be written: %s", error)
+                _log.error("cannot write the audit log: %s", error)
             self._lost += 1
             return False
         return True
@@ -156,13 +155,13 @@ class BlockingLog:
 
 
 class BatchLog:
-    """Has a thread write events, as many together as there are."""
+    """Writes events in batches in a background thread."""
 
     def __init__(self, file: Lines, most: int) -> None:
         self._file = file
         self._most = most
         self._lines: deque[bytes] = deque()
-        # Bytes that were handed over, and bytes that were taken: each is changed by one thread alone.
+        # Bytes added to the queue and bytes written. Each counter is changed by one thread only.
         self._given = 0
         self._taken = 0
         self._overflowed = 0
@@ -176,7 +175,7 @@ class BatchLog:
         line = _encode(event) + b"\n"
         if len(self._lines) >= self._most or self._given - self._taken > _MAX_WAITING_BYTES:
             if not self._overflowed:
-                _log.error("the disk does not keep up with the audit log: events are lost")
+                _log.error("the audit log buffer is full because the disk is too slow: events are lost")
             self._overflowed += 1
             return False
         self._given += len(line)
@@ -198,7 +197,7 @@ class BatchLog:
             self._file.append(lines)
         except (OSError, ValueError) as error:
             if not self._lost:
-                _log.error("the audit log cannot be written: %s", error)
+                _log.error("cannot write the audit log: %s", error)
             self._lost += len(batch)
         self._taken += len(lines)
 
@@ -207,7 +206,7 @@ class BatchLog:
         return {name: count for name, count in found.items() if count}
 
     def close(self, patience: float = 5.0) -> None:
-        """Writes what waits, for some seconds at most."""
+        """Writes the remaining events, waiting at most `patience` seconds."""
         self._closing = True
         self._wake.set()
         self._thread.join(patience)
@@ -216,7 +215,7 @@ class BatchLog:
 
 
 def open_log(settings: Audit, clock: Clock) -> BatchLog | BlockingLog:
-    """The log that settings ask for. Raises OSError."""
+    """Opens the log described by the settings. Raises OSError."""
     file: Lines = StandardOutput() if settings.log_path == "-" else AuditFile(Path(settings.log_path), settings, clock)
     if settings.log_mode == "batch":
         return BatchLog(file, settings.log_batch_buffer_size)

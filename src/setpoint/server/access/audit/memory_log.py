@@ -1,4 +1,4 @@
-"""Events kept in this process, for tests that ask which requests were made."""
+"""Audit events kept in memory, for tests that assert which requests were made."""
 
 from collections import deque
 
@@ -11,10 +11,10 @@ _decode = msgspec.json.Decoder(dict).decode
 
 
 class Collected:
-    """The last events, oldest first."""
+    """The most recent events, oldest first."""
 
     def __init__(self, most: int = 10_000) -> None:
-        # As text, until somebody asks: an event goes on changing after it was written.
+        # Encoded at once, because the event changes after this call.
         self._lines: deque[bytes] = deque(maxlen=most)
 
     def write(self, event: Object) -> bool:
@@ -27,7 +27,7 @@ class Collected:
         return [_decode(line) for line in self._lines]
 
     def requests(self, stage: str = "ResponseComplete") -> list[str]:
-        """What was asked for, a line for each request: `create configmaps default/a 201`."""
+        """Returns one line for each request, such as `create configmaps default/a 201`."""
         return [_summary(event) for event in self.events if event["stage"] == stage]
 
     def clear(self) -> None:
@@ -37,7 +37,7 @@ class Collected:
         return {}
 
     def close(self) -> None:
-        """There is nothing to finish."""
+        """Returns at once: no events are pending."""
 
 
 def _summary(event: Object) -> str:

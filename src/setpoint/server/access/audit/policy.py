@@ -1,7 +1,7 @@
-"""The audit policy: which requests are recorded, and how much of each.
+"""The audit policy: selects the requests to record and the level of detail.
 
-The rules are asked in order, and the first one that a request matches decides, as on the real server. A policy file is
-the real server's too (`audit.k8s.io/v1`, kind `Policy`); every mistake in one is named with its line.
+As in kube-apiserver, the first rule that matches a request decides. The policy file has kube-apiserver's format
+(`audit.k8s.io/v1`, kind `Policy`); every mistake is reported with its line.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,14 +19,14 @@ Level: TypeAlias = Literal["None", "Metadata", "Request", "RequestResponse"]
 Stage: TypeAlias = Literal["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"]
 
 NONE: Level = "None"
-# By how much is recorded.
+# Levels ordered by the amount of recorded data.
 RANK: Mapping[Level, int] = {"None": 0, "Metadata": 1, "Request": 2, "RequestResponse": 3}
 
 _ANY = "*"
 
 
 class GroupResources(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Resources of one group."""
+    """The resources of one API group."""
 
     group: str = ""
     resources: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class GroupResources(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
 
 class Rule(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Requests, and how much of them is recorded. What is empty is true of every request."""
+    """Selects requests and sets their audit level. An empty field matches every request."""
 
     level: Level
     users: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Rule(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
 
 
 class Decision(NamedTuple):
-    """How a request is recorded."""
+    """The audit level and options for one request."""
 
     level: Level
     omit_stages: Collection[Stage]
@@ -84,7 +84,7 @@ class Decision(NamedTuple):
 
 
 class Policy(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The rules, in order."""
+    """The audit rules, in order of precedence."""
 
     api_version: Literal["audit.k8s.io/v1"]
     kind: Literal["Policy"]
@@ -94,7 +94,7 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     omit_managed_fields: bool = False
 
     def decide(self, user: User, info: RequestInfo) -> Decision:
-        """How a request of a user is recorded."""
+        """Returns the audit level and options for a request of a user."""
         for rule in self.rules:
             if rule.matches(user, info):
                 own = rule.omit_managed_fields
@@ -117,27 +117,27 @@ def load_policy(text: str, file: str) -> Policy:
 
 
 def everything(level: Level) -> Policy:
-    """The policy that records all requests alike."""
+    """Returns a policy that records all requests at the same level."""
     return Policy(api_version="audit.k8s.io/v1", kind="Policy", rules=(Rule(level=level),))
 
 
 def _check(rule: Rule, index: int, source: Source) -> list[Mistake]:
-    """What is wrong with a rule besides its types."""
+    """Returns the mistakes in a rule that its types do not catch."""
     found: list[tuple[typedyaml.Path, str]] = []
     here: typedyaml.Path = ("rules", index)
     if rule.non_resource_urls and (rule.resources or rule.namespaces):
-        found.append(((*here, "nonResourceURLs"), "a rule is about resources or about other URLs, not about both"))
+        found.append(((*here, "nonResourceURLs"), "a rule cannot combine nonResourceURLs with resources or namespaces"))
     for position, url in enumerate(rule.non_resource_urls):
         if url != _ANY and not url.startswith("/"):
-            found.append(((*here, "nonResourceURLs", position), f"{url} should begin with /"))
+            found.append(((*here, "nonResourceURLs", position), f"{url} must begin with /"))
         if _ANY in url[:-1]:
-            found.append(((*here, "nonResourceURLs", position), f"{url} should have * at its end, or nowhere"))
+            found.append(((*here, "nonResourceURLs", position), f"{url} may contain * only at its end"))
     for position, each in enumerate(rule.resources):
         place: typedyaml.Path = (*here, "resources", position)
         if each.group not in ("", _ANY) and dns1123_subdomain(each.group):
-            found.append(((*place, "group"), f"{each.group} is no API group: leave out its version, if it has one"))
+            found.append(((*place, "group"), f"{each.group} is not an API group: write the group without a version"))
         if each.resource_names and not each.resources:
-            found.append(((*place, "resourceNames"), "name the resources as well that these are the names of"))
+            found.append(((*place, "resourceNames"), "resourceNames requires resources"))
     return [Mistake(source.where(path), typedyaml.path_text(path), message) for path, message in found]
 
 

@@ -1,10 +1,9 @@
-"""What the audit log never shows: secrets, at no level, whatever the policy says.
+"""Removes secrets from audit events at every level, independent of the policy.
 
-Of a Secret, and of a review or request of a token, only what is known to be harmless is shown: the names of the keys,
-the metadata, who asks for how long. That holds for whatever is sent to the endpoints of these, whatever it claims to
-be, and for whatever claims to be one of these, wherever it is sent and however deep it lies in something else. The
-answers of `setpoint.dev` tell the past of every kind in forms of their own, such as patches: of those only the metadata
-is shown.
+For Secrets, TokenReviews and TokenRequests, only fields known to be harmless are shown: the names of the keys, the
+metadata, the requested audiences and lifetime. This applies to every body sent to the endpoints of these kinds, and to
+every object that claims one of these kinds, at any endpoint and at any depth inside another object. Responses of the
+`setpoint.dev` group contain past states of every kind in other forms, such as patches, so only their metadata is shown.
 """
 
 import re
@@ -19,7 +18,7 @@ REDACTED: Final = "<redacted>"
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PLAIN = frozenset(("apiVersion", "kind", "metadata"))
-# By kind: the fields that are shown, and which of their own fields; None for a field that is shown whole.
+# By kind: the fields that are shown, with their visible subfields; None for a field that is shown as a whole.
 _SHOWN: Mapping[str, Mapping[str, frozenset[str] | None]] = {
     "Secret": {"type": None, "immutable": None},
     "TokenReview": {
@@ -32,7 +31,7 @@ _SHOWN: Mapping[str, Mapping[str, frozenset[str] | None]] = {
     },
 }
 _NOTHING: Mapping[str, frozenset[str] | None] = {}
-# Of these the names of the keys are shown, and nothing else.
+# Fields that are shown as their keys without values.
 _KEYED = frozenset(("data", "stringData"))
 _SECRET_WORD = re.compile("Secret|TokenRe(?:view|quest)")
 _OWN_GROUP = "setpoint.dev"
@@ -40,7 +39,7 @@ _SECRET_NAME = re.compile("token|secret|passw|authorization|credential|api_?-?ke
 
 
 def secret_kind(info: RequestInfo) -> str:
-    """The kind of secret that an endpoint is about; empty for most."""
+    """Returns the secret kind that an endpoint serves, or an empty string for other endpoints."""
     if info.resource == "secrets" and info.group in ("", _OWN_GROUP):
         return "Secret"
     if info.resource == "tokenreviews":
@@ -49,20 +48,20 @@ def secret_kind(info: RequestInfo) -> str:
 
 
 def is_proxied(info: RequestInfo) -> bool:
-    """Tells whether somebody else answers, who may be sent, and may say, anything."""
+    """Returns True if the request is proxied, so that its bodies may contain arbitrary data."""
     return info.subresource == "proxy"
 
 
 def answered_by(info: RequestInfo, tree: Json) -> Json:
-    """Returns what may be shown of an answer by its endpoint, before its objects are redacted."""
+    """Returns the part of a response that may be shown for its endpoint, before its objects are redacted."""
     if info.group != _OWN_GROUP or type(tree) is not dict or tree.get("kind") == "Status":
         return tree
     return {name: value for name, value in tree.items() if name in _PLAIN}
 
 
 def redacted(tree: Json, kind: str = "") -> Json:
-    """A body without secrets; `kind` is what its endpoint is about, if that is secret. The tree itself stays as it
-    is."""
+    """Returns a body without secrets. `kind` is the secret kind that the endpoint serves, or empty. The given tree does
+    not change."""
     if type(tree) is list and kind:  # a JSON patch
         return [_operation(item) for item in tree]
     if type(tree) is not dict:
@@ -78,7 +77,7 @@ def redacted(tree: Json, kind: str = "") -> Json:
 
 
 def _without_secrets(value: Json) -> Json:
-    """A body of an endpoint of something else: whatever in it claims to be secret is redacted."""
+    """Returns the body of an ordinary endpoint with every object of a secret kind redacted."""
     if type(value) is list:
         return [_without_secrets(each) for each in value]
     if type(value) is not dict:
@@ -91,7 +90,7 @@ def _without_secrets(value: Json) -> Json:
             return {**_object(value, _NOTHING), "items": [redacted(item, inner) for item in value["items"]]}
     made = {name: _without_secrets(inner) for name, inner in value.items()}
     applied = value.get(_LAST_APPLIED)
-    # The whole object as text: as in the object itself, there may be a secret in it.
+    # The annotation contains the whole object as text, which may include a secret.
     if type(applied) is str and _SECRET_WORD.search(applied):
         made[_LAST_APPLIED] = REDACTED
     return made
@@ -138,7 +137,8 @@ def _metadata(value: Json) -> Json:
 
 
 def redacted_query(query: str) -> str:
-    """A query without the values of what may be a secret: some clients send their token where everybody can see it."""
+    """Returns a query string with the values of secret-looking parameters redacted, because some clients send tokens in
+    the URL."""
     if not _SECRET_NAME.search(unquote_plus(query)):
         return query
     return "&".join(map(_parameter, query.split("&")))

@@ -1,4 +1,4 @@
-"""Where the audit log goes and how much of it is kept, as a configuration says it."""
+"""The settings of the audit log: destination, policy and retention."""
 
 from typing import Annotated, Literal
 
@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 
 class Audit(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The audit log: which requests are recorded, and where. Without a path there is none."""
+    """The audit log: policy, file and retention. Without a path there is no audit log."""
 
     policy_file: Annotated[
         str, Meta(description="The policy (audit.k8s.io/v1). Without one, every request is recorded with its metadata.")

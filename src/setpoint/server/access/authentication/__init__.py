@@ -1,1 +1,1 @@
-"""Who asks: certificates, tokens of several kinds, nobody, and those who ask in the name of somebody else."""
+"""Authentication: client certificates, bearer tokens, anonymous requests and impersonation."""

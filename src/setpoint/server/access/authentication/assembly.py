@@ -1,4 +1,4 @@
-"""Makes the authenticator and the issuer that settings ask for. What cannot be used is named by its field."""
+"""Creates the authenticator and the token issuer from the settings. Errors name the setting that cannot be used."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Authentication:
-    """What a server is given, and how to end it."""
+    """The authentication components of a server, with functions to close and reload them."""
 
     credentials: Credentials
     issuer: Issuer
     close: Callable[[], None]
-    # Reads the token file again: who is no longer in it is known no more. Raises OSError, or ValueError.
+    # Reads the token file again and forgets users that were removed from the file. Raises OSError or ValueError.
     reload: Callable[[], None]
 
 
 def assemble(
     settings: AuthenticationSettings, tokens: Mapping[str, User], clock: Clock, directory: Path | None = None
 ) -> Authentication:
-    """Everything that the settings ask for; `tokens` count beside those of the token file, and before them.
+    """Creates the components that the settings describe. `tokens` are accepted in addition to the token file and take
+    precedence.
 
-    The key for service accounts is kept in the directory. Raises OSError, or ValueError.
+    The signing key of service accounts is kept in the directory. Raises OSError or ValueError.
     """
     issuer = Issuer(settings.service_accounts, directory)
     others = [_oidc(each, place, issuer, clock) for place, each in enumerate(settings.oidc)]
@@ -56,15 +57,15 @@ def _oidc(settings: OIDCSettings, place: int, issuer: Issuer, clock: Clock) -> "
     field = f"oidc[{place}]"
     url = urlsplit(settings.issuer)
     if url.scheme != "https" or not url.netloc or url.query or url.fragment:
-        raise ValueError(f"{field}.issuer: {settings.issuer!r} should be an https:// URL without query and fragment")
+        raise ValueError(f"{field}.issuer: {settings.issuer!r} must be an https:// URL without query and fragment")
     if settings.issuer in issuer.settings.issuers:
-        raise ValueError(f"{field}.issuer: {settings.issuer} issues the tokens of our own service accounts")
+        raise ValueError(f"{field}.issuer: {settings.issuer} is the issuer of this server's service accounts")
     if not settings.audiences:
-        raise ValueError(f"{field}.audiences: name one at least, such as the client ID")
+        raise ValueError(f"{field}.audiences: at least one audience is required, such as the client ID")
     if not settings.username_claim:
-        raise ValueError(f"{field}.username_claim: it must not be empty")
+        raise ValueError(f"{field}.username_claim: must not be empty")
     for algorithm in settings.signing_algorithms:
         if algorithm not in ALGORITHMS:
-            raise ValueError(f"{field}.signing_algorithms: {algorithm!r} is none of {', '.join(sorted(ALGORITHMS))}")
+            raise ValueError(f"{field}.signing_algorithms: {algorithm!r} is not one of {', '.join(sorted(ALGORITHMS))}")
     authorities = settings.authority.read_bytes() if settings.authority is not None else b""
     return OIDCTokens(settings, authorities, issuer.audiences, clock)

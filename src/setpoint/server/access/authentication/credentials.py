@@ -1,8 +1,8 @@
-"""Who asks: all ways to prove it, tried in turn.
+"""Authenticates requests by trying all kinds of credentials in order.
 
-As on the real server, a certificate counts before a token; a token that nobody knows is refused, even where a request
-without one would be let in; and who brings nothing at all is anonymous, if that is allowed. Code in our own process is
-the administrator, unless it brings credentials to be somebody else.
+As in kube-apiserver, a client certificate takes precedence over a token; an unknown token is refused even where an
+anonymous request would be admitted; and a request without credentials is anonymous, if anonymous requests are allowed.
+Code in the server's own process acts as the administrator unless the request carries credentials.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from setpoint.server.ports import Accepted, Decision, User
 from setpoint.server.request.context import Services
 from setpoint.server.requestinfo import RequestInfo
 
-# What anybody may ask for: the first segments of such paths.
+# The first path segments that anonymous requests may read.
 _HEALTH = frozenset(("healthz", "livez", "readyz", "version"))
 _INVALID = "invalid bearer token"
 
 
 class Credentials:
-    """Knows users by certificates that the edge has verified, by tokens it was told of, by those of service accounts,
-    and by whatever other tokens `others` know."""
+    """Authenticates users by certificates that the TLS edge has verified, by static tokens, by service account tokens,
+    and by the token authenticators in `others`."""
 
     def __init__(
         self,
@@ -34,7 +34,8 @@ class Credentials:
         anonymous: Anonymous = "health",
         clock: Clock | None = None,
     ) -> None:
-        """`clock` judges certificates: it is real even where that of the server is not, as it is for the handshake."""
+        """Checks certificate expiry by `clock`, which stays the real clock even if the server's clock is simulated,
+        like the TLS handshake."""
         self.know(tokens)
         self._clock = clock or SystemClock()
         self._others = others
@@ -43,28 +44,29 @@ class Credentials:
         self._service_accounts: TokenAuthenticator | None = None
 
     def know(self, tokens: Mapping[str, User]) -> None:
-        """Knows these tokens from now on, and no others that it was told of before."""
-        # By the whole header as clients send it. A dictionary compares only what has the same hash, and nobody outside
-        # knows how to make one: how long it takes tells nothing about a token.
+        """Replaces all static tokens."""
+        # By the whole header as clients send it. A dictionary compares only keys with equal hashes, and clients cannot
+        # construct a colliding hash, so the lookup time reveals nothing about a token.
         self._users = {f"Bearer {token}": user for token, user in tokens.items()}
-        # Another object whenever the same credentials may mean somebody else, or nobody.
+        # Replaced whenever the same credentials may stand for a different user or become invalid.
         self.epoch = object()
 
     def attach(self, services: Services) -> None:
         self._services = services
 
     def stands(self, request: Request, seconds: float) -> bool:
-        """Tells whether a request that was authenticated would be so again for some seconds, as long as `epoch` is the
-        same. A token that depends on objects or on an issuer would not."""
+        """Returns True if an authenticated request stays authenticated for the given seconds, as long as `epoch` does
+        not change. Tokens that depend on objects or on an issuer return False."""
         peer = request.peer
         if peer.common_name:
             return not peer.expires or self._clock.now().timestamp() + seconds < peer.expires
         return request.headers.get("authorization") in self._users
 
     async def authenticate(self, request: Request, info: RequestInfo) -> User | None:
-        """Who asks; None if the credentials are wrong. Raises Forbidden for who may not ask without any."""
+        """Returns the user of a request, or None if the credentials are invalid. Raises Forbidden if anonymous requests
+        are not allowed for the path."""
         if request.peer.common_name:
-            # It was good at the handshake, and a connection may live long.
+            # Valid at the handshake, but the connection may outlive the certificate.
             expires = request.peer.expires
             return None if expires and self._clock.now().timestamp() > expires else _certified(request.peer)
         header = request.headers.get("authorization")
@@ -82,13 +84,13 @@ class Credentials:
         return ADMIN if request.peer.in_process else self._without_credentials(request, info)
 
     async def review(self, token: str, audiences: Sequence[str] = ()) -> Accepted:
-        """Whose token it is. Raises TokenError."""
+        """Returns the user and audiences of a token. Raises TokenError."""
         assert self._services is not None, "an authenticator is attached before it is asked"
         own = self._services.issuer.audiences
         asked = audiences or own
         user = self._users.get(f"Bearer {token}")
         if user is not None:
-            # Such a token is for this server, whatever else it may be asked about.
+            # A static token is valid for this server's audiences only.
             common = tuple(audience for audience in own if audience in asked)
             if not common:
                 raise TokenError(_INVALID)
@@ -108,7 +110,7 @@ class Credentials:
 
     def _accounts(self, services: Services) -> TokenAuthenticator:
         if self._service_accounts is None:
-            # Who never sees such a token need not load what verifies it.
+            # Loaded on first use, so that servers without such tokens do not import the verification code.
             from setpoint.server.access.authentication.service_account_tokens import ServiceAccountTokens
 
             self._service_accounts = ServiceAccountTokens(services)
@@ -123,13 +125,14 @@ class Credentials:
 
 
 def _certified(peer: Peer) -> User:
-    """The user that a certificate names: the common name, in the groups that are its organizations."""
+    """Returns the user that a certificate names: the common name, in the groups given by the organizations."""
     extra = {CREDENTIAL_ID: (f"X509SHA256={peer.fingerprint}",)} if peer.fingerprint else {}
     return User(peer.common_name, (*peer.organizations, AUTHENTICATED), extra=extra)
 
 
 class Trusting(Credentials):
-    """For a server that only trusted code can reach: who brings no credentials is the administrator."""
+    """Credentials for a server that only trusted code can reach: requests without credentials act as the
+    administrator."""
 
     def __init__(self) -> None:
         super().__init__({})

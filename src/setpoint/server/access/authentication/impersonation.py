@@ -1,9 +1,9 @@
-"""Impersonation: asking in the name of somebody else, with the `Impersonate-*` headers, for who has the right to.
+"""Impersonation: requests on behalf of another user, with the `Impersonate-*` headers.
 
-There are several ways to have it, which are tried in turn. The constrained ones need two rights: to impersonate such a
-user (`impersonate:user-info` on `users`), and to do what the request asks while doing so
-(`impersonate-on:user-info:list` on `pods`). The oldest needs one, which is good for every request: `impersonate`.
-Each value that a header asks for (every group, every extra) is authorized on its own.
+Several modes grant impersonation and are tried in order. The constrained modes need two permissions: one to impersonate
+the user (`impersonate:user-info` on `users`), and one to perform the requested action while impersonating
+(`impersonate-on:user-info:list` on `pods`). The legacy mode needs the single verb `impersonate`, which covers every
+request. Each header value (every group, every extra) is authorized separately.
 """
 
 import re
@@ -31,20 +31,20 @@ from setpoint.server.registry.kinds.validation.references import domain_prefixed
 from setpoint.server.request.context import Authorizer
 from setpoint.server.requestinfo import RequestInfo
 
-# What the names of all headers of impersonation begin with.
+# The common prefix of all impersonation headers.
 PREFIX = LISTED
 
 _EXTRA = "impersonate-extra-"
 _GROUP = "authentication.k8s.io"
 _ASSOCIATED_KEYS = "authentication.kubernetes.io/associated-node-keys"
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
-# From so many values on, whether all of them may be impersonated is asked first.
+# From this number of values on, a wildcard check for all values is tried first.
 _MANY = 4
 _REMEMBERED = 10_000
 
 
 class _Mode(NamedTuple):
-    """One way to impersonate, and whom by whom."""
+    """One impersonation mode, with the users that the mode applies to."""
 
     name: str
     applies: Callable[[User, User], bool]
@@ -60,7 +60,7 @@ def _only_named(wanted: User) -> bool:
 
 
 def _is_own_node(wanted: User, requestor: User) -> bool:
-    """Whether a service account asks for the node that its token says it runs on."""
+    """Returns True if a service account impersonates the node that its token is bound to."""
     node = node_of(wanted.name)
     if node is None or not _only_named(wanted) or service_account_of(requestor.name) is None:
         return False
@@ -78,8 +78,8 @@ _MODES = (
 
 
 class Impersonation:
-    """Decides whether users may ask in the name of others. Remembers the mode by which each last could, and tries that
-    first: most have but one."""
+    """Authorizes impersonation. Remembers the mode that last succeeded for each user and tries that mode first, because
+    most users have only one."""
 
     def __init__(self) -> None:
         self._last: dict[str, _Mode] = {}
@@ -87,9 +87,9 @@ class Impersonation:
     def impersonated(
         self, headers: Mapping[str, str], info: RequestInfo, requestor: User, authorizer: Authorizer
     ) -> User | None:
-        """Who the request is to count as; None if it asks for nobody else. The authorizer must be prepared.
+        """Returns the user to impersonate, or None if the headers name no user. The authorizer must be prepared.
 
-        Raises BadRequest, or Forbidden if the requestor may not.
+        Raises BadRequest for malformed headers, and Forbidden if the requestor may not impersonate the user.
         """
         wanted = _wanted(headers)
         if wanted is None:
@@ -118,14 +118,14 @@ class Impersonation:
 
 
 class _Check(NamedTuple):
-    """Asks, by one mode, for everything that a user would have who is impersonated. Each method raises Forbidden."""
+    """Authorizes every attribute of an impersonated user by one mode. Each method raises Forbidden."""
 
     authorizer: Authorizer
     requestor: User
     mode: _Mode
 
     def all(self, wanted: User, info: RequestInfo) -> User:
-        """The user that results."""
+        """Returns the resulting user with its implied groups."""
         mode = self.mode
         if mode.constrained:
             self._ask(info._replace(verb=f"impersonate-on:{mode.name}:{info.verb}"))
@@ -149,7 +149,7 @@ class _Check(NamedTuple):
             namespace, name = account
             self._ask(self._asked("serviceaccounts", name, core=True)._replace(namespace=namespace))
         elif self.mode.constrained and node is not None:
-            # Who may be the node it runs on may be so on every node.
+            # The associated-node permission has no node name: the permission covers each node that the account runs on.
             self._ask(self._asked("nodes", "*" if self.mode is _ASSOCIATED_NODE else node))
         else:
             self._ask(self._asked("users", name, core=True))
@@ -179,7 +179,8 @@ class _Check(NamedTuple):
                 self._ask(asked._replace(subresource=key, name=value))
 
     def _asked(self, resource: str, name: str, *, core: bool = False) -> RequestInfo:
-        """The right to impersonate something; `core` is what the oldest mode has in the core group."""
+        """Returns the permission to impersonate a value. `core` marks resources that the legacy mode has in the core
+        group."""
         group = "" if core and not self.mode.constrained else _GROUP
         return RequestInfo(
             self.mode.verb, "", is_resource=True, group=group, version="v1", resource=resource, name=name
@@ -203,7 +204,7 @@ class _Check(NamedTuple):
 
 
 def _implied_groups(name: str, mode: _Mode) -> Sequence[str]:
-    """The groups that a user has whose name says so."""
+    """Returns the groups that the user name implies, for service accounts and nodes."""
     account = service_account_of(name)
     if account is not None:
         return service_account_groups(account[0])
@@ -211,7 +212,7 @@ def _implied_groups(name: str, mode: _Mode) -> Sequence[str]:
 
 
 def _wanted(headers: Mapping[str, str]) -> User | None:
-    """Who the headers ask for, just as they say it. Raises BadRequest."""
+    """Returns the user that the headers name, without any checks, or None. Raises BadRequest."""
     name, uid = _first(headers, "impersonate-user"), _first(headers, "impersonate-uid")
     groups = tuple(map(_text, header_values(headers, "impersonate-group")))
     extra: dict[str, list[str]] = {}
@@ -231,7 +232,7 @@ def _first(headers: Mapping[str, str], name: str) -> str:
 
 
 def _text(value: str) -> str:
-    """The value of a header as the text that was meant: clients send UTF-8, the edge reads a character a byte."""
+    """Decodes a header value: clients send UTF-8, but the HTTP edge decodes one character per byte."""
     if value.isascii():
         return value
     try:
@@ -241,13 +242,13 @@ def _text(value: str) -> str:
 
 
 def _extra_key(encoded: str) -> str:
-    """A key may hold characters that the name of a header may not: they are percent-encoded."""
+    """Decodes the key of an extra, whose special characters are percent-encoded in the header name."""
     encoded = encoded.lower()
     return encoded if _MALFORMED.search(encoded) else unquote(encoded)
 
 
 def _fault_of_extra(key: str, values: Sequence[str]) -> str:
-    """What is wrong with an extra that was asked for; nothing, mostly."""
+    """Returns the reason why a requested extra is invalid, or an empty string."""
     if not key:
         return "impersonating the empty string key in extra is not allowed"
     if errors := domain_prefixed_path(key, "extra.key"):
@@ -262,7 +263,7 @@ def _fault_of_extra(key: str, values: Sequence[str]) -> str:
 
 
 def _go_user(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:
-    """A user without a name in the notation of Go, which is how the real server shows it."""
+    """Formats a user without a name in Go's notation, as kube-apiserver does."""
     shown_extra = ", ".join(f"{quote(key)}:{_go_strings(values)}" for key, values in sorted(extra.items()))
     return (
         f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_strings(groups) if groups else "[]string(nil)"}, '

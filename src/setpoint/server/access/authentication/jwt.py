@@ -1,8 +1,8 @@
-"""JSON Web Tokens in their compact form (RFC 7515, 7517 and 7519), read, signed and verified by joserfc.
+"""JSON Web Tokens in compact form (RFC 7515, 7517 and 7519), read, signed and verified with joserfc.
 
-A token is believed only after `verify`, with a key whose own kind says which algorithms it may be used by: the
-algorithm that a token names chooses among those, and nothing else. Without a signature, or by a shared secret, no token
-is ever good. The size of a token is bounded before any of it is decoded.
+A token is trusted only after `verify`. The type of the key determines the permitted algorithms, and the algorithm that
+the token names must be one of them. Unsigned tokens and tokens signed with a shared secret are never accepted. The size
+of a token is checked before any part is decoded.
 """
 
 import hashlib
@@ -24,10 +24,10 @@ from setpoint.server.access.authentication.token_result import TokenError
 
 PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 
-# No token is larger.
+# The maximum size of a token.
 MAX_BYTES = 64 << 10
 
-_RSA_BITS = (2048, 16384)  # shorter ones are broken, longer ones take long
+_RSA_BITS = (2048, 16384)  # shorter keys are insecure, longer keys are slow
 _CURVES: Mapping[str, str] = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ALGORITHMS = frozenset((*_RSA, *_CURVES.values()))
@@ -38,19 +38,20 @@ _decode = msgspec.json.Decoder(dict).decode
 
 
 class _Registry(jws.JWSRegistry):
-    """Bounds a token as a whole: headers of other issuers can hold certificates, and RSA keys can be long."""
+    """Limits the total size of a token only, because headers of other issuers can contain certificates and RSA keys can
+    be long."""
 
     max_header_length = MAX_BYTES
     max_payload_length = MAX_BYTES
     max_signature_length = MAX_BYTES
 
 
-# Issuers may put parameters of their own in a header. Those that `crit` names are refused in `verify`.
+# Issuers may add their own header parameters. Parameters listed in `crit` are refused in `verify`.
 _REGISTRY = _Registry(algorithms=ALGORITHMS, strict_check_header=False)
 
 
 class Key(NamedTuple):
-    """A public key, what it is called, and the algorithms it may verify by, the one it signs by first."""
+    """A public key, its key ID, and the algorithms that the key verifies, with the signing algorithm first."""
 
     kid: str
     public: RSAKey | ECKey
@@ -58,7 +59,7 @@ class Key(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A token as it reads. Nobody has looked at its signature yet."""
+    """A decoded token whose signature is not verified yet."""
 
     header: Object
     claims: Object
@@ -66,19 +67,19 @@ class Token(NamedTuple):
 
 
 def key_of(public: object, kid: str = "") -> Key:
-    """A public key for verifying; without a name it gets the one that Kubernetes would give it. Raises TokenError."""
+    """Returns a verification key. The default key ID is the one that Kubernetes derives. Raises TokenError."""
     if isinstance(public, rsa.RSAPublicKey):
         least, most = _RSA_BITS
         if not least <= public.key_size <= most:
-            raise TokenError(f"an RSA key has {least} to {most} bits, and this one {public.key_size}")
+            raise TokenError(f"RSA keys must have {least} to {most} bits, not {public.key_size}")
         return Key(kid or kid_of(public), RSAKey.import_key(public), _RSA)
     if isinstance(public, ec.EllipticCurvePublicKey) and public.curve.name in _CURVES:
         return Key(kid or kid_of(public), ECKey.import_key(public), (_CURVES[public.curve.name],))
-    raise TokenError("only RSA keys, and ECDSA keys on P-256, P-384 and P-521, verify tokens")
+    raise TokenError("unsupported key: expected RSA, or ECDSA on P-256, P-384 or P-521")
 
 
 def read_keys(pem: bytes) -> list[Key]:
-    """The keys of a file, each public, private or that of a certificate. Raises TokenError."""
+    """Returns the keys of a PEM file: public keys, private keys or certificates. Raises TokenError."""
     blocks = [found.group() for found in _PEM.finditer(pem)]
     if not blocks:
         raise TokenError("not a key in PEM")
@@ -97,7 +98,7 @@ def _public(pem: bytes) -> object:
 
 
 def kid_of(public: PublicKey) -> str:
-    """The name of a key as Kubernetes makes it: the SHA-256 of the key in DER."""
+    """Returns the key ID that Kubernetes derives: the SHA-256 of the DER-encoded key."""
     der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode("ascii")
 
@@ -106,7 +107,7 @@ class Signer:
     """Signs tokens with one key: RS256, or the ECDSA algorithm of the key's curve."""
 
     def __init__(self, pem: bytes) -> None:
-        """Raises TokenError if that is no private key that can sign tokens."""
+        """Loads the private key. Raises TokenError if the PEM contains no private key that can sign tokens."""
         try:
             private = serialization.load_pem_private_key(pem, None)
         except (ValueError, TypeError) as error:
@@ -120,34 +121,34 @@ class Signer:
             self._private = ECKey.import_key(private)
 
     def sign(self, claims: Object) -> str:
-        """The token with these claims."""
+        """Returns a signed token with these claims."""
         header = {"alg": self.key.algorithms[0], "kid": self.key.kid}
         return jws.serialize_compact(header, _encode(claims), self._private, registry=_REGISTRY)
 
 
 def read(text: str) -> Token:
-    """A token as it reads. Raises TokenError for what is none."""
+    """Decodes a token without verifying its signature. Raises TokenError for malformed tokens."""
     if len(text) > MAX_BYTES:
-        raise TokenError("not a token: it is too long")
+        raise TokenError("the token is longer than 64 KiB")
     try:
-        # The library lets what is in a header that is no object through, and says so in errors of many kinds.
+        # The library accepts a header that is not a JSON object, and raises errors of many types for malformed tokens.
         compact = jws.extract_compact(text.encode("ascii"), registry=_REGISTRY)
         header = compact.headers()
         if not isinstance(header, dict):
             raise TokenError("the header of the token is not a JSON object")
         claims: Object = _decode(compact.payload)
     except (JoseError, msgspec.MsgspecError, ValueError, TypeError, AttributeError, RecursionError):
-        raise TokenError("not a token of three parts, each base64url, the first two of JSON objects") from None
+        raise TokenError("malformed token: expected three base64url parts, the first two JSON objects") from None
     return Token(header, claims, compact)
 
 
 def verify(token: Token, key: Key, algorithms: Collection[str] = ALGORITHMS) -> None:
-    """Raises TokenError unless the key has signed the token, by one of these algorithms."""
+    """Verifies that the key signed the token with one of these algorithms. Raises TokenError otherwise."""
     algorithm = token.header.get("alg")
     if algorithm not in key.algorithms or algorithm not in algorithms:
         raise TokenError(f"the token is signed by {algorithm}, which is not accepted for this key")
     if "crit" in token.header:
-        raise TokenError("the token asks for extensions that are not known")
+        raise TokenError("the token requires unsupported extensions (crit)")
     try:
         is_good = jws.validate_compact(token.compact, key.public, registry=_REGISTRY)
     except JoseError as error:
@@ -157,7 +158,7 @@ def verify(token: Token, key: Key, algorithms: Collection[str] = ALGORITHMS) -> 
 
 
 def verify_by_one(token: Token, keys: Sequence[Key], algorithms: Collection[str] = ALGORITHMS) -> None:
-    """Raises TokenError unless one of the keys, of which there must be some, has signed the token."""
+    """Verifies that one of the keys signed the token; `keys` must not be empty. Raises TokenError otherwise."""
     for key in keys[:-1]:
         try:
             return verify(token, key, algorithms)
@@ -167,13 +168,13 @@ def verify_by_one(token: Token, keys: Sequence[Key], algorithms: Collection[str]
 
 
 def kid(token: Token) -> str:
-    """What the key is called that the token says it is signed with; empty if it does not say."""
+    """Returns the key ID in the header of the token, or an empty string."""
     found = token.header.get("kid")
     return found if isinstance(found, str) else ""
 
 
 def number(claims: Object, name: str) -> float | None:
-    """A claim that is a time, in seconds since 1970; None if it is absent. Raises TokenError."""
+    """Returns a claim that is a time in seconds since 1970, or None if the claim is absent. Raises TokenError."""
     value = claims.get(name)
     if value is None:
         return None
@@ -183,7 +184,7 @@ def number(claims: Object, name: str) -> float | None:
 
 
 def audiences(claims: Object) -> list[str]:
-    """Whom a token is for. Raises TokenError."""
+    """Returns the audiences of a token. Raises TokenError."""
     value = claims.get("aud")
     if value is None:
         return []
@@ -194,16 +195,17 @@ def audiences(claims: Object) -> list[str]:
 
 
 def to_jwk(key: Key) -> Object:
-    """A key as JSON, for publishing."""
+    """Returns a key as a JSON Web Key, for publishing."""
     return dict(key.public.as_dict(use="sig", kid=key.kid, alg=key.algorithms[0]))
 
 
 def from_jwk(jwk: Json) -> Key | None:
-    """A key as an issuer publishes it; None for one that does not verify tokens by a known algorithm."""
+    """Reads a key that an issuer publishes. Returns None for keys that do not verify tokens with a supported
+    algorithm."""
     if not isinstance(jwk, dict) or jwk.get("use", "sig") != "sig":
         return None
     try:
-        # Only what is public of it: the name and algorithm are read below, and other members do not matter.
+        # Only the public members are used; key ID and algorithm are read below.
         if jwk.get("kty") == "RSA":
             if _bits(jwk["n"]) < _RSA_BITS[0]:
                 return None

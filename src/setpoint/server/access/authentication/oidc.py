@@ -1,9 +1,9 @@
-"""Tokens of an OpenID Connect issuer that somebody else runs: users are known by the claims of their ID tokens.
+"""Tokens of an external OpenID Connect issuer: users are identified by the claims of their ID tokens.
 
-The issuer's keys are found through its discovery document when the first token comes, and fetched again when a token
-is signed with a key that is not known, for issuers change their keys: but no more often than every few seconds, so that
-nobody makes us call the issuer by sending nonsense. All who wait for the keys wait for the same call. While the issuer
-does not answer, the keys that are known stay good.
+The server finds the issuer's keys through the discovery document when the first token arrives, and fetches them again
+when a token names an unknown key, because issuers rotate keys. Fetches are at least 10 seconds apart, so that clients
+with invalid tokens cannot flood the issuer. Concurrent requests share one fetch. While the issuer does not respond, the
+known keys stay valid.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from setpoint.server.ports import Accepted, User
 _DISCOVERY = "/.well-known/openid-configuration"
 _SECONDS = 10.0
 _BODY_BYTES = 1 << 20
-# No more than one call to the issuer in so many seconds, whatever tokens come.
+# The minimum number of seconds between two calls to the issuer.
 _PAUSE = 10.0
-# How far clocks may differ where a token is not valid yet. One that has expired has expired.
+# The tolerated clock difference for tokens that are not valid yet. There is no tolerance for expired tokens.
 _LEEWAY = 300.0
 _MAX_KEYS = 200
 
 
 class _Claims(NamedTuple):
-    """A token whose signature is good."""
+    """The claims of a token whose signature is valid."""
 
     user: User
     expires: float
@@ -43,8 +43,8 @@ class _Claims(NamedTuple):
 
 
 class OIDCTokens:
-    """Knows users by the tokens of one issuer. Such tokens are for this server, whatever else they are asked about:
-    `own` are its audiences."""
+    """Authenticates the tokens of one issuer. The accepted tokens are valid for this server's audiences, given as
+    `own`."""
 
     def __init__(self, settings: OIDCSettings, authorities: bytes, own: Sequence[str], clock: Clock) -> None:
         self._settings = settings
@@ -71,11 +71,11 @@ class OIDCTokens:
         return Accepted(claims.user, common)
 
     def close(self) -> None:
-        """Ends what goes on with the issuer."""
+        """Cancels a pending fetch of the issuer's keys."""
         self._keys.close()
 
     async def _verify(self, text: str) -> _Claims | None:
-        """What a token of the issuer says; None for any other."""
+        """Verifies a token of the issuer and returns its claims. Returns None for tokens of other issuers."""
         try:
             token = jwt.read(text)
         except TokenError:
@@ -111,12 +111,12 @@ class OIDCTokens:
             await self._keys.fetch()
         found = self._keys.named(jwt.kid(token))
         if not found:
-            raise TokenError("failed to verify signature: no key of the issuer has that name")
+            raise TokenError("failed to verify signature: the issuer has no key with this key ID")
         return jwt.verify_by_one(token, found, algorithms)
 
 
 class _Keys:
-    """The keys of an issuer, as last seen."""
+    """The keys of an issuer, as last fetched."""
 
     def __init__(self, issuer: str, authorities: bytes, clock: Clock) -> None:
         self._issuer = issuer
@@ -129,11 +129,12 @@ class _Keys:
         self._fetching: asyncio.Task[None] | None = None
 
     def named(self, kid: str) -> Sequence[jwt.Key]:
-        """Those that a token with this key name may be signed with."""
+        """Returns the keys with this key ID, or all keys if the key ID is empty."""
         return [key for key in self._keys if not kid or key.kid == kid]
 
     async def fetch(self) -> bool:
-        """Asks the issuer, unless that was done just now: False. Raises TokenError if there are no keys at all."""
+        """Fetches the keys and returns True, or returns False if the last fetch is too recent. Raises TokenError if no
+        keys are known."""
         fetched = self._fetching is not None or self._clock.monotonic() >= self._next
         if fetched:
             if self._fetching is None:
@@ -199,7 +200,7 @@ def _user(settings: OIDCSettings, claims: Object) -> User:
 
 
 def username_prefix(settings: OIDCSettings) -> str:
-    """What is put before user names."""
+    """Returns the prefix of user names."""
     if settings.username_prefix:
         return "" if settings.username_prefix == "-" else settings.username_prefix
     return "" if settings.username_claim == "email" else f"{settings.issuer}#"
@@ -214,7 +215,7 @@ def _text(claims: Mapping[str, Json], claim: str, what: str) -> str:
 
 
 def _groups(claim: str, claims: Object) -> Sequence[str]:
-    """Some issuers have a single group, such as a role, as a string."""
+    """Returns the groups in a claim. Some issuers send a single group, such as a role, as a string."""
     value = claims.get(claim) if claim else None
     if value is None:
         return ()

@@ -1,8 +1,8 @@
-"""The tokens of service accounts, from the side that believes them.
+"""Verifies the tokens of service accounts.
 
-A token is good while its time lasts, its account is there, and so is the object it is bound to. Signatures are verified
-once; accounts are looked up in a live view, and bound objects in the store, with every request: what is deleted is
-refused at once.
+A token is valid until its expiration, and only while the service account and the object that the token is bound to
+exist. Signatures are verified once. The account is looked up in a live view and the bound object in the store for every
+request, so a deletion takes effect at once.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from setpoint.server.access.authentication.users import (
 from setpoint.server.ports import Accepted, User
 from setpoint.server.request.context import Services
 
-# How far clocks may differ; an object that is being deleted counts as there for as long.
+# The tolerated clock difference. A terminating object counts as existing for the same time.
 _LEEWAY = 60.0
 _SEEN = 4096
 _INVALIDATED = "service account token has been invalidated"
@@ -43,7 +43,7 @@ class _Reference(msgspec.Struct):
 
 
 class _Private(msgspec.Struct):
-    """What Kubernetes says in a token beyond the claims of every JWT."""
+    """The Kubernetes-specific claims of a token."""
 
     namespace: str = ""
     serviceaccount: _Reference = msgspec.field(default_factory=_Reference)
@@ -53,14 +53,14 @@ class _Private(msgspec.Struct):
 
 
 class _Presence(NamedTuple):
-    """An object that is there: as itself, and until when it counts, if it is being deleted."""
+    """An existing object: its UID, and its deletion time if the object is terminating."""
 
     uid: str
     deleted: float | None
 
 
 class _Bound(NamedTuple):
-    """An object that a token ends with."""
+    """An object that a token is bound to; deleting the object invalidates the token."""
 
     kind: str
     resource: str
@@ -70,7 +70,7 @@ class _Bound(NamedTuple):
 
 @dataclass(slots=True)
 class _Claims:
-    """A token whose signature is good."""
+    """The claims of a token whose signature is valid."""
 
     user: User
     audiences: Sequence[str]
@@ -83,19 +83,19 @@ class _Claims:
 
 
 class ServiceAccountTokens:
-    """Knows service accounts by their tokens."""
+    """Authenticates service accounts by their tokens."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._issuer = services.issuer
         self._accounts = services.views.of("", "v1", "serviceaccounts", _presence)
         self._verified: Verified[_Claims] = Verified()
-        # What is known of bound objects, by key, as of the revision that was looked at.
+        # The state of bound objects by key, with the revision at which each was read.
         self._seen: dict[str, tuple[int, _Presence]] = {}
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Accepted | None:
-        """Whose token it is, and which of the audiences it is for; None for one that is not of ours. Raises TokenError
-        for one that is, and is not good."""
+        """Returns the user and the matching audiences of a token, or None if this server did not issue the token.
+        Raises TokenError if the token is invalid."""
         claims = self._verified.get(token)
         if claims is None:
             claims = self._verify(token)
@@ -115,7 +115,7 @@ class ServiceAccountTokens:
         return Accepted(claims.user, common)
 
     def _verify(self, text: str) -> _Claims | None:
-        """What a token of our own says; None for any other."""
+        """Verifies a token that this server issued and returns its claims. Returns None for tokens of other issuers."""
         try:
             token = jwt.read(text)
         except TokenError:
@@ -132,7 +132,7 @@ class ServiceAccountTokens:
         try:
             private = msgspec.convert(claims.get("kubernetes.io"), _Private)
         except msgspec.ValidationError as error:
-            raise TokenError(f"the claim kubernetes.io is not as it should be: {error}") from None
+            raise TokenError(f"the claim kubernetes.io is malformed: {error}") from None
         namespace, account = private.namespace, private.serviceaccount
         key = self._key("serviceaccounts", namespace, account.name)
         return _Claims(
@@ -212,7 +212,7 @@ def _bound_to(private: _Private) -> list[_Bound]:
     if private.secret is not None:
         found.append(_Bound("secret", "secrets", private.namespace, private.secret))
     if private.pod is not None:
-        # Its node is only told along.
+        # The node of a pod is informational only.
         found.append(_Bound("pod", "pods", private.namespace, private.pod))
     elif private.node is not None:
         found.append(_Bound("node", "nodes", "", private.node))

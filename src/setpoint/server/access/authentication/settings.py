@@ -1,6 +1,6 @@
-"""What can be chosen about authentication, as one value: for the configuration file, the flags and embedders.
+"""The settings of authentication, for the configuration file, the flags and embedders.
 
-Files are named, not read, here. What cannot be used is found when the server is made, with the name of the field.
+The settings contain the paths of files. The files are read when the server is created, and errors name the setting.
 """
 
 from collections.abc import Mapping
@@ -10,47 +10,48 @@ from typing import Literal, TypeAlias
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
 
-# Who brings no credentials: is let in to ask about the server's health and version, and refused (403) elsewhere,
-# whatever roles say; is the user `system:anonymous` everywhere, and roles decide; is never let in (401).
+# Treatment of requests without credentials. health: allowed for health and version endpoints, refused with 403
+# elsewhere, independent of roles. always: the user `system:anonymous` everywhere, subject to roles. never: refused with
+# 401.
 Anonymous: TypeAlias = Literal["health", "always", "never"]
 
 
 @dataclass(frozen=True)
 class ServiceAccountSettings:
-    """The tokens of service accounts."""
+    """The settings of service account tokens."""
 
-    # The first is who our tokens are issued by; the others are accepted as well.
+    # The first issuer is used for new tokens; the others are accepted as well.
     issuers: tuple[str, ...] = (DEFAULT_ISSUER,)
-    # Whom a token must be for to be good at this server; by default the first issuer.
+    # The audiences that this server accepts; by default the first issuer.
     audiences: tuple[str, ...] = ()
-    # The private key that tokens are signed with, RSA or ECDSA in PEM; by default one is made, and kept with the data.
+    # The private key that signs tokens, RSA or ECDSA in PEM; by default a key is generated and kept with the data.
     signing_key: Path | None = None
-    # Keys, public or private, that tokens may be signed with beside the one above: after a change of keys.
+    # Additional keys, public or private, that verify tokens: for key rotation.
     verification_keys: tuple[Path, ...] = ()
-    # Where others find our public keys; by default where this server publishes them.
+    # The URL of the public keys; by default the URL at which this server publishes them.
     jwks_uri: str = ""
-    # The longest life a token is issued for; 0: as long as it was asked for.
+    # The maximum lifetime of a token in seconds; 0: no limit.
     max_expiration_seconds: int = 0
-    # Whether the tokens that pods get injected live on for a year after they should have been replaced.
+    # Extends the lifetime of injected pod tokens to a year, for clients that do not reload the token.
     extend_expiration: bool = True
 
 
 @dataclass(frozen=True)
 class OIDCSettings:
-    """An issuer of OpenID Connect whose ID tokens are accepted."""
+    """An OpenID Connect issuer whose ID tokens are accepted."""
 
-    # `https://...`, exactly as the tokens and its discovery document say it.
+    # `https://...`, exactly as in the tokens and in the discovery document.
     issuer: str
-    # A token must be for one of these: the client IDs.
+    # The accepted audiences: the client IDs. A token must contain one of them.
     audiences: tuple[str, ...]
     username_claim: str = "sub"
-    # Put before user names. By default the issuer and `#`, but nothing where the claim is `email`; `-` for nothing.
+    # The prefix of user names. By default the issuer and `#`, but no prefix if the claim is `email`; `-`: no prefix.
     username_prefix: str = ""
     groups_claim: str = ""
     groups_prefix: str = ""
     # Claims that a token must have, with these values.
     required_claims: Mapping[str, str] = field(default_factory=dict)
-    # The authorities that its certificate may be of, in PEM; by default those that the system trusts.
+    # The CA certificates for the issuer's TLS certificate, in PEM; by default those that the system trusts.
     authority: Path | None = None
     # Of RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384 and PS512.
     signing_algorithms: tuple[str, ...] = ("RS256",)
@@ -58,7 +59,8 @@ class OIDCSettings:
 
 @dataclass(frozen=True)
 class AuthenticationSettings:
-    """All of it. Certificates of the authorities that the TLS edge trusts are always accepted."""
+    """All authentication settings. Client certificates from the authorities that the TLS edge trusts are always
+    accepted."""
 
     anonymous: Anonymous = "health"
     # Lines of `token,user,uid,"group1,group2"`.

@@ -1,7 +1,8 @@
-"""Tokens that were found good: what they say is kept, so that a client's next request need not verify them again.
+"""A cache of verified tokens, so that the next request of a client does not verify the signature again.
 
-Only what can never change is kept: a signature, and the claims below it. Whether the token is still good (its time, its
-objects) is for whoever asks. Tokens are kept by their digest, for no memory should hold credentials longer than needed.
+Only immutable facts are cached: the validity of the signature and the claims. The caller checks on every request if the
+token is still valid (expiration, bound objects). Tokens are stored as digests, so that memory does not hold credentials
+longer than needed.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ _KEPT = 4096
 
 
 class Verified(Generic[T]):
-    """What is known of the tokens seen last."""
+    """The claims of the most recently verified tokens."""
 
     def __init__(self, kept: int = _KEPT) -> None:
         self._kept = kept

@@ -1,7 +1,7 @@
-"""The tokens of service accounts, from the side that issues them: the keys, what a token says, how long it is good.
+"""Issues the tokens of service accounts and publishes the public keys that verify them.
 
-Keys are made at the first use and kept in a directory, so that the tokens of one life of the server are good in the
-next; without a directory they live and die with it. `Issuer` also says what others need to verify such tokens.
+The signing key is generated on first use and kept in a directory, so that tokens stay valid after a restart. Without a
+directory, the key exists only as long as the server.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from setpoint.server.access.authentication.jwt import Key, Signer
 
 JWKS_PATH = "/openid/v1/jwks"
-# A pod whose token is injected asks for this life. Such a token lives on for a year, for clients that do not read it
-# anew; that it is over its time is only noted.
+# The lifetime that injected pod tokens request. Such a token stays valid for a year, for clients that do not reload the
+# token; use after this lifetime is only recorded.
 WARNED_SECONDS = 3607
 _EXTENDED_SECONDS = 365 * 24 * 3600
 
@@ -30,43 +30,43 @@ _FILE = "service-accounts.pem"
 
 
 class Issuer:
-    """Issues the tokens of service accounts, and knows the keys they may be signed with."""
+    """Issues the tokens of service accounts and holds the keys that verify them."""
 
     def __init__(self, settings: ServiceAccountSettings | None = None, directory: Path | None = None) -> None:
-        """Raises OSError, or ValueError, if a key that the settings name cannot be used."""
+        """Loads the configured keys. Raises OSError or ValueError if a key cannot be used."""
         self.settings = settings or ServiceAccountSettings()
         self._directory = directory
         if not self.settings.issuers:
-            raise ValueError("service_accounts.issuers: name one at least")
+            raise ValueError("service_accounts.issuers: at least one issuer is required")
         if self.settings.signing_key or self.settings.verification_keys:
-            self.keys("")  # what is wrong with them is said now, not at the first request
+            self.keys("")  # report invalid keys now, not at the first request
 
     @property
     def name(self) -> str:
-        """Who the tokens are issued by."""
+        """The issuer of new tokens."""
         return self.settings.issuers[0]
 
     @property
     def names(self) -> Sequence[str]:
-        """The issuers whose tokens are good at this server; the first one issues."""
+        """The accepted issuers; the first one is the issuer of new tokens."""
         return self.settings.issuers
 
     @property
     def max_expiration_seconds(self) -> int:
-        """The longest life of a token; 0 for any."""
+        """The maximum lifetime of a token in seconds; 0: no limit."""
         return self.settings.max_expiration_seconds
 
     @property
     def audiences(self) -> Sequence[str]:
-        """Whom a token must be for to be good at this server."""
+        """The audiences that this server accepts."""
         return self.settings.audiences or (self.name,)
 
     def keys(self, kid: str) -> "Sequence[Key]":
-        """The keys that have this name; all, without one."""
+        """Returns the keys with this key ID, or all keys if the key ID is empty."""
         return self._keys if not kid else [key for key in self._keys if key.kid == kid]
 
     def life(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> TokenLife:
-        """How long a token will be good that was asked for so many seconds."""
+        """Returns the actual lifetime of a token for a requested lifetime."""
         settings = self.settings
         if not settings.extend_expiration or not for_pod or seconds != WARNED_SECONDS:
             return TokenLife(seconds)
@@ -86,7 +86,7 @@ class Issuer:
         jti: str,
         bound: "dict[str, TokenReference]",
     ) -> str:
-        """A token of a service account. `bound` are the objects it ends with, by what claims call their kind."""
+        """Returns a signed token for a service account. `bound` maps the claim name of a kind to the bound object."""
         issued = int(now)
         private: Object = {"namespace": namespace}
         private |= {kind: reference.to_claim() for kind, reference in bound.items()}
@@ -107,7 +107,7 @@ class Issuer:
         )
 
     def configuration(self, address: str) -> Object:
-        """The OpenID discovery document. `address` is where this server was asked: host and port."""
+        """Returns the OpenID discovery document. `address` is the host and port that the client used."""
         algorithms = sorted({key.algorithms[0] for key in self._keys})
         return {
             "issuer": self.name,
@@ -118,7 +118,7 @@ class Issuer:
         }
 
     def keyset(self) -> Object:
-        """The public keys."""
+        """Returns the public keys as a JSON Web Key Set."""
         from setpoint.server.access.authentication.jwt import to_jwk
 
         return {"keys": [to_jwk(key) for key in self._keys]}
@@ -141,7 +141,7 @@ class Issuer:
         except TokenError as error:
             if given is not None:
                 raise ValueError(f"service_accounts.signing_key: {given}: {error}") from None
-            raise ValueError(f"{path}: {error}. Move it away to have a new key made") from None
+            raise ValueError(f"{path}: {error}. Move the file away to generate a new key") from None
 
     @cached_property
     def _keys(self) -> "Sequence[Key]":

@@ -1,4 +1,4 @@
-"""What becomes of a token: it is somebody's, or it is not good."""
+"""The interface of token authenticators, and the error for invalid tokens."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,12 +7,12 @@ from setpoint.server.ports import Accepted
 
 
 class TokenError(ValueError):
-    """A token is not good; says why, in words that may be told to whoever sent it."""
+    """The token is invalid. The message says why and may be shown to the client."""
 
 
 class TokenAuthenticator(Protocol):
-    """Knows users by one kind of token."""
+    """Authenticates one kind of token."""
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Accepted | None:
-        """Whose token it is; None for one of another kind. Raises TokenError for one of its own that is not good, or is
-        for none of the audiences."""
+        """Returns the user and audiences of a token, or None if the token is of another kind. Raises TokenError if the
+        token is invalid or is for none of the audiences."""

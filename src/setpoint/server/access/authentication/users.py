@@ -1,4 +1,4 @@
-"""Users and groups whose names mean something to the server itself."""
+"""Users and groups whose names have a meaning to the server."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ NODES = "system:nodes"
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
 ADMIN = User("system:admin", (MASTERS, AUTHENTICATED))
 
-# What a user's `extra` tells about the credentials, for audit logs and policies.
+# Keys of a user's `extra` that describe the credentials, for audit logs and policies.
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 POD_NAME = "authentication.kubernetes.io/pod-name"
 POD_UID = "authentication.kubernetes.io/pod-uid"
@@ -26,17 +26,17 @@ _NODE = "system:node:"
 
 
 def service_account_user(namespace: str, name: str) -> str:
-    """The user name of a service account."""
+    """Returns the user name of a service account."""
     return f"{_SERVICE_ACCOUNT}{namespace}:{name}"
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """The groups that every service account of a namespace is in, but for `system:authenticated`."""
+    """Returns the groups of every service account of a namespace, without `system:authenticated`."""
     return (_SERVICE_ACCOUNTS, f"{_SERVICE_ACCOUNTS}:{namespace}")
 
 
 def service_account_of(user: str) -> tuple[str, str] | None:
-    """The namespace and name of the service account that has this user name; None if it is not the name of one."""
+    """Returns the namespace and name of the service account with this user name, or None."""
     if not user.startswith(_SERVICE_ACCOUNT):
         return None
     namespace, colon, name = user.removeprefix(_SERVICE_ACCOUNT).partition(":")
@@ -46,11 +46,11 @@ def service_account_of(user: str) -> tuple[str, str] | None:
 
 
 def node_of(user: str) -> str | None:
-    """The node that has this user name; None if it is not the name of one."""
+    """Returns the name of the node with this user name, or None."""
     name = user.removeprefix(_NODE)
     return name if user.startswith(_NODE) and not dns1123_subdomain(name) else None
 
 
 def with_group(groups: Sequence[str], group: str) -> Sequence[str]:
-    """The groups, with this one added at the end if it is not among them."""
+    """Returns the groups with this group appended, unless already present."""
     return groups if group in groups else (*groups, group)

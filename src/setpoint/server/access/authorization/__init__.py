@@ -1,1 +1,1 @@
-"""Authorization: whether a user may do what a request asks."""
+"""Authorization: decides if a user may perform the requested action."""

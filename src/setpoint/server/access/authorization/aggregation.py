@@ -1,6 +1,8 @@
-"""Aggregated ClusterRoles: those with an `aggregationRule` have the rules of all ClusterRoles that it selects.
+"""Aggregated ClusterRoles: a ClusterRole with an `aggregationRule` has the rules of all ClusterRoles that the rule
+selects.
 
-Whoever writes a ClusterRole finds the others right when the answer comes, as if a very fast controller had seen it.
+Aggregated roles are updated before the write of a ClusterRole returns, so clients see the same result as after a run of
+kube-controller-manager's aggregation controller.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,23 +25,24 @@ _ACTOR = Actor(
     ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
     field_manager=MANAGER,
 )
-# Whether the rules of a role were gathered, and are nobody else's: not a field of the API.
+# True if the rules of a role were aggregated and have no other owner. Not a field of the API.
 _IS_GATHERED = "isGathered"
-# About as many bytes of JSON take as long to read as a rule takes to compare.
+# Decoding this many bytes of JSON takes about as long as comparing one rule.
 _RULE_BYTES = 100
 _LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
 def settle(roles: Iterable[Object]) -> list[Object]:
-    """Those of some roles that gather other rules than they have, with the right ones: the rules of each role that they
-    select, by name, each once.
+    """Returns the aggregated roles whose rules must change, with the new rules: those of each selected role, by name,
+    without duplicates.
 
-    What gathers may be gathered itself. It is worked out from those that do not gather, so that roles which gather each
-    other keep nothing that comes from nowhere. One that finds nothing to gather keeps the rules that somebody gave it.
+    Aggregated roles may select other aggregated roles. Rules originate from roles without an aggregation rule, so roles
+    in a selection cycle do not keep rules without a source. A role that selects no rules keeps the rules that a user
+    wrote.
     """
     by_name = {meta.name(role): role for role in sorted(roles, key=meta.name)}
     selected = {name: _selected(role, by_name) for name, role in by_name.items() if role.get("aggregationRule")}
-    # Only the rules of those that gather or are gathered are looked at.
+    # Only the rules of aggregated and selected roles are examined.
     concerned = dict.fromkeys([*selected, *(member for members in selected.values() for member in members)])
     own = {name: {} if by_name[name].get(_IS_GATHERED) else _by_identity(by_name[name]) for name in concerned}
     rules = {name: {} if name in selected else given for name, given in own.items()}
@@ -59,9 +62,9 @@ _Rules = dict[tuple[tuple[str, ...], ...], Object]
 def _spread(
     rules: dict[str, _Rules], selected: Mapping[str, list[str]], own: Mapping[str, _Rules], keeping: set[str]
 ) -> None:
-    """Passes the rules on until each role has those of all that it selects. Those that keep their own rules do so as
-    long as there is nothing to gather."""
-    # Each round passes rules on by one role at least; among those that gather each other the order may never rest.
+    """Propagates rules until each role has the rules of all roles that the role selects. Roles in `keeping` retain
+    their own rules as long as they select none."""
+    # Each round propagates rules by at least one role. In a cycle the order of rules may never settle, hence the limit.
     for _ in range(2 * len(selected) + 1):
         before = {name: list(rules[name]) for name in selected}
         for name, members in selected.items():
@@ -72,10 +75,12 @@ def _spread(
 
 
 def _keeping(left: list[str], selected: Mapping[str, list[str]]) -> set[str]:
-    """Returns which of the roles that have nothing to gather keep their own rules. The others gather what these keep.
+    """Returns the roles among `left`, which select no rules, that keep their own rules; the others aggregate the kept
+    rules.
 
-    One that gathers from another of them does not keep its own, or it would pass on rules to roles that gather each
-    other, which would have them for ever. Of those that gather from each other and from nobody else, the first does."""
+    A role that selects another candidate does not keep its own rules; otherwise a cycle of roles would retain these
+    rules forever. Of roles that select only each other, the first by name keeps its rules.
+    """
     candidates = {*left}
     sources = {name: _sources(name, selected) & candidates for name in left}
     return {
@@ -86,7 +91,7 @@ def _keeping(left: list[str], selected: Mapping[str, list[str]]) -> set[str]:
 
 
 def _sources(name: str, selected: Mapping[str, list[str]]) -> set[str]:
-    """Returns the names of all roles whose rules come to a role, through however many others."""
+    """Returns the names of all roles that a role selects, directly or through other roles."""
     found: set[str] = set()
     waiting = list(selected[name])
     while waiting:
@@ -98,7 +103,7 @@ def _sources(name: str, selected: Mapping[str, list[str]]) -> set[str]:
 
 
 def _selected(role: Object, by_name: Mapping[str, Object]) -> list[str]:
-    """The names of the roles that an aggregated one gathers, in the order in which it does."""
+    """Returns the names of the roles that an aggregated role selects, in the order of aggregation."""
     found: dict[str, None] = {}
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
         selects = labels.from_object(selector).matches
@@ -113,14 +118,14 @@ def _by_identity(role: Object) -> _Rules:
 
 
 class Aggregation:
-    """Keeps the aggregated roles of one server."""
+    """Maintains the aggregated roles of one server."""
 
     def __init__(self) -> None:
         self._services: Services
         self._view: View[Object] | None = None
 
     def attach(self, services: "Services") -> None:
-        """Tells whose roles these are."""
+        """Sets the server whose roles are maintained."""
         self._services = services
 
     def concerns(self, resource: "Resource") -> bool:
@@ -133,7 +138,7 @@ class Aggregation:
         await self.settle(context.cause)
 
     async def settle(self, cause: Cause | None = None) -> None:
-        """Gives every aggregated role the rules that it should have."""
+        """Updates the rules of every aggregated role."""
         if self._view is None:
             self._view = self._services.views.of(GROUP, VERSION, "clusterroles", _outline)
         roles = list((await self._view.current()).values())
@@ -164,11 +169,11 @@ class Aggregation:
             if value != item.value:
                 await self._services.commit(key, value, item.revision, _ACTOR, cause)
         except ExpectationFailed:
-            return  # whoever wrote it meanwhile settles it
+            return  # the concurrent writer updates the aggregation
 
 
 def _outline(tree: Object) -> Object:
-    """What matters of a role here."""
+    """Returns the fields of a role that aggregation needs."""
     metadata = tree["metadata"]
     return {
         "metadata": {"name": metadata["name"], "labels": metadata.get("labels")},

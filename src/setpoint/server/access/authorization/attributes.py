@@ -1,4 +1,5 @@
-"""What a request asks for, as the authorizer is to see it, when it comes and when it turns out to ask for more."""
+"""The attributes of a request for the authorizer, and the additional checks of requests that need further
+permissions."""
 
 from setpoint.objects import fields
 from setpoint.objects.errors import BadRequest
@@ -14,8 +15,8 @@ _MAY_CREATE = frozenset(("update", "patch"))
 
 
 def asked(context: Context) -> RequestInfo:
-    """The request with the name of the one object it is about, also where a field selector says which: so a rule for
-    certain names holds for who watches, or lists, just one of them."""
+    """Returns the request with the object name that a field selector gives, so that a rule with resourceNames also
+    covers a list or watch of that single object."""
     info = context.info
     if info.name or info.verb not in _SELECTING or "fieldSelector=" not in context.request.query:
         return info
@@ -27,16 +28,16 @@ def asked(context: Context) -> RequestInfo:
 
 
 async def authorize_creation(context: Context, resource: GroupResource) -> None:
-    """Refuses a PUT, or an apply, that would make the object it names, to who may not create it."""
+    """Checks the create permission for a PUT or apply that would create the object. Raises Forbidden."""
     info = context.info
     if info.verb in _MAY_CREATE and info.resource == resource.resource and info.group == resource.group:
         await _authorize(context, RequestInfo("create", *info[1:]))
 
 
 async def authorize_reading(context: Context, resource: Resource, namespace: str, name: str) -> None:
-    """Refuses what tells of an object to who may not get the object itself."""
+    """Checks the get permission for an object that a response describes. Raises Forbidden."""
     if resource.group_resource == GroupResource("", "namespaces"):
-        namespace = name  # a namespace counts as being in itself
+        namespace = name  # a Namespace object belongs to the namespace of its own name
     await _authorize(
         context,
         RequestInfo(
@@ -53,7 +54,7 @@ async def authorize_reading(context: Context, resource: Resource, namespace: str
 
 
 async def authorize_listing(context: Context, resource: Resource) -> None:
-    """Refuses what tells of all objects of a resource to who may not list them."""
+    """Checks the list permission for a resource whose objects a response describes. Raises Forbidden."""
     group, version, plural = resource.group, resource.version, resource.resource
     await _authorize(context, RequestInfo("list", "", is_resource=True, group=group, version=version, resource=plural))
 

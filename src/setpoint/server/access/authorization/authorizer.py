@@ -1,4 +1,4 @@
-"""What an authorizer is: it answers whether a user may do what a request asks."""
+"""The error for requests that the authorizer refuses, and the group of administrators."""
 
 from setpoint.objects.errors import Forbidden
 from setpoint.server.ports import Decision, User
@@ -8,7 +8,7 @@ MASTERS = "system:masters"
 
 
 def refusal(user: User, info: RequestInfo, decision: Decision) -> Forbidden:
-    """What a refused client is told."""
+    """Returns the Forbidden error for a refused request."""
     if not info.is_resource:
         return Forbidden.path(user.name, info.verb, info.path, decision.reason)
     return Forbidden.request(

@@ -1,7 +1,7 @@
-"""What an expression of a policy may ask about rights: the values behind the variables of CEL's authorizer library.
+"""The values of CEL's authorizer library: permission checks in policy expressions.
 
-`asker` gives the value of `authorizer`, `request_check` that of `authorizer.requestResource`. Once they are there, each
-question is plain computing. Like every value of CEL they are immutable: a check that is narrowed down is a new one.
+`asker` returns the value of `authorizer`, `request_check` the value of `authorizer.requestResource`. The checks run
+synchronously. Like all CEL values they are immutable: each refinement of a check returns a new check.
 """
 
 from dataclasses import dataclass, replace
@@ -16,19 +16,19 @@ from setpoint.server.requestinfo import RequestInfo
 
 
 def service_account(namespace: str, name: str) -> User:
-    """The user that a service account is."""
+    """Returns the user of a service account."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
     return User(f"system:serviceaccount:{namespace}:{name}", groups)
 
 
 async def asker(services: Services, user: User) -> "Asker":
-    """The value of `authorizer` for the expressions that judge a request of a user."""
+    """Returns the value of `authorizer` for expressions that evaluate a request of a user."""
     await services.authorizer.prepare()
     return Asker(services.authorizer, user)
 
 
 def request_check(asker: "Asker", operation: Operation) -> "ResourceCheck":
-    """The value of `authorizer.requestResource`: what the request is about."""
+    """Returns the value of `authorizer.requestResource`: a check for the resource of the request."""
     resource = operation.resource
     return ResourceCheck(
         asker, resource.group, resource.resource, operation.subresource, operation.namespace, operation.name
@@ -37,7 +37,7 @@ def request_check(asker: "Asker", operation: Operation) -> "ResourceCheck":
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Asks on behalf of a user."""
+    """Checks permissions on behalf of a user."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.Authorizer")
 
@@ -65,7 +65,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class PathCheck:
-    """A question about a path that is no resource."""
+    """A permission check for a non-resource path."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.PathCheck")
 
@@ -78,7 +78,7 @@ class PathCheck:
 
 @dataclass(frozen=True, slots=True)
 class GroupCheck:
-    """The beginning of a question about a resource."""
+    """The API group of a permission check for a resource."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.GroupCheck")
 
@@ -93,8 +93,8 @@ class GroupCheck:
 
 @dataclass(frozen=True, slots=True)
 class ResourceCheck:
-    """A question about a resource. Selectors only ever narrow a request down, and no rule of RBAC looks at them: what
-    is allowed without is allowed with them."""
+    """A permission check for a resource. Selectors only narrow a request and RBAC rules ignore selectors, so the result
+    does not depend on them."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.ResourceCheck")
 
@@ -138,7 +138,7 @@ class ResourceCheck:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer, as expressions read it."""
+    """The decision, as expressions read the result."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.Decision")
 
@@ -151,7 +151,8 @@ class Answer:
         return self.decision.reason
 
     def errored(self) -> bool:
-        """No authorizer of ours fails: what cannot be found out is not allowed, and the reason says why."""
+        """Returns False: Setpoint's authorizers never fail. An undecidable request is refused, and the reason says
+        why."""
         return False
 
     def error(self) -> str:

@@ -1,4 +1,4 @@
-"""Whether somebody's rules cover those that they want to give away, and how what is missing is told."""
+"""Checks if a user's rules cover the rules that the user wants to grant, and describes the missing permissions."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -7,7 +7,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.policy_rules import Rules
 
-# How many single rights are looked at: no role that means something has as many.
+# The maximum number of single permissions to compare, larger than in any realistic role.
 LIMIT = 100_000
 _SHOWN = {
     "apiGroups": "APIGroups",
@@ -19,11 +19,12 @@ _SHOWN = {
 
 
 class TooManyRights(Exception):  # noqa: N818 - not an error of ours
-    """Rules that give more single rights than anybody can compare."""
+    """The rules grant more single permissions than can be compared."""
 
 
 def not_covered(owned: Rules, wanted: Sequence[Object]) -> list[Object]:
-    """The single rights in some rules that others do not give, each as a rule of its own. Raises TooManyRights."""
+    """Returns the single permissions in `wanted` that `owned` does not grant, each as a separate rule. Raises
+    TooManyRights."""
     if sum(map(_size, wanted)) > LIMIT:
         raise TooManyRights
     return [right for rule in wanted for right in rights(rule) if not _covers(owned, right)]
@@ -38,7 +39,7 @@ def _size(rule: Object) -> int:
 
 
 def rights(rule: Object) -> Iterator[Object]:
-    """A rule in its smallest parts: one group, one resource, one verb and at most one name; or one path, one verb."""
+    """Yields the single permissions of a rule: one group, resource, verb and at most one name; or one path and verb."""
     groups, resources, verbs = rule.get("apiGroups") or (), rule.get("resources") or (), rule.get("verbs") or ()
     names = rule.get("resourceNames") or ()
     for group, resource, verb in product(groups, resources, verbs):
@@ -63,7 +64,8 @@ def _covers(owned: Rules, right: Object) -> bool:
 
 
 def described(missing: Sequence[Object]) -> str:
-    """Single rights as the API tells them, a line each: those that differ in their verbs alone are one."""
+    """Formats single permissions as kube-apiserver does, one line each. Permissions that differ only in their verbs
+    share a line."""
     together: dict[tuple[str, str, str | None], Object] = {}
     texts: set[str] = set()
     for right in missing:
@@ -83,5 +85,5 @@ def _text(rule: Object) -> str:
 
 
 def quoted(texts: Sequence[str]) -> str:
-    """A list of texts as Go shows it."""
+    """Formats a list of strings in Go's notation."""
     return f"[{' '.join(map(quote, texts))}]"

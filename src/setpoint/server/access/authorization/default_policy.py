@@ -1,4 +1,4 @@
-"""The default roles and bindings as objects: what `default_policy.txt` says, read when it is asked for."""
+"""The default roles and bindings as objects, read from `default_policy.txt` on demand."""
 
 import importlib.resources
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from setpoint.server.access.authorization.roles import GROUP, VERSION
 
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
-# Verbs that often stand together.
+# Abbreviations for common sets of verbs.
 _VERBS = {
     "READ": ("get", "list", "watch"),
     "WRITE": ("create", "delete", "deletecollection", "patch", "update"),
@@ -19,14 +19,14 @@ _SUBJECTS = {"user": "User", "group": "Group", "serviceaccount": "ServiceAccount
 
 
 def default_policy() -> list[Object]:
-    """All of them, without what the server gives an object when it stores it. Those that gather rules have them."""
+    """Returns all default objects without system fields such as the UID. Aggregated roles include their rules."""
     text = importlib.resources.files(__package__).joinpath("default_policy.txt").read_text()
     found: list[Object] = []
     for paragraph in text.split("\n\n"):
         lines = [line.split() for line in paragraph.splitlines() if not line.startswith("#")]
         if lines:
             found += _objects(lines)
-    # Only what gathers, or can be gathered, matters to the rules of those that do.
+    # Only aggregated roles, and roles with labels to select, affect the aggregated rules.
     parts = [tree for tree in found if "aggregationRule" in tree or len(tree["metadata"]["labels"]) > len(LABELS)]
     gathered = {meta.name(tree): tree["rules"] for tree in settle(parts)}
     for tree in parts:
@@ -64,7 +64,7 @@ def _object(kind: str, namespace: str, name: str) -> Object:
 
 
 def _rule(line: str) -> Object:
-    """A rule from `groups | resources | verbs | names`, or from `paths | verbs`."""
+    """Reads a rule from `groups | resources | verbs | names`, or from `paths | verbs`."""
     of, *rest = (part.split() for part in line.split(" | "))
     resources, words, names = [(), *rest, ()] if len(rest) == 1 else [*rest, ()][:3]
     verbs = sorted(verb for word in words for verb in _VERBS.get(word, (word,)))

@@ -1,8 +1,8 @@
-"""Nobody gives rights that they do not have: what is asked before a role or a binding is written.
+"""Prevents privilege escalation: users may grant only permissions that they have.
 
-Who may `escalate` a role, or `bind` the role that a binding names, may give what they do not have. As on the real
-server this is asked once all that changes objects has had its turn, and before anything judges the object; so it is the
-last rule of the mutating phase. It holds for every way to write: POST, PUT, each kind of patch, apply, dry run.
+Users with the `escalate` verb on a role, or the `bind` verb on the role of a binding, may grant permissions that they
+lack. As in kube-apiserver, the check runs after all mutating plugins and before validation, so this plugin is the last
+one of the mutating phase. The check covers every kind of write: POST, PUT, all patch types, apply and dry run.
 """
 
 from setpoint.objects.errors import Forbidden, NotFound
@@ -25,14 +25,14 @@ _EVERYTHING: tuple[Object, ...] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
-# About as many bytes of JSON take as long to read as a rule takes to compare.
+# Decoding this many bytes of JSON takes about as long as comparing one rule.
 _RULE_BYTES = 100
-# What the garbage collector changes, and who wrote it: no reason to ask.
+# Metadata that the garbage collector changes; such updates need no check.
 _COLLECTED = frozenset(("ownerReferences", "finalizers", "managedFields"))
 
 
 class Escalation(Plugin):
-    """Refuses roles and bindings that give more than their author has."""
+    """Refuses roles and bindings that grant more permissions than the user has."""
 
     def __init__(self, roles: Roles) -> None:
         self._roles = roles
@@ -67,7 +67,7 @@ class Escalation(Plugin):
         reference = tree.get("roleRef") or {}
         kind, name = reference.get("kind", ""), reference.get("name", "")
         if kind not in ("Role", "ClusterRole"):
-            return  # no such role can be, and what judges the object says so
+            return  # validation refuses this roleRef
         if _may(context, "bind", f"{kind.lower()}s", operation.namespace, name):
             return
         rules = self._roles.rules(role_name(reference, operation.namespace))
@@ -78,14 +78,14 @@ class Escalation(Plugin):
     async def _confirm(
         self, context: Context, operation: Operation, wanted: "tuple[Object, ...] | list[Object]"
     ) -> None:
-        """Refuses rules that the user does not have."""
+        """Refuses rules that grant permissions the user lacks. Raises Forbidden."""
         user, resource = context.user, operation.resource.group_resource
         owned, missing_roles = self._roles.rules_of(user, operation.namespace)
         try:
             size = _RULE_BYTES * (len(owned) + len(wanted))
             missing = await context.offload(lambda: not_covered(Rules(owned), wanted), size)
         except TooManyRights:
-            why = "it gives more single permissions than can be compared with those of its author: make several smaller"
+            why = "the rules have more single permissions than the server can compare: split them into several roles"
             raise Forbidden.of(resource, operation.name, why) from None
         if not missing:
             return
@@ -111,7 +111,7 @@ def _selects(tree: Object) -> bool:
 
 
 def _is_collecting(tree: Object, old: Object) -> bool:
-    """Whether an update changes nothing but what the garbage collector does."""
+    """Returns True if an update changes only metadata that the garbage collector changes."""
     return _kept(tree) == _kept(old)
 
 

@@ -1,4 +1,4 @@
-"""Which authorizer a server has, by its mode: `RBAC` unless it is told otherwise."""
+"""The authorization modes of a server; the default is `RBAC`."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -20,13 +20,13 @@ _REFUSED = Decision(False, "Everything is forbidden.")
 
 
 class AlwaysAllow:
-    """Everybody may do everything: for tests, and for servers that only friends can reach."""
+    """Allows every request: for tests, and for servers that only trusted clients can reach."""
 
     def attach(self, services: "Services") -> None:
-        """There is nothing to know."""
+        """Ignores the server: the mode needs no data."""
 
     async def prepare(self, user: "User | None" = None) -> None:
-        """There is nothing to have."""
+        """Returns at once: the mode loads no data."""
 
     def decide(self, user: "User", info: "RequestInfo") -> Decision:
         return ALLOWED
@@ -36,7 +36,7 @@ class AlwaysAllow:
 
 
 class AlwaysDeny(AlwaysAllow):
-    """Nobody may do anything but the members of `system:masters`: what the server itself does goes on."""
+    """Refuses every request except those of `system:masters`, so that the server itself keeps working."""
 
     def decide(self, user: "User", info: "RequestInfo") -> Decision:
         return ALLOWED if MASTERS in user.groups else _REFUSED
@@ -49,8 +49,8 @@ MODES: Mapping[str, Callable[[], Authorizer]] = {"RBAC": RBAC, "AlwaysAllow": Al
 
 
 def authorizer_of(mode: str) -> Authorizer:
-    """The authorizer of a mode. Raises ValueError."""
+    """Returns a new authorizer for a mode. Raises ValueError."""
     made = MODES.get(mode)
     if made is None:
-        raise ValueError(f"{mode!r} is no authorization mode: it should be one of {', '.join(MODES)}")
+        raise ValueError(f"{mode!r} is not an authorization mode: use one of {', '.join(MODES)}")
     return made()

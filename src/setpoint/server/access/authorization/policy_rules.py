@@ -1,7 +1,7 @@
-"""The rules of a role, compiled: which requests they allow, answered by looking up and not by reading lists.
+"""The compiled rules of a role: authorization by lookup instead of list scans.
 
-A rule keeps its lists as sets, and a role knows its rules by the resources they name, so that a question meets only the
-rules that could answer it, however many the role has. What is compiled grows with what was written, no faster.
+A rule keeps its lists as sets, and a role indexes its rules by resource, so that a check examines only the rules that
+may match. The compiled size is linear in the size of the role.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ ANY = "*"
 
 
 class PolicyRule:
-    """One rule. `verbs` and `groups` are None where all are meant, `names` where any name will do."""
+    """One compiled rule. `verbs` and `groups` are None for all, `names` is None for any name."""
 
     __slots__ = ("_prefixes", "_urls", "groups", "names", "resources", "tree", "verbs")
 
@@ -42,7 +42,7 @@ def _some(listed: Sequence[str] | None) -> frozenset[str] | None:
 
 
 class Rules:
-    """The rules of one role."""
+    """The compiled rules of one role."""
 
     __slots__ = ("_by_resource", "_of_paths", "all")
 
@@ -57,7 +57,7 @@ class Rules:
                 self._of_paths.append(rule)
 
     def for_resource(self, verb: str, group: str, resource: str, subresource: str) -> Iterator[PolicyRule]:
-        """The rules that allow it, at least for some names."""
+        """Yields the rules that allow the action, at least for some object names."""
         known = self._by_resource
         found = known.get(f"{resource}/{subresource}" if subresource else resource)
         if found is not None:

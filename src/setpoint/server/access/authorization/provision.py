@@ -1,7 +1,7 @@
-"""Gives a cluster its default roles and bindings, and keeps them up to date from one start to the next.
+"""Creates the default roles and bindings of a cluster and updates them at every start.
 
-What is missing is made, all together. What is there and still says so (`autoupdate` is not "false") gets the rules,
-subjects, labels and annotations that it lacks, and keeps what somebody has added.
+Missing objects are created together. Existing objects, unless their `autoupdate` annotation is "false", get missing
+rules, subjects, labels and annotations, and keep additions by users.
 """
 
 from collections.abc import Sequence
@@ -29,16 +29,16 @@ _PLURALS = {
     "Role": "roles",
     "RoleBinding": "rolebindings",
 }
-# What stands for the moment and the uid in what was encoded before they are known.
+# Placeholders for time and UID in objects that are encoded in advance.
 _TIME, _UID = "\x00time", "\x00uid"
 _TIME_BYTES, _UID_BYTES = rb'"\u0000time"', rb'"\u0000uid"'
-# How many objects are written together: etcd takes no more than 128 operations, and a write may need two.
+# The number of objects per transaction: etcd allows 128 operations, and a write may need two.
 _TOGETHER = 50
 _ATTEMPTS = 5
 
 
 class _Default(NamedTuple):
-    """A default object: as it should be, and the bytes of a new one."""
+    """A default object: the expected tree, and its encoded bytes for creation."""
 
     namespace: str
     name: str
@@ -50,21 +50,21 @@ class _Default(NamedTuple):
 
 
 async def provide(services: Services, aggregation: Aggregation) -> None:
-    """Makes the default roles and bindings, or brings them up to date."""
+    """Creates or updates the default roles and bindings."""
     for _ in range(_ATTEMPTS):
         writes, is_update = await _writes(services)
         try:
             for start in range(0, len(writes), _TOGETHER):
                 await services.transact(writes[start : start + _TOGETHER], APISERVER)
         except ExpectationFailed:
-            continue  # another server over the same store does the same
+            continue  # another server with the same store writes the same objects
         break
     if is_update:
         await aggregation.settle()
 
 
 async def _writes(services: Services) -> tuple[list[Write], bool]:
-    """What there is to do, and whether it is more than to fill an empty store."""
+    """Returns the necessary writes, and True if the store already contained some of the objects."""
     stored: dict[str, Item] = {}
     resources = {kind: _resource(services, plural) for kind, plural in _PLURALS.items()}
     for prefix in {resources[default.tree["kind"]].storage.scope(default.namespace) for default in _defaults()}:
@@ -98,7 +98,8 @@ def _updated(resource: Resource, new: Object, old: Object, clock: Clock) -> byte
 
 
 def reconciled(stored: Object, default: Object) -> Object | None:
-    """A stored object with what it lacks. None: it binds another role, and must be made anew."""
+    """Returns the stored object completed with missing defaults, or None if the binding has another role and must be
+    recreated."""
     metadata = stored["metadata"]
     if (metadata.get("annotations") or {}).get(AUTOUPDATE) == "false":
         return stored
@@ -144,7 +145,8 @@ def _defaults() -> Sequence[_Default]:
 
 
 def _managed_fields(tree: Object) -> list[Object]:
-    """Whose the fields are: the server's; but the rules of what gathers them are the gatherer's."""
+    """Returns the managed fields: the server owns all fields, except that the aggregation controller owns the rules of
+    aggregated roles."""
     own: Object = {
         "f:metadata": {
             f"f:{part}": {".": {}, **{f"f:{name}": {} for name in tree["metadata"][part]}}

@@ -1,7 +1,7 @@
-"""RBAC: what a user may do is what the roles they are bound to allow, and nothing else.
+"""The RBAC authorizer: users may perform exactly the actions that their bound roles allow.
 
-A decision is looked up where the same question was answered before and no role or binding has changed since; else it
-meets the roles of the user alone. Names do not make questions differ: an answer says for which names it holds.
+Decisions are cached until a role or binding changes; on a cache miss only the roles of the user are examined. The
+object name is not part of the cache key: a cached answer lists the names for which a decision applies.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from setpoint.server.request.context import Services
     from setpoint.server.requestinfo import RequestInfo
 
-# How many answers are remembered, and how long the texts of a question may be for that.
+# The size of the cache, and the maximum total length of a cached key.
 _REMEMBERED = 4096
 _LONG = 1024
 
 
 class _Answer(NamedTuple):
-    """What holds for every name, and what holds for some."""
+    """The decision for all names, with exceptions for particular names."""
 
     decision: Decision
     named: Sequence[tuple[frozenset[str], Decision]] = ()
@@ -36,7 +36,7 @@ class _Answer(NamedTuple):
 
 
 class RBAC:
-    """The authorizer of a server that goes by its roles and bindings. Members of `system:masters` may do everything."""
+    """Authorizes requests by the roles and bindings of the server. Members of `system:masters` may do everything."""
 
     def __init__(self, roles: Roles | None = None) -> None:
         self.roles = roles or Roles()
@@ -109,7 +109,7 @@ def _refused(missing: Sequence[RoleName]) -> Decision:
 
 
 def _resolution_errors(missing: Sequence[RoleName]) -> Sequence[str]:
-    """What is wrong with bindings of roles that are not there, each said once."""
+    """Returns one error for each bound role that does not exist."""
     return list(dict.fromkeys(f"{_kind(role)}.{GROUP} {quote(role[1])} not found" for role in missing))
 
 
@@ -118,5 +118,5 @@ def _kind(role: RoleName) -> str:
 
 
 def aggregate(errors: Sequence[str]) -> str:
-    """Several errors as one text, as Go's client library writes them."""
+    """Joins several errors into one text in the format of Go's client library."""
     return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"

@@ -1,8 +1,8 @@
-"""Who is bound to which roles, kept ready: an index of all roles and bindings of a server, always up to date.
+"""An index of all roles and bindings of a server, always up to date.
 
-It stands on live views, so a binding counts for the very next request. One object that changes costs what that object
-is worth: a binding is filed under each of its subjects, a role is compiled once, and whoever refers to it finds it by
-its name. A binding may come before its role, and outlive it.
+The index uses live views, so a new binding takes effect for the next request. The cost of an update is proportional to
+the changed object: a binding is indexed by each of its subjects, a role is compiled once and referenced by name. A
+binding may exist before its role is created and after its role is deleted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,8 @@ RoleName: TypeAlias = tuple[str, str]
 
 
 class Subject(NamedTuple):
-    """Whom a binding is for. A service account counts as the user that it is; what matches nobody has no name."""
+    """A subject of a binding. A service account is represented by its user name; a subject that matches no user is
+    dropped."""
 
     is_group: bool
     name: str
@@ -35,7 +36,7 @@ class Subject(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """A RoleBinding, or a ClusterRoleBinding: that one has no namespace."""
+    """A RoleBinding, or a ClusterRoleBinding, which has no namespace."""
 
     namespace: str
     name: str
@@ -43,7 +44,7 @@ class Binding(NamedTuple):
     subjects: Sequence[Subject]
 
     def source(self, user: "User") -> str:
-        """How it is told that a user's right comes from here."""
+        """Describes the binding as the reason of an allowed request."""
         subject = next((found for found in self.subjects if found.applies_to(user)), None)
         to = subject.shown if subject else ""
         of = f"{'Role' if self.role[0] else 'ClusterRole'} {quote(self.role[1])}"
@@ -52,12 +53,12 @@ class Binding(NamedTuple):
         return f"ClusterRoleBinding {quote(self.name)} of {of} to {to}"
 
 
-# The bindings of one subject, by the role that they bind and by their own key: a role that is bound twice is read once.
+# The bindings of one subject, by role and by object key: a role that is bound twice is evaluated once.
 _Bound: TypeAlias = dict[RoleName, dict[str, Binding]]
 
 
 class _Scope:
-    """The bindings of the cluster, or of one namespace, by their subjects."""
+    """The bindings of the cluster or of one namespace, by subject."""
 
     __slots__ = ("groups", "users")
 
@@ -92,7 +93,7 @@ class _Scope:
 
 
 class Granted(NamedTuple):
-    """A role that somebody is bound to: its rules, None where there is no such role."""
+    """A role bound to a user, with its rules, or None if the role does not exist."""
 
     role: RoleName
     rules: Rules | None
@@ -100,10 +101,10 @@ class Granted(NamedTuple):
 
 
 class Roles:
-    """The index. `load` must have returned before anything is asked."""
+    """The index. Call `load` before any lookup."""
 
     def __init__(self) -> None:
-        # Changes whenever a role or a binding does.
+        # Incremented when a role or binding changes.
         self.generation = 0
         self._services: Services
         self._views: Sequence[View[Rules] | View[Binding]] = ()
@@ -113,11 +114,11 @@ class Roles:
         self._scopes: dict[str, _Scope] = {}
 
     def attach(self, services: "Services") -> None:
-        """Tells whose roles these are."""
+        """Sets the server whose roles are indexed."""
         self._services = services
 
     async def load(self) -> None:
-        """Has all roles and bindings at hand. They are read when they are first asked for."""
+        """Reads all roles and bindings on the first call."""
         if self._is_loaded:
             return
         if not self._views:
@@ -133,11 +134,11 @@ class Roles:
         self._is_loaded = True
 
     def rules(self, role: RoleName) -> Rules | None:
-        """The rules of a role."""
+        """Returns the rules of a role, or None."""
         return self._rules.get(role)
 
     def granted(self, user: "User", namespace: str) -> Iterator[Granted]:
-        """All roles of a user in the cluster, and then in a namespace where one is named."""
+        """Yields all roles of a user in the cluster, then those in the namespace if one is given."""
         for scope in (self._scopes.get(""), self._scopes.get(namespace) if namespace else None):
             if scope is None:
                 continue
@@ -146,7 +147,7 @@ class Roles:
                     yield Granted(role, self._rules.get(role), next(iter(bindings.values())))
 
     def rules_of(self, user: "User", namespace: str) -> tuple[list[Object], list[RoleName]]:
-        """All rules of a user, as they were written, and the roles that are bound and not there."""
+        """Returns all rules of a user in their original form, and the bound roles that do not exist."""
         found: list[Object] = []
         missing: dict[RoleName, None] = {}
         for role, rules, _ in self.granted(user, namespace):
@@ -194,7 +195,7 @@ def _binding(tree: Object) -> Binding:
 
 
 def role_name(reference: Mapping[str, str], namespace: str) -> RoleName:
-    """The role that a `roleRef` in a namespace means."""
+    """Returns the role that a `roleRef` in a namespace refers to."""
     return namespace if reference.get("kind") == "Role" else "", reference.get("name", "")
 
 

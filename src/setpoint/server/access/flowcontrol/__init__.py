@@ -1,1 +1,1 @@
-"""Fair sharing and overload: who waits for whom when a server is busy, and who is told to come back later."""
+"""API priority and fairness: queues requests of a busy server and rejects requests under overload."""

@@ -1,5 +1,5 @@
-"""The FlowSchemas and PriorityLevelConfigurations that every cluster has: two of each that must be there, and those
-that the real server suggests beside them. What is missing is made when a server starts."""
+"""The FlowSchemas and PriorityLevelConfigurations of every cluster: two mandatory ones of each kind, and those that
+kube-apiserver suggests. Missing objects are created when a server starts."""
 
 from collections.abc import Sequence
 
@@ -90,7 +90,7 @@ def _object(kind: str, name: str, spec: Object) -> Object:
 
 
 def levels() -> list[Object]:
-    """The PriorityLevelConfigurations, those that must be there first."""
+    """Returns the PriorityLevelConfigurations, the mandatory ones first."""
     nothing = {"nominalConcurrencyShares": 0, "lendablePercent": 0}
     return [
         _object("PriorityLevelConfiguration", EXEMPT, {"type": "Exempt", "exempt": nothing}),
@@ -105,7 +105,7 @@ def levels() -> list[Object]:
 
 
 def schemas() -> list[Object]:
-    """The FlowSchemas, those that must be there first."""
+    """Returns the FlowSchemas, the mandatory ones first."""
     probes = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}
     elections = {**_LEASES, "verbs": ["get", "create", "update"]}
     nodes = {**_EVERY, "apiGroups": [""], "resources": ["nodes", "nodes/status"]}
@@ -144,13 +144,13 @@ def schemas() -> list[Object]:
 
 
 async def fill(services: Services) -> None:
-    """Makes what is missing, all at once."""
+    """Creates the missing objects in one transaction."""
     writes = [*await _missing(services, LEVELS, levels()), *await _missing(services, SCHEMAS, schemas())]
     if not writes:
         return
     try:
         await services.transact(writes, _ACTOR)
-    except ExpectationFailed:  # another server over the same store made them meanwhile
+    except ExpectationFailed:  # another server with the same store created them first
         return
 
 

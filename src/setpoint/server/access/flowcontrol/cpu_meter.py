@@ -1,6 +1,6 @@
-"""Measures the processor time of the event loop's thread that a request takes, step by step.
+"""Measures the CPU time of the event loop's thread that a request uses, step by step.
 
-A step is what runs between two waits of the request. What others do while it waits is not counted.
+A step is the code between two awaits that suspend. Work of other tasks during the suspension is not counted.
 """
 
 from collections.abc import Callable, Coroutine, Generator
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Metered(Generic[T]):
-    """Some work, to be awaited. `spent` is called with the seconds of each step."""
+    """An awaitable that calls `spent` with the CPU seconds of each step of a coroutine."""
 
     __slots__ = ("_spent", "_work")
 

@@ -1,4 +1,4 @@
-"""FlowSchemas as rules: whether a request is one of those that a schema is about, and which flow of it."""
+"""FlowSchemas as rules: matches requests to a schema and to one of its flows."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ _ACCOUNTS = "system:serviceaccount:"
 
 
 class FlowSchema(NamedTuple):
-    """What a FlowSchema says. Sorted, the first one that matches is the one that counts."""
+    """A FlowSchema. In sorted order, the first schema that matches a request applies."""
 
     precedence: int
     name: str
@@ -24,7 +24,7 @@ class FlowSchema(NamedTuple):
         return any(_rule_matches(rule, user, info) for rule in self.rules)
 
     def distinguisher(self, user: User, info: RequestInfo) -> str:
-        """What tells the flows of a schema apart: requests with the same one wait for each other."""
+        """Returns the flow distinguisher: requests of a schema with equal distinguishers share a queue."""
         return user.name if self.method == "ByUser" else info.namespace if self.method == "ByNamespace" else ""
 
 
@@ -81,7 +81,7 @@ def _resource_matches(rule: Object, info: RequestInfo) -> bool:
 def _url_matches(rule: Object, info: RequestInfo) -> bool:
     if not _has(rule.get("verbs") or (), info.verb):
         return False
-    # A path stands for everything below it as well, with or without a star at its end.
+    # A path also covers everything below, with or without a trailing star.
     return any(
         url in ("*", info.path) or info.path.startswith(f"{url.removesuffix('*').rstrip('/')}/")
         for url in rule.get("nonResourceURLs") or ()

@@ -1,22 +1,21 @@
-"""The gate before the pipeline's work: who goes in at once, who waits, and who is told to come back later.
+"""The gate in front of request handling: admits requests at once, queues them, or rejects them with 429.
 
-One event loop does everything, so two things are shared out:
+A single event loop serves all requests, so the gate shares two resources:
 
-* The loop's time. A turn of the loop has room for some tenths of a millisecond of requests. All others wait in the
-  queue of their flow, and the next turn takes them in the order of the time that their levels and flows have used
-  (`seats`).
-  That time is measured (`metered`), and charged by an estimate until it is known. A request whose work is large does it
-  in slices and waits for its turn before each (`Context.pause`). A flow that has used less than those that wait goes in
-  at once. Between two turns the loop reads what has come in meanwhile.
-* Seats: requests that wait for the store, for a webhook, or for their client to read the answer. They hold as many
-  seats as their work is wide (`width`) until the answer is sent. The bytes of answers have a bound too (`unsent`).
+* The time of the event loop. Each turn of the loop runs some tenths of a millisecond of requests. All other requests
+  wait in the queue of their flow, and the next turn takes them in the order of the time that their levels and flows
+  have used (`seats`). The time is measured (`metered`) and charged by an estimate until the measurement is known. A
+  request with much work runs in slices and waits for its turn before each slice (`Context.pause`). A flow that has used
+  less time than the waiting flows enters at once. Between two turns the loop reads new input from the connections.
+* Seats: a request that waits for the store, for a webhook, or for its client to read the response holds seats until the
+  response is sent, as many as the width of the request (`width`). The bytes of unsent responses are limited too
+  (`unsent`).
 
-FlowSchemas say what a flow is and which level's seats it takes, as on the real server; a change of them counts for the
-very next request. Who is exempt (administrators, probes of health) is counted and never waits. Streams hold a seat only
-until their initial events are sent: how many are open at once has a bound of its own.
+As in kube-apiserver, FlowSchemas define the flows and their priority levels; a change applies to the next request.
+Exempt requests (administrators, health probes) are counted and never wait. Streams hold a seat only until their initial
+events are sent; the number of open streams has a separate limit.
 
-With a clock that is not the system's nothing is measured, and estimates alone are charged: a simulation takes the same
-course each time.
+With a simulated clock, only estimates are charged and no time is measured, so that simulations are deterministic.
 """
 
 import asyncio
@@ -46,22 +45,22 @@ READ_ONLY, MUTATING = "readOnly", "mutating"
 
 _READS = frozenset(("get", "list", "watch", "head"))
 _SLICED = frozenset(("list", "watch", "deletecollection"))
-# Seconds of the loop: what requests may take in one turn; how much more those may take that have used less than all who
-# wait; what a slice of a large request takes, and a request of a flow that is not known yet.
+# Seconds of loop time: the budget of one turn; the overdraft for flows that have used less than all waiting flows; the
+# estimate for a slice of a large request; the estimate for a request of an unknown flow.
 _TURN = 0.0006
 _OVERDRAFT = 0.001
 _SLICE = 0.0003
 _UNKNOWN = 0.0001
-# Of somebody who is alone: requests that take longer take turns all the same: the next may be another's.
+# A single active user skips the turns for requests cheaper than this. More expensive requests still take turns, because
+# the next request may come from another user.
 _CHEAP = 0.00025
-# Seconds of the loop that an answer takes to be encrypted and handed over, by byte and by piece, and a watch to be told
-# of a change.
+# Seconds of loop time: to encrypt and write one byte of a response, one chunk of a response, and to notify one watch.
 _BYTE, _PIECE, _TOLD = 1e-9, 30e-6, 30e-6
-# Answers that are larger hold their seats until they are sent; smaller ones fit into the buffers of a connection.
+# Responses larger than this hold their seats until sent; smaller responses fit into the buffers of a connection.
 _LARGE = 16 << 10
-# For how long after the requests of two users have met they take turns. Who has been alone since need not.
+# Requests take turns for this long after requests of two different users arrived.
 _SHARED_SECONDS = 1.0
-# Flows that are remembered by what a request says. A request of another sort takes some microseconds more.
+# The number of cached classifications. A cache miss costs some microseconds.
 _REMEMBERED = 4096
 _WHOLE = (bytes, list)
 T = TypeVar("T")
@@ -69,7 +68,8 @@ _SCHEMA_HEADER, _LEVEL_HEADER = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-
 
 
 class Gate:
-    """The gate of one server. `enter` before a request's work, `wait` where that says so, `leave` after it."""
+    """The gate of one server. Call `enter` before handling a request, `wait` if `enter` returns None, and `leave`
+    afterwards."""
 
     def __init__(self, services: Services, settings: Overload) -> None:
         self._services = services
@@ -91,7 +91,7 @@ class Gate:
         self._level_view: View[Object] = views.of(group, version, bootstrap_objects.LEVELS, dict, self._note_change)
         self._stale = True
         self._schemas: Sequence[FlowSchema] = ()
-        # The seats of those who are always exempt, by whether they read.
+        # The seats of exempt users, by the kind of request: True for reads.
         self._exempt: Mapping[bool, ExemptSeat] | None = None
         self._level_uids: Mapping[str, str] = {}
         self._flows: dict[tuple[object, ...], Flow] = {}
@@ -99,38 +99,40 @@ class Gate:
         self._shares: dict[str, Share] = {}
         # The virtual time of the level that was served last.
         self._now = 0.0
-        # How much of the loop's time is left in this turn.
+        # The remaining loop time of this turn.
         self._left = _TURN
         self._turning = False
-        # Whose request came last; until when requests of several count as shared; whether one alone has come since.
+        # The user of the last request; the time until which requests count as shared between users; True if only one
+        # user has been active since.
         self._owner = ""
         self._shared_until = 0.0
         self._is_alone = False
-        # The levels with queues, and all who wait in the order in which their time runs out.
+        # The levels with waiting requests, and all waiting requests in order of their deadline.
         self._busy: dict[Level, None] = {}
         self._waiters: deque[Waiter] = deque()
         self._expiring: asyncio.Task[None] | None = None
-        # The number of the request that began last.
+        # The number of the request that started last.
         self.begun = 0
-        # Writes that watches are still told of.
+        # Tasks of writes whose watches are still being notified.
         self._telling: set[asyncio.Task[None]] = set()
 
     async def prepare(self) -> None:
-        """Has the FlowSchemas at hand."""
+        """Loads the FlowSchemas and priority levels."""
         await self._read()
 
     def close(self) -> None:
-        """Looks after nobody any more."""
+        """Cancels all background tasks."""
         if self._expiring is not None:
             self._expiring.cancel()
         for task in self._telling:
             task.cancel()
 
     def enter(self, context: Context) -> ExemptSeat | HeldSeat | None:
-        """The seat of a request that may be served at once, to `leave` afterwards. None: it has to `wait`."""
+        """Returns the seat of a request that may run at once, or None if the request must `wait`. Release the seat with
+        `leave`."""
         user, info = context.user, context.info
         if MASTERS in user.groups and self._exempt is not None:
-            # What nothing else can be said of: the first FlowSchema is about all they do.
+            # The mandatory first FlowSchema exempts all requests of this group.
             seat = self._exempt[info.verb in _READS]
             flow = seat.flow
             context.headers = flow.headers
@@ -153,7 +155,7 @@ class Gate:
             if known is None:
                 return None
             width = known
-        # Whether the flow has used less than those that wait, or were served last.
+        # True if the flow has used less time than the waiting flows or the flow served last.
         is_behind = flow.account.virtual <= level.share.now
         if (level.waiting or level.going) and (flow.queue or not is_behind):
             return None
@@ -172,7 +174,7 @@ class Gate:
         return HeldSeat(self, flow, user.name, width, 0.0 if is_free else cost)
 
     async def wait(self, context: Context) -> ExemptSeat | HeldSeat:
-        """Returns when the request may be served. Raises TooManyRequests."""
+        """Waits until the request may run and returns its seat. Raises TooManyRequests."""
         scope = scope_of(context) if context.info.verb in _SLICED else ""
         if self._stale or (scope and self.sizes.of(scope) is None):
             if self._stale:
@@ -194,11 +196,11 @@ class Gate:
         return HeldSeat(self, flow, context.user.name, width, flow.estimate)
 
     def measured(self, seat: ExemptSeat | HeldSeat, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
-        """The work of a request, with its time charged to its flow."""
+        """Returns the work of a request, with its CPU time charged to the flow."""
         return Metered(work, seat.spent) if self._measures and isinstance(seat, HeldSeat) else work
 
     async def keep(self, context: Context, seat: ExemptSeat | HeldSeat, response: Response) -> bool:
-        """Tells whether a seat is held until the connection has sent the answer. Raises TooManyRequests."""
+        """Returns True if the seat is held until the connection has sent the response. Raises TooManyRequests."""
         outlet, body = context.request.outlet, response.body
         if isinstance(seat, ExemptSeat) or outlet is None or response.status >= 400:
             return False
@@ -213,7 +215,8 @@ class Gate:
         return outlet.sending(context.request, seat)
 
     def tell_watches(self, seat: ExemptSeat | HeldSeat, watches: int) -> bool:
-        """Tells whether a seat is held while so many watches are told of a write. Their cost is charged to it."""
+        """Charges the cost of notifying many watches to a write. Returns True if the seat is held during the
+        notification."""
         if watches < WATCHES or isinstance(seat, ExemptSeat):
             return False
         seconds = watches * _TOLD
@@ -225,7 +228,7 @@ class Gate:
         return True
 
     def finish(self, seat: ExemptSeat | HeldSeat) -> None:
-        """The request was answered, and nothing of it is left to be done."""
+        """Releases the seat of a completed request."""
         if isinstance(seat, ExemptSeat):
             self.leave(seat.flow, 0)
         else:
@@ -238,7 +241,7 @@ class Gate:
             seat.leave()
 
     def _note_change(self, _key: str, _made: object) -> None:
-        """Somebody changed a FlowSchema or a level."""
+        """Marks the configuration as stale after a change of a FlowSchema or priority level."""
         self._stale = True
 
     def _take_seats(self, flow: Flow, width: int) -> None:
@@ -252,7 +255,7 @@ class Gate:
             flow.executing += width
 
     def widen(self, seat: HeldSeat, width: int) -> None:
-        """Gives a request more seats than it was thought to need, whether or not they are free."""
+        """Gives a request more seats than estimated, even if none are free."""
         flow, level = seat.flow, seat.flow.level
         if level is not None:
             more = min(width, level.most_of_one) - seat.width
@@ -263,7 +266,7 @@ class Gate:
                 flow.executing += more
 
     def leave(self, flow: Flow, width: int) -> None:
-        """The request was answered, and its answer sent."""
+        """Releases the seats of a request whose response is sent, and dispatches waiting requests."""
         pool, level = flow.pool, flow.level
         pool.executing -= 1
         flow.tally.executing -= 1
@@ -275,20 +278,20 @@ class Gate:
                 self._dispatch()
 
     def streamed(self, context: Context, response: Response, stream: Stream) -> Response:
-        """An answer that is a stream, counted while it is open."""
+        """Returns a streaming response that is counted while open."""
         return response._replace(body=self.streams.counted(context.user.name, stream))
 
     # The loop's time
 
     def _pay(self, flow: Flow, level: Level, cost: float) -> None:
-        """Charges what a request is going to take, by estimate."""
+        """Charges the estimated cost of a request."""
         account, share = flow.account, level.share
         self._left -= cost
         account.virtual = max(account.virtual, share.now) + cost
         share.virtual = max(share.virtual, self._now) + cost / share.weight
 
     def charge(self, flow: Flow, seconds: float) -> None:
-        """Charges more than was estimated, or gives back what is less."""
+        """Charges the difference between the measured and the estimated time, which may be negative."""
         level = flow.level
         if level is not None:
             self._left -= seconds
@@ -296,7 +299,8 @@ class Gate:
             level.share.virtual += seconds / level.share.weight
 
     async def pause(self, seat: HeldSeat, size: int = 0) -> None:
-        """Returns when it is the turn of a request that goes on: with a slice of its work, or to send so many bytes."""
+        """Waits for the next turn of a running request: to continue with a slice of its work, or to send `size`
+        bytes."""
         flow, level = seat.flow, seat.flow.level
         if level is None:
             return
@@ -325,7 +329,7 @@ class Gate:
         self._busy[level] = None
         if self._expiring is None:
             self._expiring = loop.create_task(self._expire())
-        # There may be a seat for this flow where there was none for those who wait already.
+        # A seat may be free for this flow even if the earlier waiting requests find none.
         self._dispatch()
         try:
             seated = await waiter.seated
@@ -340,12 +344,13 @@ class Gate:
             raise self.rejected(flow, "time-out")
 
     def rejected(self, flow: Flow, reason: str) -> TooManyRequests:
-        """Counts a request that is told to come back later."""
+        """Counts a rejected request and returns the error."""
         flow.tally.reject(reason)
         return TooManyRequests.of()
 
     async def _expire(self) -> None:
-        """Turns away whose time has run out; all wait equally long, so they do so in the order they came."""
+        """Rejects requests whose waiting time has expired. All wait equally long, so requests expire in order of
+        arrival."""
         try:
             while self._waiters:
                 waiter = self._waiters[0]
@@ -370,16 +375,17 @@ class Gate:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """The loop has gone round: others may go in."""
+        """Starts a new turn of the loop and dispatches waiting requests."""
         self._turning = False
         self._is_alone = self._clock.monotonic() > self._shared_until
-        # What took longer than was thought is made up for, within limits: nobody waits for many turns because of it.
+        # An overrun is deducted from the next turn, but at most half of that turn, so that requests never wait for many
+        # turns.
         self._left = _TURN if self._left >= -_TURN else _TURN / 2
         if self._busy:
             self._dispatch()
 
     def _dispatch(self) -> None:
-        """Lets those go on whose turn it is: first those of the level that has used the least of the loop's time."""
+        """Resumes waiting requests while loop time is left, starting with the level that has used the least time."""
         while self._left > 0 and (waiter := self._next()) is not None:
             flow = waiter.flow
             level = flow.level
@@ -401,8 +407,8 @@ class Gate:
             self._expiring = None
 
     def _next(self) -> Waiter | None:
-        """Takes the request whose turn it is out of its queue. The reads and the writes of a level share its time: of
-        those two the flow goes first that has used less, and of one flow they go in turn."""
+        """Removes the next request from its queue. The reads and writes of a level share its time: the flow that has
+        used less goes first, and reads and writes of one flow alternate."""
         found: Waiter | None = None
         best = (0.0, 0.0, 0)
         for level in tuple(self._busy):
@@ -419,7 +425,7 @@ class Gate:
     # Classifying
 
     def _width(self, context: Context, level: Level) -> int | None:
-        """Returns how many seats a request needs; None: that is not known yet."""
+        """Returns the number of seats that a request needs, or None if the size of the collection is not known yet."""
         scope = scope_of(context)
         if not scope:
             return 1
@@ -431,7 +437,7 @@ class Gate:
             raise self.rejected(flow, "concurrency-limit")
 
     def _find(self, context: Context) -> Flow:
-        """The flow of a request, by what is remembered of others like it."""
+        """Returns the flow of a request, cached by the attributes that determine the flow."""
         user, (verb, path, is_resource, group, _, namespace, resource, _, subresource, _, _) = (
             context.user,
             context.info,
@@ -468,7 +474,7 @@ class Gate:
         return found
 
     async def _read(self) -> None:
-        """Takes over what the FlowSchemas and levels say now. Two of each are there even if somebody deleted them."""
+        """Loads the current FlowSchemas and levels. The mandatory ones apply even if deleted."""
         stored_schemas, stored_levels = await self._schema_view.current(), await self._level_view.current()
         self._stale = False
         levels = {tree["metadata"]["name"]: tree for tree in (*bootstrap_objects.levels()[:2], *stored_levels.values())}
@@ -480,7 +486,7 @@ class Gate:
         self._level_uids = {name: tree["metadata"].get("uid", "") for name, tree in levels.items()}
         mandatory = map(flow_schema, bootstrap_objects.schemas()[:2])
         schemas = {schema.name: schema for schema in (*mandatory, *stored_schemas.values())}
-        # One that points to a level that is not there is passed over.
+        # FlowSchemas that refer to a missing level are ignored.
         self._schemas = sorted(schema for schema in schemas.values() if schema.level in levels)
         self._flows.clear()
         self._by_name.clear()

@@ -1,4 +1,4 @@
-"""What `/metrics` tells of the gate, under the names that the real server has for it."""
+"""The flow control metrics of `/metrics`, under kube-apiserver's names."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _FLOW_CONTROL = "apiserver_flowcontrol"
 
 
 class GateMetrics:
-    """Counts of requests that were served, wait, or were turned away."""
+    """Counts of executing, waiting and rejected requests."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate

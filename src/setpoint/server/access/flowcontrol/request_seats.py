@@ -1,4 +1,4 @@
-"""The holdings of one request: its seats, its place among those that take turns, and the bytes of its answer."""
+"""The resources that one request holds: its seats, its position in the turns, and the bytes of its response."""
 
 import asyncio
 from typing import Protocol
@@ -10,7 +10,7 @@ from setpoint.server.access.flowcontrol.width import Sizes, width
 
 
 class Gate(Protocol):
-    """The gate that a request has come through."""
+    """The gate that admitted the request."""
 
     begun: int
     sizes: Sizes
@@ -28,7 +28,8 @@ class Gate(Protocol):
 
 
 class ExemptSeat:
-    """The seat of all requests of an exempt flow. They never wait, but let others run between two slices."""
+    """The shared seat of all requests of an exempt flow. Exempt requests never wait, but yield to other tasks between
+    two slices."""
 
     __slots__ = ("_gate", "flow")
 
@@ -43,23 +44,23 @@ class ExemptSeat:
         self._gate.sizes.learn(scope, max(objects, total), size / objects if objects else 0.0)
 
     async def expect(self, scope: str, limit: int) -> None:
-        """The bytes of those who are exempt are not counted."""
+        """Returns at once: the bytes of exempt requests are not limited."""
 
     async def reserve(self, size: int) -> None:
-        """They are not counted here either."""
+        """Returns at once: the bytes of exempt requests are not limited."""
 
     def sent(self, size: int) -> None:
-        """Nor here."""
+        """Ignores the bytes: exempt requests have no limit."""
 
     def leave(self) -> None:
-        """The gate counts when each of the requests has left."""
+        """Returns at once: the gate itself counts the end of each exempt request."""
 
 
 class HeldSeat:
     """The seats of one request that is not exempt.
 
-    `prepaid` is how much of the loop's time was charged for the step that is under way, by estimate: the rest is
-    charged, or given back, when the step is over.
+    `prepaid` is the loop time that was charged by estimate for the current step. The difference to the measured time is
+    charged or credited when the step ends.
     """
 
     __slots__ = ("_first", "_gate", "_reserved", "_sent", "_user", "flow", "number", "prepaid", "width")
@@ -73,7 +74,7 @@ class HeldSeat:
         gate.begun += 1
         self.number = gate.begun
         self._first = True
-        # The bytes that are counted for the user.
+        # The unsent bytes that are counted for the user.
         self._reserved = 0
         self._sent = 0
 
@@ -84,7 +85,7 @@ class HeldSeat:
             await asyncio.sleep(0)
 
     def spent(self, seconds: float) -> None:
-        """Charges a step of the request."""
+        """Charges the measured time of a step."""
         flow = self.flow
         if self._first:
             self._first = False

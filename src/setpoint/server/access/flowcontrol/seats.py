@@ -1,12 +1,12 @@
-"""The seats of priority levels, the queues in front of them, and the loop's time that levels and flows have used.
+"""The seats and queues of priority levels, and the loop time that levels and flows have used.
 
-A level has seats of its own, and may take more while others leave theirs free. A request takes as many as its work is
-wide (`width`). Within a level every flow has a queue. One flow never takes all seats of a level, so that the next flow
-finds one even where the first holds its seats for long.
+A level has its own seats and may borrow seats that other levels leave free. A request takes as many seats as its width
+(`width`). Within a level every flow has one queue. One flow never takes all seats of a level, so that other flows find
+a free seat even if the first flow holds its seats for a long time.
 
-Levels, and the flows of a level, are served in the order of their virtual time: the seconds of the event loop that were
-charged to them so far, for a level divided by its shares. A flow that comes back after a pause starts at the time of
-the one that was served last, so a pause earns no credit. This is start-time fair queuing.
+Levels, and the flows of a level, are served in the order of their virtual time: the seconds of loop time charged so
+far, divided by the shares in the case of a level. A flow that returns after an idle period starts at the virtual time
+of the flow that was served last, so idle time earns no credit. This is start-time fair queuing.
 """
 
 from asyncio import Future
@@ -21,7 +21,7 @@ from setpoint.objects.tree import Object
 
 
 class Tally:
-    """What became of the requests of one FlowSchema at one level."""
+    """Counts the requests of one FlowSchema at one level by outcome."""
 
     __slots__ = ("dispatched", "executing", "level", "rejected", "schema", "waiting")
 
@@ -38,8 +38,8 @@ class Tally:
 
 
 class Share:
-    """The loop's time that one level has used, for reads and writes together. `now` is the virtual time of the flow of
-    it that was served last."""
+    """The loop time that one level has used, for reads and writes together. `now` is the virtual time of the flow that
+    the level served last."""
 
     __slots__ = ("now", "served", "virtual", "weight")
 
@@ -47,12 +47,12 @@ class Share:
         self.virtual = 0.0
         self.weight = 1.0
         self.now = 0.0
-        # How many requests were served.
+        # The number of served requests.
         self.served = 0
 
 
 class Account:
-    """The loop's time that one flow has used, for reads and writes together."""
+    """The loop time that one flow has used, for reads and writes together."""
 
     __slots__ = ("virtual",)
 
@@ -61,22 +61,23 @@ class Account:
 
 
 class Pool:
-    """The seats for one sort of requests: those that read, or those that write."""
+    """The seats for one kind of request: reads or writes."""
 
     __slots__ = ("executing", "kind", "levels", "limit", "seated", "waiting")
 
     def __init__(self, kind: str, limit: int) -> None:
         self.kind = kind
         self.limit = limit
-        # All requests that are being served; the seats that those of them that need any take; those that wait for one.
+        # The number of executing requests, the number of occupied seats, and the number of requests that wait for a
+        # seat.
         self.executing = 0
         self.seated = 0
         self.waiting = 0
         self.levels: dict[str, Level] = {}
 
     def share_out(self, limited: Mapping[str, Object], used: Mapping[str, Share]) -> None:
-        """Gives every level its seats: `limited` is what the configuration of each says of them, `used` the loop's time
-        that it has used."""
+        """Distributes the seats to the levels. `limited` maps each level to its configuration, `used` to its used loop
+        time."""
         shares = {name: _number(spec, "nominalConcurrencyShares", 30) for name, spec in limited.items()}
         total = sum(shares.values()) or 1
         nominal = {name: ceil(self.limit * share / total) for name, share in shares.items()}
@@ -93,11 +94,11 @@ class Pool:
             level.configure(nominal[name], nominal[name] + borrowed, spec.get("limitResponse") or {})
             self.levels[name] = level
         for gone in self.levels.keys() - limited.keys():
-            del self.levels[gone]  # what waits or runs there still finds it
+            del self.levels[gone]  # waiting and executing requests keep a reference
 
 
 class Level:
-    """The seats of one priority level in a pool. The numbers come from its configuration, and change with it."""
+    """The seats of one priority level in a pool. The limits follow the level's configuration."""
 
     __slots__ = (
         "_arrivals",
@@ -121,48 +122,49 @@ class Level:
         self.name = name
         self.pool = pool
         self.share = share or Share()
-        # Seats that are taken, requests that wait for some, and requests between two slices of their work.
+        # Occupied seats, requests that wait for seats, and requests that wait for their next slice.
         self.executing = 0
         self.waiting = 0
         self.going = 0
-        # The number, of its share, of the request that was served last.
+        # The sequence number, within the share, of the request that was served last.
         self.served = 0
-        # The flows with requests that wait for seats, and for their next slice, by the virtual time that they had when
-        # they were put here; it may have grown since.
+        # Heaps of the flows that wait for seats and of those that wait for their next slice, by the virtual time at
+        # insertion, which may have grown since.
         self._beginning: list[tuple[float, int, Flow]] = []
         self._going_on: list[tuple[float, int, Flow]] = []
         self._arrivals = count()
         self.configure(1, 1, {})
 
     def configure(self, nominal: int, most: int, response: Object) -> None:
-        """Sets how many seats it has for sure and how many it may take, and how many may wait."""
+        """Sets the number of guaranteed seats, of seats including borrowed ones, and of waiting requests."""
         self.nominal = max(nominal, 1)
         self.most = max(most, 1)
         queuing = response.get("queuing") if response.get("type") == "Queue" else None
         if queuing:
             length = _number(queuing, "queueLengthLimit", 50)
             self.most_of_one = max(self.most * 3 // 4, 1)
-            # The real server deals every flow some queues, its hand, of those that the flows share; here each has one
-            # of its own, which is as long as a hand of those.
+            # kube-apiserver assigns each flow a hand of shared queues. Here each flow has one own queue, as long as the
+            # queues of a hand together.
             self.flow_capacity = self.most_of_one + length * _number(queuing, "handSize", 8)
             self.capacity = self.most + length * _number(queuing, "queues", 64)
         else:
             self.most_of_one = self.flow_capacity = self.capacity = self.most
 
     def has_seats(self, width: int) -> bool:
-        """Tells whether so many seats are free."""
+        """Returns True if this many seats are free."""
         executing, pool = self.executing + width, self.pool
         return executing <= self.nominal or (pool.seated + width <= pool.limit and executing <= self.most)
 
     def is_full_for(self, flow: "Flow", width: int) -> bool:
-        """Tells whether a request may not even wait. Those that wait for the loop to go round count as seated."""
+        """Returns True if a request must be rejected because the queue is full. Requests that wait for the next turn
+        count as seated."""
         return (
             flow.executing + len(flow.queue) + width > self.flow_capacity
             or self.executing + self.waiting + width > self.capacity
         )
 
     def join_queue(self, waiter: "Waiter") -> None:
-        """Lets a request wait for seats."""
+        """Queues a request until seats are free."""
         flow = waiter.flow
         flow.queue.append(waiter)
         self.waiting += 1
@@ -173,8 +175,8 @@ class Level:
             self._add(self._beginning, flow)
 
     def go_on(self, waiter: "Waiter") -> None:
-        """Lets a request that has its seats wait for its next slice of the loop's time. Of the requests of a flow the
-        one that began first goes on first: one that is finished needs no memory."""
+        """Queues a request that holds its seats until its next slice. Within a flow the oldest request continues first,
+        so that its memory is freed early."""
         flow = waiter.flow
         insort(flow.going, waiter, key=_deadline)
         self.going += 1
@@ -186,21 +188,21 @@ class Level:
         heappush(heap, (max(flow.account.virtual, self.share.now), next(self._arrivals), flow))
 
     def first(self) -> "Waiter | None":
-        """The request whose turn it is, if there are seats for it. One that goes on needs none, so it never waits for
-        those that begin."""
+        """Returns the next request to serve, if enough seats are free. Continuing requests need no seats, so they never
+        wait for starting requests."""
         going_on = self._first_going_on()
         beginning = self._first_beginning() if self.waiting else None
         if beginning is None or going_on is None:
             found = beginning or going_on
         elif beginning.flow is going_on.flow:
-            # One that begins and one that goes on in turn: neither keeps the other waiting for ever.
+            # Starting and continuing requests of a flow alternate, so that neither starves.
             found = going_on if beginning.flow.began_last else beginning
         else:
             found = going_on if self._going_on[0] <= self._beginning[0] else beginning
         return found
 
     def take(self, waiter: "Waiter") -> None:
-        """Takes a request out of its queue, to be served."""
+        """Removes a request from its queue, to be served."""
         waiter.flow.began_last = waiter.width > 0
         self.served = self.share.served = self.share.served + 1
         self.leave_queue(waiter)
@@ -210,7 +212,7 @@ class Level:
         while heap:
             start, _, flow = heap[0]
             going = flow.going
-            while going and going[0].seated.done():  # it was cancelled just now
+            while going and going[0].seated.done():  # cancelled in this turn
                 self.leave_queue(going[0])
             if not going:
                 heappop(heap)
@@ -235,10 +237,10 @@ class Level:
             elif start < flow.account.virtual:
                 heapreplace(heap, (flow.account.virtual, next(self._arrivals), flow))
             elif flow.executing and flow.executing + queue[0].width > self.most_of_one:
-                # It has as many seats as one flow may have. Such flows are few, so this loop is short.
+                # The flow already has the maximum number of seats. Such flows are few, so this loop is short.
                 passed_over.append(heappop(heap))
             else:
-                # Nobody who needs fewer seats goes before: otherwise wide requests would wait for ever.
+                # Narrower requests do not overtake; otherwise wide requests would starve.
                 found = queue[0] if self.has_seats(queue[0].width) else None
                 break
         for entry in passed_over:
@@ -246,7 +248,7 @@ class Level:
         return found
 
     def leave_queue(self, waiter: "Waiter") -> None:
-        """Lets a request wait no longer, if it does."""
+        """Removes a request from its queue, if queued."""
         flow = waiter.flow
         if not waiter.width:
             if waiter in flow.going:
@@ -260,9 +262,9 @@ class Level:
 
 
 class Flow:
-    """Requests that wait for each other: those of one user, or of one namespace, that one FlowSchema is about.
+    """The requests of one user or namespace that match one FlowSchema and share a queue.
 
-    Without a level they are exempt, and never wait.
+    Without a level the flow is exempt and never waits.
     """
 
     __slots__ = (
@@ -294,28 +296,29 @@ class Flow:
         self.pool = pool
         self.level = level
         self.tally = tally
-        # Whose requests they are: reads and writes of one user have the same, and share an account.
+        # The owner of the requests. Reads and writes of one user have the same owner and share an account.
         self.owner = owner
         self.account = account or Account()
         self.headers = tuple(headers)
         self.executing = 0
-        # How long a request of the flow takes the loop before it waits for something: an average of the last ones.
+        # The average loop time of a request of this flow until its first suspension.
         self.estimate = estimate
-        # Those that wait for seats, and those that wait for the next slice of their work.
+        # The requests that wait for seats, and those that wait for their next slice.
         self.queue: deque[Waiter] = deque()
         self.going: list[Waiter] = []
-        # Whether its level has it among those that wait for seats, and for a slice; and what it was served for last.
+        # True while the level has queued the flow for seats, or for a slice; and True if the flow was last served with
+        # a start.
         self.is_queued = False
         self.is_going = False
         self.began_last = False
 
 
 class Waiter:
-    """A request in a queue. Its future says whether it may go on.
+    """A queued request. The result of its future is True if the request may continue.
 
-    `width` is how many seats it needs; one that has its seats and waits for its next slice needs none. `deadline` is
-    when it waits no longer, or, of one that needs no seats, the number that it began with. `cost` is how long it is
-    going to take, by estimate.
+    `width` is the number of needed seats; 0 for a request that holds its seats and waits for its next slice. `deadline`
+    is the time at which the wait ends or, for a request without needed seats, its start number. `cost` is the estimated
+    loop time.
     """
 
     __slots__ = ("cost", "deadline", "flow", "seated", "width")

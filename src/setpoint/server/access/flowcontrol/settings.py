@@ -1,4 +1,4 @@
-"""How much is served at once, as a configuration says it."""
+"""The settings of overload protection."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 
 class Overload(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """How much the server does at once, and how long requests wait beyond that."""
+    """The limits of concurrent requests, and the waiting time beyond these limits."""
 
     enabled: Annotated[
         bool,

@@ -1,11 +1,12 @@
-"""How many streams are open: watches, logs that are followed. They last, and so they have a bound of their own."""
+"""Limits the number of open streams, such as watches and followed logs, which last too long to hold seats."""
 
 from setpoint.server.access.flowcontrol.unsent_bytes import Unsent
 from setpoint.server.message import Buffered, Sink, Stream
 
 
 class Streams:
-    """The open streams of a server. One user has three quarters of them at most, so that others find room."""
+    """The open streams of a server. One user may have at most three quarters of them, so that other users are not
+    locked out."""
 
     def __init__(self, most: int, unsent: Unsent) -> None:
         self.unsent = unsent
@@ -15,11 +16,11 @@ class Streams:
         self._by_user: dict[str, int] = {}
 
     def is_full(self, user: str) -> bool:
-        """Whether a user may open no further one."""
+        """Returns True if the user may not open another stream."""
         return self.open >= self._most or self._by_user.get(user, 0) >= self._most_of_one
 
     def counted(self, user: str, stream: Stream) -> Stream:
-        """The stream, counted from when it begins until it ends."""
+        """Returns the stream, counted from its start to its end."""
         return _Counted(self, user, stream)
 
     def opened(self, user: str) -> None:

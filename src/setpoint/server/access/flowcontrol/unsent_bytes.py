@@ -1,8 +1,8 @@
-"""The bytes of answers that wait for clients to read them, by user.
+"""Limits the bytes of responses that clients have not read yet, by user.
 
-A client that reads slowly, or not at all, keeps its answers in the server's memory. The bytes of one user over all
-connections have a bound: further answers wait until earlier ones are read, and are refused after a while. A single
-answer that is larger than the bound is sent when nothing else of the same user waits.
+Responses to slow clients occupy the server's memory. The unread bytes of one user over all connections are limited:
+further responses wait until earlier ones are read, and are rejected after a timeout. A single response larger than the
+limit is sent when no other response of the user is pending.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ class Unsent:
 
     @property
     def total(self) -> int:
-        """The bytes of all users."""
+        """The unsent bytes of all users."""
         return sum(self._held.values())
 
     def of(self, user: str) -> int:
-        """The bytes of one user."""
+        """Returns the unsent bytes of one user."""
         return self._held.get(user, 0)
 
     def is_over(self, user: str) -> bool:
-        """Tells whether a user has more bytes waiting than it may have."""
+        """Returns True if the user exceeds the limit."""
         return self._held.get(user, 0) > self._most
 
     def add(self, user: str, size: int) -> None:
-        """Counts bytes that are there already; a negative number takes some away."""
+        """Counts bytes that are already buffered. A negative size releases bytes."""
         left = self._held.get(user, 0) + size
         if left > 0:
             self._held[user] = left
@@ -45,8 +45,7 @@ class Unsent:
             self._admit(user)
 
     async def reserve(self, user: str, size: int) -> bool:
-        """Counts bytes of an answer before it is made, as soon as there is room for them. False: there was none for too
-        long."""
+        """Waits until the bytes of a response fit under the limit and counts them. Returns False after the timeout."""
         if user not in self._waiting and self._fits(user, size):
             self.add(user, size)
             return True
@@ -87,4 +86,4 @@ class Unsent:
             else:
                 self._admit(user)
         elif entry[1].done() and not entry[1].cancelled():
-            self.add(user, -entry[0])  # there was room in the same moment
+            self.add(user, -entry[0])  # admitted at the same moment

@@ -1,9 +1,9 @@
-"""The number of seats that a request takes: its width, by the same rules as the real server's.
+"""The width of a request: the number of seats, by kube-apiserver's rules.
 
-A list takes one seat for each 100 objects that it reads, or for each 100,000 bytes of them, whichever are more, and ten
-at most. A selector that has to look at every object reads all of them. A watch that begins with its initial events
-takes as many as the list of the same objects. Every other request takes one. The numbers of objects and bytes are those
-that the last list of the same collection found.
+A list takes one seat for every 100 objects read, or for every 100,000 bytes if that is more, and at most ten seats. A
+list with a selector that must examine every object reads the whole collection. A watch with initial events takes as
+many seats as the list of the same objects. Every other request takes one seat. The numbers of objects and bytes are
+those of the last list of the same collection.
 """
 
 from typing import NamedTuple
@@ -12,22 +12,23 @@ from setpoint.server.request.context import Context
 
 _OBJECTS, _BYTES = 100, 100_000
 MOST = 10
-# Collections whose size is remembered.
+# The number of collections whose size is cached.
 _REMEMBERED = 4096
-# A write that more watches are told of than this holds its seats until they are, and a seat for so many of them.
+# A write with more watches than this holds its seats until all watches are notified, one seat for each group of this
+# size.
 WATCHES = 10
 _EXACT = "metadata.name="
 
 
 class Size(NamedTuple):
-    """The number of objects in a collection, and the bytes that one of them has on average."""
+    """The number of objects in a collection, and their average size in bytes."""
 
     objects: int
     average: float = 0.0
 
 
 class Sizes:
-    """The sizes of collections, as far as they are known."""
+    """The known sizes of collections."""
 
     def __init__(self) -> None:
         self._sizes: dict[str, Size] = {}
@@ -36,7 +37,8 @@ class Sizes:
         return self._sizes.get(scope)
 
     def learn(self, scope: str, objects: int, average: float) -> None:
-        """Remembers the size of a collection. A part of one may be read without its bytes: the average stays."""
+        """Records the size of a collection. An average of 0, for reads that did not measure bytes, keeps the known
+        average."""
         known = self._sizes.pop(scope, None)
         if known is None and len(self._sizes) >= _REMEMBERED:
             del self._sizes[next(iter(self._sizes))]
@@ -44,7 +46,8 @@ class Sizes:
 
 
 def scope_of(context: Context) -> str:
-    """The prefix of the objects that a request reads many of; empty where it reads one, or none."""
+    """Returns the key prefix of the collection that a request reads, or an empty string if the request reads at most
+    one object."""
     info = context.info
     if not info.is_resource or info.name or info.subresource:
         return ""
@@ -62,7 +65,7 @@ def scope_of(context: Context) -> str:
 
 
 def width_of(context: Context, size: Size) -> int:
-    """The seats of a request that reads a collection of that size."""
+    """Returns the number of seats of a request that reads a collection of the given size."""
     objects = size.objects
     query = context.request.query
     if "limit=" in query and "Selector=" not in query and context.parameter("resourceVersion") != "0":
@@ -73,5 +76,5 @@ def width_of(context: Context, size: Size) -> int:
 
 
 def width(objects: int, size: float) -> int:
-    """The seats of so many objects, with so many bytes."""
+    """Returns the number of seats for a number of objects and their total bytes."""
     return max(1, min(MOST, max(-(-objects // _OBJECTS), int(-(-size // _BYTES)))))
