@@ -24,7 +24,7 @@ def test_users_have_names_uids_and_groups(tmp_path: Path) -> None:
     [
         ("t1,jane,u1\nt2,joe\n", r"line 2: expected token,user,uid"),
         (",jane,u1\n", r"line 1: a token must be printable ASCII"),
-        ("t1,,u1\n", r"line 1: .* its user has a name"),
+        ("t1,,u1\n", r"line 1: .* have a user name"),
         ("a b,jane,u1\n", r"line 1: a token must be printable ASCII without spaces"),
         ("t1,jane,u1\nt1,joe,u2\n", r"line 2: duplicate token, already assigned to jane"),
         ('t1,"jane,u1\n', r"line 1: unexpected end"),

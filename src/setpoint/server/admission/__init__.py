@@ -1,1 +1,2 @@
-"""Admission: who may change a write, or refuse it, after it was authorized and before it is stored."""
+"""Admission: plugins, policies and webhooks that may change or refuse a write after authorization and before
+storage."""

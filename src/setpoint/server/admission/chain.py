@@ -1,8 +1,10 @@
-"""The chain: all rules of a server as one, in the real server's order.
+"""The admission chain: all plugins of a server, in kube-apiserver's order.
 
-Which rules concern the writes of a resource is found out once for each resource and verb; the others cost nothing, nor
-do those that go by objects (policies, webhooks, quotas) where there are none.
-When a rule changed the object after others had seen it, and asks for it, all that mutate are asked once more.
+The plugins that apply to a resource and verb are determined once; other plugins cost no time, nor do plugins configured
+by objects (policies, webhooks, quotas) as long as there are no such objects.
+
+If a plugin changes the object after others have seen the object, and requests reinvocation, all mutating plugins run a
+second time.
 """
 
 from collections.abc import Sequence
@@ -13,7 +15,7 @@ from setpoint.server.request.context import Context
 
 
 class Chain:
-    """Several plugins as one rule."""
+    """Several plugins as one."""
 
     def __init__(self, plugins: Sequence[Plugin] = ()) -> None:
         self.plugins = tuple(plugins)
@@ -34,7 +36,7 @@ class Chain:
                 await plugin.validate(context, operation)
 
     def _concerned(self, phase: str, operation: Operation) -> Sequence[Plugin]:
-        # Kept on the resource: when a definition changes, its old resources go, and what is remembered of them.
+        # Cached on the resource: a changed definition replaces its resources, which discards this cache.
         remembered = operation.resource.admitting
         found: Sequence[Plugin] | None = remembered.get((phase, operation.verb))
         if found is None:

@@ -1,8 +1,8 @@
-"""Admission by plain Python functions in the server's process: what a webhook decides, without the way there.
+"""Admission by Python functions in the server's process: webhooks without HTTP.
 
-A function takes an `AdmissionRequest` and gives an `AdmissionResponse`; it may be `async`. It is asked where the
-webhooks of its phase are, about what its rules name as theirs do, sees copies as they do, and what it says is passed
-on in the same words: the same function behind a URL behaves the same.
+A function takes an `AdmissionRequest` and returns an `AdmissionResponse`; the function may be `async`. Functions run
+together with the webhooks of the same phase, match by the same rules, receive copies of the objects, and produce the
+same messages, so a function behaves the same as behind a webhook URL.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ def rule(
     versions: Sequence[str] = ("*",),
     operations: Sequence[str] = (CREATE, UPDATE),
 ) -> Object:
-    """A rule as webhooks have them: operations on resources, or on subresources of theirs (`pods/status`, `*/*`)."""
+    """Returns a webhook rule: operations on resources or on their subresources (`pods/status`, `*/*`)."""
     return {
         "resources": list(resources),
         "apiGroups": list(groups),
@@ -45,8 +45,8 @@ def rule(
 
 
 class AdmissionFunction(Plugin):
-    """What functions of both phases share. `match` may hold what else a webhook can match by: `matchPolicy`,
-    `namespaceSelector`, `objectSelector`."""
+    """The base of validating and mutating functions. `match` may contain the other match fields of a webhook:
+    `matchPolicy`, `namespaceSelector`, `objectSelector`."""
 
     def __init__(self, name: str, decide: Decide, rules: Sequence[Object], match: Object | None = None) -> None:
         self.name = name
@@ -60,10 +60,10 @@ class AdmissionFunction(Plugin):
     async def ask(
         self, context: Context, operation: Operation, target: Resource
     ) -> tuple[AdmissionRequest, AdmissionResponse]:
-        """What the function was asked, and its answer. Raises what refuses the request."""
+        """Calls the function and returns the request and the response. Raises the error that refuses the write."""
         asked = question(context, operation, target)
         try:
-            # With copies: whoever changes what it was shown changes nothing, as behind a URL.
+            # With copies, so that changes by the function have no effect, as with a webhook.
             shown = dataclasses.replace(asked, object=copy(asked.object), old_object=copy(asked.old_object))
             answer = self._decide(shown)
             response = await answer if inspect.isawaitable(answer) else answer
@@ -81,7 +81,7 @@ class AdmissionFunction(Plugin):
 
 
 class ValidatingFunction(AdmissionFunction):
-    """A function that may refuse, as a validating webhook."""
+    """A function that may refuse writes, like a validating webhook."""
 
     async def validate(self, context: Context, operation: Operation) -> None:
         target = await self._criteria.match(context, operation)
@@ -90,8 +90,8 @@ class ValidatingFunction(AdmissionFunction):
 
 
 class MutatingFunction(AdmissionFunction):
-    """A function that may change the object too, as a mutating webhook. With `again` it is asked once more when the
-    object changed after it (`reinvocationPolicy: IfNeeded`)."""
+    """A function that may also change the object, like a mutating webhook. With `again` the function is called a second
+    time if the object changed afterwards (`reinvocationPolicy: IfNeeded`)."""
 
     def __init__(
         self, name: str, decide: Decide, rules: Sequence[Object], match: Object | None = None, *, again: bool = False

@@ -1,8 +1,8 @@
-"""Which writes a webhook or a policy is about: rules of operations on resources, and selectors of what they touch.
+"""Match criteria of webhooks and policies: rules for operations on resources, and selectors for namespaces and objects.
 
-`Criteria` are read once from a webhook, or from the `matchConstraints` and `matchResources` of policies. What they say
-of an operation is the resource in whose version the object is to be shown: the operation's own, or, where other
-versions count too (`matchPolicy: Equivalent`), the first of those that share its storage which a rule names.
+`Criteria` are read from a webhook, or from the `matchConstraints` and `matchResources` of policies. The result of a
+match is the resource in whose version the object is presented: the operation's own resource or, with `matchPolicy:
+Equivalent`, the first resource with the same storage that a rule names.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context, Services
 
 _REGISTRATION = "admissionregistration.k8s.io"
-# Neither webhooks nor policies are asked about these: who broke them could not be mended any more.
+# Never sent to webhooks and policies; otherwise a broken webhook or policy could make its own repair impossible.
 _REVIEWS = frozenset(
     (
         GroupResource("authentication.k8s.io", "selfsubjectreviews"),
@@ -35,24 +35,24 @@ _NAMESPACES = GroupResource("", "namespaces")
 
 
 def is_exempt(resource: Resource) -> bool:
-    """Whether no webhook and no policy is ever asked about a resource."""
+    """Returns True if webhooks and policies never apply to the resource."""
     return resource.group == _REGISTRATION or resource.group_resource in _REVIEWS
 
 
 class Rule(NamedTuple):
-    """Operations on resources. `*` stands for every one; no names stand for all names."""
+    """Operations on resources. `*` matches all; an empty set of names matches all names."""
 
     operations: frozenset[str]
     groups: frozenset[str]
     versions: frozenset[str]
-    # Each a resource and a subresource, which is empty for the resource itself.
+    # Pairs of resource and subresource; the subresource is empty for the resource itself.
     resources: Sequence[tuple[str, str]]
     scope: str = "*"
     names: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, tree: Object) -> "Rule":
-        """Reads a rule as it stands in a webhook or a policy."""
+        """Reads a rule of a webhook or policy."""
         pairs = (name.partition("/") for name in tree.get("resources") or ())
         return cls(
             frozenset(tree.get("operations") or ()),
@@ -64,7 +64,7 @@ class Rule(NamedTuple):
         )
 
     def covers(self, resource: Resource, verb: str, subresource: str) -> bool:
-        """Whether the rule is about such operations, whatever their object is called."""
+        """Returns True if the rule matches the operation, ignoring the name of the object."""
         return (
             (verb in self.operations or "*" in self.operations)
             and (resource.group in self.groups or "*" in self.groups)
@@ -75,7 +75,7 @@ class Rule(NamedTuple):
 
 
 class Criteria:
-    """Which operations something is about."""
+    """The operations that a webhook, function or policy applies to."""
 
     def __init__(
         self,
@@ -92,12 +92,12 @@ class Criteria:
         self._equivalent = equivalent
         self._namespaces = namespace_selector
         self._objects = object_selector
-        # Whether there are no rules because all resources are meant.
+        # True if the absence of rules selects all resources.
         self._everything = everything
 
     @classmethod
     def of_webhook(cls, hook: Object) -> "Criteria":
-        """Those of a webhook."""
+        """Reads the criteria of a webhook."""
         return cls(
             [Rule.of(rule) for rule in hook.get("rules") or ()],
             equivalent=hook.get("matchPolicy") == "Equivalent",
@@ -107,7 +107,7 @@ class Criteria:
 
     @classmethod
     def of_match_resources(cls, match: Object) -> "Criteria":
-        """Those of a policy, or of one of its bindings."""
+        """Reads the criteria of a policy or policy binding."""
         rules = [Rule.of(rule) for rule in match.get("resourceRules") or ()]
         return cls(
             rules,
@@ -119,7 +119,8 @@ class Criteria:
         )
 
     def may_match(self, resource: Resource, verb: str, subresource: str) -> bool:
-        """Whether some such operation can match: depends on nothing else, so that it can be asked once."""
+        """Returns True if an operation of this kind can match. Depends on the arguments only, so callers can cache the
+        result."""
         if self._everything:
             return True
         return any(
@@ -129,9 +130,8 @@ class Criteria:
         )
 
     async def match(self, context: Context, operation: Operation) -> Resource | None:
-        """The resource in whose version the object is to be shown; None where the operation does not match.
-
-        Raises NotFound where it would depend on a namespace that does not exist."""
+        """Returns the resource in whose version the object is presented, or None if the operation does not match.
+        Raises NotFound if the match depends on a namespace that does not exist."""
         if self._find(self._excluded, operation) is not None:
             return None
         found = operation.resource if self._everything else self._find(self._rules, operation)
@@ -152,7 +152,7 @@ class Criteria:
         return next((other for rule in rules for other in others if _applies(rule, other, operation)), None)
 
     def _equivalents(self, resource: Resource, subresource: str) -> list[Resource]:
-        """The other versions, and groups, that the same objects are served in."""
+        """Returns the other versions and groups that serve the same objects."""
         if not self._equivalent or len(resource.family) < 2:
             return []
         return [
@@ -175,7 +175,7 @@ class Criteria:
         resource = operation.resource
         is_namespace = resource.group_resource == _NAMESPACES
         if is_namespace and not operation.subresource and operation.verb in (CREATE, UPDATE):
-            # It is judged by what it is about to be.
+            # A Namespace object is matched by its new labels.
             return selector.matches(meta.labels(operation.object or {"metadata": {}}))
         if not resource.namespaced and not is_namespace:
             return True
@@ -184,7 +184,8 @@ class Criteria:
 
 
 async def namespace_of(services: Services, operation: Operation) -> Object:
-    """The namespace that an operation takes place in, or that it is about. Shared: read it only. Raises NotFound."""
+    """Returns the namespace of an operation, or the namespace that the operation is about. Shared: do not modify.
+    Raises NotFound."""
     name = operation.namespace or operation.name
     found = (await services.namespaces.current()).get(f"{services.namespaces.prefix}{name}")
     if found is None:
@@ -193,7 +194,7 @@ async def namespace_of(services: Services, operation: Operation) -> Object:
 
 
 async def at_hand(operation: Operation, target: Resource) -> Held:
-    """Has the objects of an operation converted, so that `in_version` can show them. Raises InternalError."""
+    """Converts the objects of an operation, so that `in_version` can present them. Raises InternalError."""
     resource = operation.resource
     if target is resource or resource.fetch is None:
         return ()
@@ -206,11 +207,11 @@ async def at_hand(operation: Operation, target: Resource) -> Held:
 
 
 def in_version(operation: Operation, tree: Object | None, target: Resource) -> Object | None:
-    """The object of an operation, or its old one, as the resource that `match` gave shows it. Read it only: it is the
-    operation's own where nothing had to be converted."""
+    """Returns the new or old object of an operation in the version of the matched resource. Do not modify: without a
+    conversion, this is the operation's own object."""
     resource = operation.resource
     if tree is None or target is resource or tree.get("apiVersion") != resource.api_version:
-        # What a subresource shows (a Scale, an Eviction) is the same for every version of its object.
+        # The object of a subresource (Scale, Eviction) is the same in every version.
         return tree
     return resource.to(target, copy(tree))
 

@@ -1,4 +1,5 @@
-"""What becomes of an object that a webhook, a function or a policy changed: it is decoded and defaulted anew."""
+"""Replaces the object of an operation after a webhook, function or policy has changed the object: decodes and defaults
+anew."""
 
 from setpoint.merge import managedfields
 from setpoint.merge.managedfields import ManagedFieldsError
@@ -20,12 +21,12 @@ _INVALID_MANAGED_FIELDS = (
 
 
 def shape_at(resource: Resource, kind: GroupVersionKind) -> Shape:
-    """The shape of what is written through an endpoint of a resource: its own, or that of a Scale, an Eviction."""
+    """Returns the shape of the objects of an endpoint: the resource's own, or that of a Scale or Eviction."""
     if kind == resource.gvk:
         return resource.shape
     definition = builtin.kinds().get(kind)
     if definition is None:
-        # What a CONNECT asks for is in its URL.
+        # The options of a CONNECT are in its URL.
         raise InternalError.of(f"a {kind.kind} cannot be changed by admission")
     return shape_of(definition)
 
@@ -33,12 +34,11 @@ def shape_at(resource: Resource, kind: GroupVersionKind) -> Shape:
 async def replace(
     context: Context, operation: Operation, tree: Json, shown_as: Resource | None = None, *, strict: bool = False
 ) -> bool:
-    """Puts a changed object in the place of the operation's, and says whether it is another.
+    """Replaces the object of an operation and returns True if the object changed.
 
-    It gets the shape and the defaults of its kind: what the kind does not have is dropped without a word, as on the
-    real server, or, where it is `strict`, is an InternalError, as what cannot be of the kind always is. `shown_as` is
-    the resource in whose version the tree is, where that is not the operation's own. Who owns which field stays as it
-    was where the change would make nonsense of it.
+    The new object is normalized and defaulted. Unknown fields are dropped silently, as in kube-apiserver, or raise
+    InternalError if `strict`. Raises InternalError if the kind or structure is wrong. `shown_as` is the resource in
+    whose version the tree is, if not the operation's own. Managed fields are restored if the change made them invalid.
     """
     resource, before = operation.resource, operation.object
     shown = shown_as or resource

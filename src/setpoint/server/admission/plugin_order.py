@@ -1,6 +1,6 @@
-"""Which rules a server has, in the order in which the real server asks them.
+"""The admission plugins of a server, in kube-apiserver's order.
 
-Upstream's order, those that are off by default in brackets: (AlwaysAdmit), (NamespaceAutoProvision),
+Upstream's order, with plugins that are off by default in brackets: (AlwaysAdmit), (NamespaceAutoProvision),
 NamespaceLifecycle, (NamespaceExists), (LimitPodHardAntiAffinityTopology), LimitRanger, ServiceAccount,
 (NodeRestriction), TaintNodesByCondition, (AlwaysPullImages), (ImagePolicyWebhook), PodSecurity, (PodNodeSelector),
 Priority, DefaultTolerationSeconds, (PodTolerationRestriction), (EventRateLimit), (ExtendedResourceToleration),
@@ -10,11 +10,11 @@ CertificateSubjectRestriction, DefaultIngressClass, (DenyServiceExternalIPs), Po
 NodeDeclaredFeatureValidator, PodResizeValidator, MutatingAdmissionPolicy, MutatingAdmissionWebhook,
 ValidatingAdmissionPolicy, ValidatingAdmissionWebhook, ResourceQuota, (AlwaysDeny).
 
-DenyPrivilegedContainers is ours: it does what the real server does unless it is started with `--allow-privileged`.
+DenyPrivilegedContainers is specific to Setpoint and does the same as kube-apiserver without `--allow-privileged`.
 
-Missing on purpose: what has no meaning (AlwaysAdmit, AlwaysDeny), what needs real nodes (NodeRestriction,
-NodeDeclaredFeatureValidator, PodResizeValidator), what asks a server that nobody runs (ImagePolicyWebhook), and what
-belongs to kinds that are off (PodGroupProtection).
+Deliberately missing: plugins without a purpose here (AlwaysAdmit, AlwaysDeny), plugins that need real nodes
+(NodeRestriction, NodeDeclaredFeatureValidator, PodResizeValidator), ImagePolicyWebhook, which needs an external server,
+and PodGroupProtection, whose kinds are not served.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -82,7 +82,7 @@ _OWN: Sequence[Callable[[], Plugin]] = (
     DenyServiceExternalIPs,
     PodTopologyLabels,
 )
-# Here come those that a program registered.
+# Plugins registered by the program run between these two groups.
 _LAST: Sequence[Callable[[], Plugin]] = (
     MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
@@ -105,9 +105,11 @@ def plugins(
     disabled: Collection[str] = (),
     enabled: Collection[str] = (),
 ) -> list[Plugin]:
-    """The server's own plugins, but for those that are switched off, with those that a program registered: these come
-    behind what fills objects in, and before what only judges. One that has the name of one of the server's own takes
-    its place, switched on. `enabled` switches on what is off by default.
+    """Returns the enabled plugins in order.
+
+    Plugins registered by the program run after the built-in plugins that fill in objects and before those that only
+    validate. A registered plugin with the name of a built-in plugin replaces and enables that plugin. `enabled` names
+    plugins to enable that are off by default.
     """
     first, last = [make() for make in _OWN], [make() for make in _LAST]
     own = {plugin.name for plugin in (*first, *last)}

@@ -1,7 +1,7 @@
-"""The question that webhooks and registered functions are asked, and their answer.
+"""The request and response of webhooks and registered admission functions.
 
-One pair of types for both: a function that decides about an `AdmissionRequest` decides the same whether it runs in the
-server's process or behind a URL. Objects are JSON trees. Nothing here knows how it travels (see `review`).
+Both use the same types: a function that handles an `AdmissionRequest` decides the same in the server's process and
+behind a URL. Objects are JSON trees. The wire format is in `review`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from setpoint.objects.tree import Object
 
 
 class UserInfo(NamedTuple):
-    """Who asks."""
+    """The user that sends the request."""
 
     username: str
     groups: Sequence[str] = ()
@@ -24,21 +24,21 @@ class UserInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """One write that waits for a decision. Read it only: it may share its objects with the server."""
+    """One write that awaits a decision. Do not modify: the objects may be shared with the server."""
 
     uid: str
-    # What is shown, and, where it was converted for the reader, what the client asked for.
+    # The presented kind and resource and, if converted, those of the original request.
     kind: GroupVersionKind
     resource: GroupVersionResource
     subresource: str
     request_kind: GroupVersionKind
     request_resource: GroupVersionResource
-    # Empty where the server is yet to make one.
+    # Empty if the server has not generated the name yet.
     name: str
     namespace: str
     operation: str  # CREATE, UPDATE, DELETE or CONNECT
     user: UserInfo
-    # None on DELETE; and what it was before is None on CREATE.
+    # The new object is None on DELETE, the old object is None on CREATE.
     object: Object | None
     old_object: Object | None
     dry_run: bool = False
@@ -47,14 +47,14 @@ class AdmissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionResponse:
-    """The decision. `allow` and `deny` make the usual ones."""
+    """The decision. Use `allow`, `change` and `deny` to create one."""
 
     allowed: bool
-    # A Status that says why not: what its fields say is passed on.
+    # A Status with the reason of a refusal, sent to the client.
     status: Object | None = None
-    # JSON Patch: only who is asked in the mutating phase may have one.
+    # A JSON Patch, allowed in the mutating phase only.
     patch: Sequence[Object] = ()
-    # Shown to the client, and noted in the audit log.
+    # Sent to the client, and recorded in the audit log.
     warnings: Sequence[str] = ()
     audit_annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -65,18 +65,18 @@ def allow(
     warnings: Sequence[str] = (),
     audit_annotations: Mapping[str, str] | None = None,
 ) -> AdmissionResponse:
-    """The write may go on, changed by the patch."""
+    """Returns a response that admits the write, with an optional patch."""
     return AdmissionResponse(True, None, patch, warnings, audit_annotations or {})
 
 
 def change(request: AdmissionRequest, new: Object, *, warnings: Sequence[str] = ()) -> AdmissionResponse:
-    """The write may go on with another object in the place of its own."""
+    """Returns a response that admits the write with another object."""
     return allow(patch=jsonpatch.diff(request.object or {}, new), warnings=warnings)
 
 
 def deny(
     message: str, *, code: int = 403, reason: str = "Forbidden", warnings: Sequence[str] = ()
 ) -> AdmissionResponse:
-    """The write is refused."""
+    """Returns a response that refuses the write."""
     status: Object = {"status": "Failure", "message": message, "reason": reason, "code": code}
     return AdmissionResponse(False, status, (), warnings)

@@ -18,7 +18,7 @@ _SHOWN = {
 }
 
 
-class TooManyRights(Exception):  # noqa: N818 - not an error of ours
+class TooManyRights(Exception):  # noqa: N818 - an outcome
     """The rules grant more single permissions than can be compared."""
 
 

@@ -1,1 +1,1 @@
-"""The rules that every cluster has, one module each, under the names by which they are switched on and off."""
+"""The built-in admission plugins, one module each, under the names by which they are enabled and disabled."""

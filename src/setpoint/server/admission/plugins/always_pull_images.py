@@ -1,4 +1,4 @@
-"""AlwaysPullImages: no pod runs an image only because a node has it: whoever starts it must be allowed to pull it."""
+"""AlwaysPullImages: forces image pulls, so that pods cannot use cached images without permission to pull them."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from setpoint.server.request.context import Context
 
 
 class AlwaysPullImages(Plugin):
-    """Sets every pull policy to Always."""
+    """Sets every image pull policy to Always."""
 
     name = "AlwaysPullImages"
 
@@ -35,8 +35,8 @@ class AlwaysPullImages(Plugin):
 
 
 def _policies(operation: Operation) -> Iterator[tuple[Object, str, str]]:
-    """Where a pod says how its images are pulled: the holder, the field and the path of each place. Nothing where an
-    update brings no new image."""
+    """Yields the pull policies of a pod: the holder, the field name and the path of each. Yields none for updates
+    without a new image."""
     if operation.subresource or operation.object is None:
         return
     spec = operation.object["spec"]

@@ -1,4 +1,4 @@
-"""CertificateApproval: a request for a certificate is approved by who may do so for its signer."""
+"""CertificateApproval: only users with permission for the signer may approve a CertificateSigningRequest."""
 
 from setpoint.objects.gotext import quote
 from setpoint.server.admission.plugins.permission import may_act_for
@@ -14,7 +14,7 @@ def is_signing_requests(resource: Resource) -> bool:
 
 
 class CertificateApproval(Plugin):
-    """Asks whether the user may `approve` for the signer that the request has named from the beginning."""
+    """Requires the `approve` permission for the signer that the stored request names."""
 
     name = "CertificateApproval"
 

@@ -1,4 +1,4 @@
-"""CertificateSigning: a certificate is issued by who may sign for the signer of the request."""
+"""CertificateSigning: only users with permission for the signer may issue a certificate."""
 
 from setpoint.objects.gotext import quote
 from setpoint.server.admission.plugins.certificate_approval import is_signing_requests
@@ -11,7 +11,7 @@ from setpoint.server.request.context import Context
 
 
 class CertificateSigning(Plugin):
-    """Asks whether the user may `sign`, where the certificate or the conditions of a request change."""
+    """Requires the `sign` permission if the certificate or the conditions of a request change."""
 
     name = "CertificateSigning"
 

@@ -1,4 +1,4 @@
-"""CertificateSubjectRestriction: nobody asks for a client certificate that makes its holder master of the cluster."""
+"""CertificateSubjectRestriction: refuses requests for client certificates of the group `system:masters`."""
 
 import base64
 
@@ -14,7 +14,7 @@ _MASTERS = "system:masters"
 
 
 class CertificateSubjectRestriction(Plugin):
-    """Refuses requests to the signer of clients of this server whose subject belongs to `system:masters`."""
+    """Refuses requests to the kube-apiserver-client signer whose subject belongs to `system:masters`."""
 
     name = "CertificateSubjectRestriction"
 
@@ -25,7 +25,7 @@ class CertificateSubjectRestriction(Plugin):
         spec = (operation.object or {}).get("spec") or {}
         if operation.subresource or spec.get("signerName") != _CLIENT:
             return
-        from cryptography import x509  # only who asks for certificates needs it
+        from cryptography import x509  # imported only if certificates are requested
 
         try:
             subject = x509.load_pem_x509_csr(base64.b64decode(spec.get("request") or "")).subject

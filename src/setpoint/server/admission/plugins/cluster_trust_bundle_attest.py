@@ -1,4 +1,4 @@
-"""ClusterTrustBundleAttest: who a cluster trusts for a signer is said by who may attest for it."""
+"""ClusterTrustBundleAttest: only users with permission for the signer may change its trust bundles."""
 
 from setpoint.objects.gotext import quote
 from setpoint.server.admission.plugins.permission import may_act_for
@@ -10,7 +10,7 @@ from setpoint.server.request.context import Context
 
 
 class ClusterTrustBundleAttest(Plugin):
-    """Asks whether the user may `attest` for the signer of a bundle, where what it says changes."""
+    """Requires the `attest` permission for the signer of a bundle if the bundle changes."""
 
     name = "ClusterTrustBundleAttest"
 

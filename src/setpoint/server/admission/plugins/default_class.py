@@ -1,4 +1,4 @@
-"""The classes that an administrator marked as the default of their kind: which of several counts."""
+"""Selects the default among the classes that administrators marked as default."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from setpoint.objects.tree import Object
 
 
 class Candidate(NamedTuple):
-    """A class, when it was made, and whether it is marked as the default."""
+    """A class, its creation time, and its default mark."""
 
     name: str
     created: str
@@ -16,13 +16,14 @@ class Candidate(NamedTuple):
 
 
 def candidate(tree: Object, annotations: Sequence[str]) -> Candidate:
-    """Reads a class; any of the annotations marks it."""
+    """Reads a class; any of the annotations marks the class as default."""
     found = meta.annotations(tree)
     marked = any(found.get(name) == "true" for name in annotations)
     return Candidate(meta.name(tree), tree["metadata"].get("creationTimestamp") or "", marked)
 
 
 def default_of(classes: Iterable[Candidate]) -> str | None:
-    """The name of the newest that is marked, and of those made at the same time the first by name."""
+    """Returns the name of the newest marked class, and the first by name of those created at the same time. Returns
+    None if no class is marked."""
     marked = sorted((found for found in classes if found.is_default), key=lambda found: found.name)
     return max(marked, key=lambda found: found.created).name if marked else None

@@ -1,4 +1,4 @@
-"""DefaultIngressClass: an Ingress that names no class gets the one that an administrator marked as the default."""
+"""DefaultIngressClass: assigns the default IngressClass to Ingresses without a class."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ _OLD_CLASS = "kubernetes.io/ingress.class"
 
 
 class DefaultIngressClass(Plugin):
-    """Fills in `spec.ingressClassName`, where the older annotation does not say it."""
+    """Fills in `spec.ingressClassName`, unless the legacy annotation names a class."""
 
     name = "DefaultIngressClass"
 

@@ -1,4 +1,4 @@
-"""DefaultStorageClass: a claim that names no class gets the one that an administrator marked as the default."""
+"""DefaultStorageClass: assigns the default StorageClass to PersistentVolumeClaims without a class."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.ku
 
 
 class DefaultStorageClass(Plugin):
-    """Fills in `spec.storageClassName`. The empty name is a choice too: it is left alone."""
+    """Fills in `spec.storageClassName`. An empty name is a valid choice and is kept."""
 
     name = "DefaultStorageClass"
 

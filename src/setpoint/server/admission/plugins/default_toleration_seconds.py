@@ -1,4 +1,4 @@
-"""DefaultTolerationSeconds: a pod stays for a while on a node that is not ready or out of reach, and then goes."""
+"""DefaultTolerationSeconds: lets pods stay on a not-ready or unreachable node for a limited time."""
 
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pods import is_pods
@@ -11,7 +11,7 @@ _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 class DefaultTolerationSeconds(Plugin):
-    """Adds the two tolerations, unless the pod says itself how it takes such nodes."""
+    """Adds the two tolerations, unless the pod already tolerates these taints."""
 
     name = "DefaultTolerationSeconds"
 

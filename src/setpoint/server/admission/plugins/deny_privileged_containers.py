@@ -1,6 +1,6 @@
-"""DenyPrivilegedContainers: no container has the rights of the machine it runs on, unless the server is told otherwise.
+"""DenyPrivilegedContainers: refuses privileged containers.
 
-The real server knows this as `--allow-privileged=false`, its default, and finds it while it validates.
+In kube-apiserver, `--allow-privileged=false`, the default, does the same during validation.
 """
 
 from setpoint.objects.errors import Invalid
@@ -13,7 +13,7 @@ from setpoint.server.request.context import Context
 
 
 class DenyPrivilegedContainers(Plugin):
-    """Refuses pods, and templates of pods, with privileged containers. Switched off, they are like any other."""
+    """Refuses pods and pod templates with privileged containers. Disable the plugin to allow them."""
 
     name = "DenyPrivilegedContainers"
 

@@ -1,4 +1,4 @@
-"""DenyServiceExternalIPs: a Service may not say that it answers for addresses of the outside."""
+"""DenyServiceExternalIPs: refuses external IPs of Services."""
 
 from setpoint.server.admission.plugins.refusal import forbidden
 from setpoint.server.ports import CREATE, UPDATE, Operation
@@ -8,7 +8,7 @@ from setpoint.server.request.context import Context
 
 
 class DenyServiceExternalIPs(Plugin):
-    """Refuses new external IPs; those that are there may stay, and go."""
+    """Refuses new external IPs; existing ones may be kept or removed."""
 
     name = "DenyServiceExternalIPs"
 

@@ -1,4 +1,4 @@
-"""EventRateLimit: nobody fills the log with events faster than they are let."""
+"""EventRateLimit: limits the rate at which events are written."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion")
 
 
 class RateLimit(NamedTuple):
-    """So many events a second, after a burst, for each `Server`, `Namespace`, `User` or `SourceAndObject`."""
+    """The permitted events per second and the burst, for each `Server`, `Namespace`, `User` or `SourceAndObject`."""
 
     type: str
     qps: float
     burst: int
-    # How many of those that are counted apart are remembered.
+    # The maximum number of separately counted keys.
     cache_size: int = 4096
 
 
@@ -31,7 +31,7 @@ class _Bucket(NamedTuple):
 
 
 class EventRateLimit(Plugin):
-    """Refuses events beyond any of the limits. Without limits it lets all through."""
+    """Refuses events that exceed any of the limits. Without limits, admits all events."""
 
     name = "EventRateLimit"
 
@@ -55,7 +55,7 @@ class EventRateLimit(Plugin):
 
 
 def _take(limit: RateLimit, buckets: OrderedDict[str, _Bucket], key: str, now: float) -> bool:
-    """Takes a token out of the bucket of a key, if there is one."""
+    """Takes a token from the bucket of a key. Returns False if the bucket is empty."""
     bucket = buckets.pop(key, _Bucket(limit.burst, now))
     tokens = min(float(limit.burst), bucket.tokens + (now - bucket.since) * limit.qps)
     buckets[key] = _Bucket(tokens - 1 if tokens >= 1 else tokens, now)

@@ -1,4 +1,5 @@
-"""ExtendedResourceToleration: who asks for a device may run on the nodes that are kept free for those who do."""
+"""ExtendedResourceToleration: lets pods that request extended resources run on the nodes dedicated to these
+resources."""
 
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pods import is_pods
@@ -10,7 +11,7 @@ from setpoint.server.request.context import Context
 
 
 class ExtendedResourceToleration(Plugin):
-    """Adds a toleration of the taint with the name of each extended resource that a pod asks for."""
+    """Adds a toleration for the taint of each extended resource that a pod requests."""
 
     name = "ExtendedResourceToleration"
 
@@ -33,7 +34,7 @@ class ExtendedResourceToleration(Plugin):
 
 
 def _tolerate(spec: Object, toleration: Object) -> None:
-    """Puts a toleration in the place of the one for the same taint, or behind all."""
+    """Replaces the toleration for the same taint, or appends the new one."""
     found = spec.get("tolerations") or []
     replaced = [toleration if _same(other, toleration) else other for other in found]
     spec["tolerations"] = replaced if toleration in replaced else [*found, toleration]

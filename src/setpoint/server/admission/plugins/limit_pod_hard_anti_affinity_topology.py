@@ -1,4 +1,4 @@
-"""LimitPodHardAntiAffinityTopology: a pod may keep others off its own node, and not off a whole zone."""
+"""LimitPodHardAntiAffinityTopology: required pod anti-affinity may use only the topology key of the node."""
 
 from setpoint.server.admission.plugins.pods import is_pods
 from setpoint.server.admission.plugins.refusal import forbidden
@@ -11,7 +11,7 @@ _HOST = "kubernetes.io/hostname"
 
 
 class LimitPodHardAntiAffinityTopology(Plugin):
-    """Refuses pods that must not run beside others in anything larger than a node."""
+    """Refuses pods whose required anti-affinity has a topology larger than a node."""
 
     name = "LimitPodHardAntiAffinityTopology"
 

@@ -1,4 +1,4 @@
-"""LimitRanger: how much one container, one pod, one claim may ask for in a namespace, and what it gets unasked."""
+"""LimitRanger: applies default requests and limits of a namespace, and enforces its minimum and maximum amounts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
-# Beyond this upstream does not count in thousandths.
+# Upstream does not compare larger amounts in thousandths.
 _MAX_MILLI = (1 << 63) // 1000
 
 Amounts = Mapping[str, Quantity]
@@ -33,7 +33,7 @@ class _Limit(NamedTuple):
 
 
 class LimitRange(NamedTuple):
-    """A LimitRange: what it gives to containers, and what it holds things to."""
+    """A LimitRange: the defaults for containers, and the enforced limits."""
 
     default_limits: Mapping[str, str]
     default_requests: Mapping[str, str]
@@ -58,7 +58,8 @@ def _amounts(given: Mapping[str, object] | None) -> Amounts:
 
 
 class LimitRanger(Plugin):
-    """Fills in what containers do not say, and refuses what is out of the bounds of any LimitRange of the namespace."""
+    """Fills in the defaults of containers, and refuses objects outside the limits of any LimitRange of the
+    namespace."""
 
     name = "LimitRanger"
 
@@ -85,7 +86,7 @@ class LimitRanger(Plugin):
 
 
 def _is_asked(operation: Operation) -> bool:
-    """Whether the write can change what is asked for: of a pod only its creation and its resizing can."""
+    """Returns True if the write can change requested resources: for pods, only creation and resizing can."""
     if operation.old is not None and meta.is_being_deleted(operation.old):
         return False
     if is_pods(operation.resource) and operation.verb == UPDATE:
@@ -94,7 +95,7 @@ def _is_asked(operation: Operation) -> bool:
 
 
 def fill_in(pod: Object, limit_range: LimitRange) -> None:
-    """Gives the containers of a pod the defaults, and writes down which."""
+    """Applies the defaults to the containers of a pod and lists them in an annotation."""
     done: list[str] = []
     for field, called in (("containers", "container"), ("initContainers", "init container")):
         for container in pod["spec"].get(field) or ():
@@ -112,7 +113,7 @@ def fill_in(pod: Object, limit_range: LimitRange) -> None:
 
 
 def pod_problems(pod: Object, limit: _Limit) -> list[str]:
-    """What of a pod is out of the bounds of one entry."""
+    """Returns the violations of one limit by a pod."""
     spec = pod["spec"]
     if limit.type == "Container":
         found = []
@@ -127,7 +128,7 @@ def pod_problems(pod: Object, limit: _Limit) -> list[str]:
 
 
 def _of_pod(spec: Object, kind: str) -> Amounts:
-    """What a pod asks for as a whole: what it says itself of processor and memory counts before its containers."""
+    """Returns the total resources of a pod. CPU and memory at pod level take precedence over the containers."""
     own = (spec.get("resources") or {}).get(kind) or {}
     return total(spec, lambda container: (container.get("resources") or {}).get(kind) or {}) | {
         name: amount(value) for name, value in own.items() if name in ("cpu", "memory")
@@ -135,7 +136,7 @@ def _of_pod(spec: Object, kind: str) -> Amounts:
 
 
 def claim_problems(claim: Object, limit: _Limit) -> list[str]:
-    """What of a claim is out of the bounds of one entry; only what it asks for counts."""
+    """Returns the violations of one limit by the requests of a PersistentVolumeClaim."""
     if limit.type != "PersistentVolumeClaim":
         return []
     requests = _amounts((claim["spec"].get("resources") or {}).get("requests"))
@@ -210,5 +211,5 @@ def _compare(one: Quantity, other: Quantity) -> int:
 
 
 def _milli(quantity: Quantity) -> int:
-    """The amount in thousandths, as far as the real server looks; of very large ones it sees the whole units only."""
+    """Returns the amount in thousandths. Like kube-apiserver, rounds very large amounts to whole units."""
     return quantity.value(-3) if abs(quantity.value()) <= _MAX_MILLI else quantity.value() * 1000

@@ -1,4 +1,4 @@
-"""What a rule must know of other objects: a live view, made when it is first asked for, by name and by namespace."""
+"""A live view of other objects for admission plugins, by namespace and name, created on first use."""
 
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
@@ -12,7 +12,7 @@ _NOTHING: Mapping[str, object] = {}
 
 
 class Lookup(Generic[T]):
-    """The objects of a built-in resource, each in the form that `make` gives it. Belongs to one rule of one server."""
+    """The objects of a built-in resource, converted by `make`. Belongs to one plugin of one server."""
 
     def __init__(
         self,
@@ -22,17 +22,18 @@ class Lookup(Generic[T]):
         make: Callable[[Object], T],
         learned: Callable[[str, str, T | None], None] | None = None,
     ) -> None:
-        """`learned` is told of each object that comes, changes or goes: its namespace, its name, and what it is now."""
+        """Sets up the lookup. `learned` is called with the namespace, name and new value of each object that is
+        created, changed or deleted."""
         self._of = group, version, plural
         self._make = make
         self._learned = learned
-        # All of them; None until they are first asked for.
+        # The view of all objects; None until first used.
         self.view: View[T] | None = None
-        # By namespace, and then by name; what has no namespace is below the empty one.
+        # By namespace, then by name. Cluster-scoped objects have an empty namespace.
         self._found: dict[str, dict[str, T]] = {}
 
     async def all(self, services: Services, namespace: str = "") -> Mapping[str, T]:
-        """Those of a namespace by name. The mapping is the view's own: read it, and do not keep it over an `await`."""
+        """Returns the objects of a namespace by name. The mapping is live: do not modify or keep across an `await`."""
         view = self.view
         if view is None:
             view = self.view = services.views.of(*self._of, self._make, self._changed)
@@ -44,7 +45,7 @@ class Lookup(Generic[T]):
 
     @property
     def places(self) -> list[tuple[str, str]]:
-        """The namespaces and names of all that are known."""
+        """The namespaces and names of all known objects."""
         return [(namespace, name) for namespace, found in self._found.items() for name in found]
 
     def _changed(self, key: str, made: T | None) -> None:

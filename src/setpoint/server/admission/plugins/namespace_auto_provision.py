@@ -1,4 +1,4 @@
-"""NamespaceAutoProvision: a namespace comes into being with the first object that is created in it."""
+"""NamespaceAutoProvision: creates missing namespaces when an object is created in them."""
 
 from setpoint.objects.errors import AlreadyExists
 from setpoint.objects.tree import Object
@@ -10,7 +10,7 @@ from setpoint.server.request.write_options import WriteOptions
 
 
 class NamespaceAutoProvision(Plugin):
-    """Creates the namespace of a new object where there is none."""
+    """Creates the namespace of a new object if the namespace does not exist."""
 
     name = "NamespaceAutoProvision"
 

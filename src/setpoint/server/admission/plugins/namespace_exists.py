@@ -1,4 +1,4 @@
-"""NamespaceExists: every write in a namespace needs one that is there, not only the creation of objects."""
+"""NamespaceExists: requires an existing namespace for every write, not only for creations."""
 
 from setpoint.objects.errors import NotFound
 from setpoint.server.admission.plugins.namespace_lifecycle import NAMESPACES
@@ -9,7 +9,7 @@ from setpoint.server.request.context import Context
 
 
 class NamespaceExists(Plugin):
-    """Refuses what is written into a namespace that is not there."""
+    """Refuses writes in a namespace that does not exist."""
 
     name = "NamespaceExists"
 

@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: objects live in a namespace that exists and is not on its way out; some namespaces stay."""
+"""NamespaceLifecycle: requires an existing, active namespace for new objects, and protects system namespaces."""
 
 from setpoint.objects.errors import Forbidden, NotFound, StatusCause
 from setpoint.objects.gvk import GroupResource
@@ -9,12 +9,12 @@ from setpoint.server.request.context import Context
 
 NAMESPACES = GroupResource("", "namespaces")
 _NAMESPACE_PREFIX = "/core/namespaces/"
-# What cannot be deleted.
+# Namespaces that cannot be deleted.
 IMMORTAL = frozenset(("default", "kube-system", "kube-public"))
 
 
 class NamespaceLifecycle(Plugin):
-    """Nothing is created in a namespace that is not there or is being deleted; some namespaces stay for ever."""
+    """Refuses new objects in a missing or terminating namespace, and the deletion of system namespaces."""
 
     name = "NamespaceLifecycle"
 

@@ -1,7 +1,7 @@
-"""OwnerReferencesPermissionEnforcement: owners are named by who may delete, and held back by who may.
+"""OwnerReferencesPermissionEnforcement: changes of owner references require additional permissions.
 
-Whoever gives an object an owner lets it be deleted with that; whoever says that the owner must wait for the object
-keeps the owner from being deleted. Both take the right to do so.
+An owner reference lets the garbage collector delete the object together with its owner, and `blockOwnerDeletion` delays
+the deletion of the owner. Both require permission to do the same directly.
 """
 
 from setpoint.objects import meta
@@ -18,8 +18,8 @@ _BLOCKING = "cannot set blockOwnerDeletion"
 
 
 class OwnerReferencesPermissionEnforcement(Plugin):
-    """Asks for the right to delete an object whose owners change, and to set the finalizers of an owner that must
-    wait."""
+    """Requires permission to delete an object whose owners change, and to set the finalizers of an owner whose deletion
+    is blocked."""
 
     name = "OwnerReferencesPermissionEnforcement"
 

@@ -1,4 +1,4 @@
-"""What a rule asks about rights: whether the user who writes may also do something else."""
+"""Additional permission checks of admission plugins."""
 
 from setpoint.server.ports import Decision
 from setpoint.server.request.context import Context
@@ -18,7 +18,7 @@ async def decide(
     namespace: str = "",
     version: str = "*",
 ) -> Decision:
-    """Whether the user of a request may do that."""
+    """Returns the authorizer's decision about another action of the requesting user."""
     authorizer = context.services.authorizer
     await authorizer.prepare(context.user)
     info = RequestInfo(verb, "", True, group, version, namespace, resource, name, subresource)
@@ -26,7 +26,7 @@ async def decide(
 
 
 async def may_act_for(context: Context, verb: str, signer: str) -> bool:
-    """Whether the user may approve, sign or attest for a signer, or for all of its domain."""
+    """Returns True if the user may approve, sign or attest for a signer, or for all signers of its domain."""
     for name in (signer, f"{signer.partition('/')[0]}/*"):
         if (await decide(context, verb, _CERTIFICATES, "signers", name=name)).allowed:
             return True

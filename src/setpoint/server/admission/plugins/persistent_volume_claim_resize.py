@@ -1,4 +1,4 @@
-"""PersistentVolumeClaimResize: a claim grows only where its class lets it."""
+"""PersistentVolumeClaimResize: allows claims to grow only if their StorageClass allows volume expansion."""
 
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
@@ -17,7 +17,7 @@ _UNSUPPORTED = (
 
 
 class PersistentVolumeClaimResize(Plugin):
-    """Refuses to grow a claim that is not bound, or whose class does not say that its volumes may grow."""
+    """Refuses the expansion of unbound claims and of claims whose class does not allow expansion."""
 
     name = "PersistentVolumeClaimResize"
 
@@ -46,7 +46,7 @@ def _size(tree: Object) -> str:
 
 
 def storage_class(tree: Object) -> str:
-    """The class of a claim; the annotation of older days comes first."""
+    """Returns the class of a claim; the beta annotation takes precedence."""
     annotations = meta.annotations(tree)
     if BETA_CLASS in annotations:
         return annotations[BETA_CLASS]

@@ -1,4 +1,4 @@
-"""PodNodeSelector: the pods of a namespace run on the nodes that its annotation names."""
+"""PodNodeSelector: restricts the pods of a namespace to the nodes that the namespace's annotation selects."""
 
 from collections.abc import Mapping
 
@@ -15,8 +15,8 @@ _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
 
 
 class PodNodeSelector(Plugin):
-    """Adds the selector of the namespace, or `default`, to new pods. `allowed` has, by namespace, the selector that the
-    pods of it may have at most. Both are written `a=b,c=d`."""
+    """Adds the selector of the namespace, or `default`, to new pods. `allowed` maps namespaces to the labels that pods
+    may select. Both are written `a=b,c=d`."""
 
     name = "PodNodeSelector"
 
@@ -66,7 +66,7 @@ class PodNodeSelector(Plugin):
 
 
 def labels_of(text: str) -> Mapping[str, str]:
-    """Reads `a=b,c=d`. Raises ValueError."""
+    """Parses `a=b,c=d`. Raises ValueError."""
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = part.partition("=")

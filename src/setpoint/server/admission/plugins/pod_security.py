@@ -1,8 +1,8 @@
-"""PodSecurity: holds the pods of a namespace to the Pod Security Standard that its labels name.
+"""PodSecurity: enforces the Pod Security Standard that the labels of a namespace select.
 
-Pods are refused by what is enforced. Objects that make pods are let through, and the client is warned: it is their pods
-that will be refused. Who tightens what a namespace enforces is told which pods are there already that it would not
-let in.
+Pods that violate the enforced level are refused. Workloads such as Deployments are admitted with a warning, because
+only their pods will be refused. When the enforced level of a namespace becomes stricter, the client is warned about
+existing pods that violate the new level.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,7 +27,7 @@ _MOST_PODS = 3000
 
 
 class PodSecurity(Plugin):
-    """The rule, with what holds where a namespace says nothing, and with who is exempt from it."""
+    """The plugin, with the default policy for namespaces without labels, and with exemptions."""
 
     name = "PodSecurity"
 
@@ -69,7 +69,7 @@ class PodSecurity(Plugin):
         self._judge(context, operation, policy, pod, enforced=is_pod)
 
     async def _policy(self, context: Context, namespace: str) -> Policy:
-        """What holds in a namespace; labels that cannot be read say what is safe."""
+        """Returns the policy of a namespace. Invalid labels select a safe level."""
         namespaces = context.registry.resource("", "v1", "namespaces")
         item = None
         if namespaces is not None:
@@ -129,8 +129,8 @@ class PodSecurity(Plugin):
         context.warn(f"{text} ({', '.join(said)}) will be ignored")
 
     async def _existing(self, context: Context, namespace: str, standard: Standard) -> list[str]:
-        """Which pods of a namespace would not be let in any more. Of those that one controller made, one is looked at
-        before the others."""
+        """Returns warnings about existing pods of a namespace that violate a standard. One pod of each controller is
+        checked before the others."""
         pods = context.registry.resource("", "v1", "pods")
         if pods is None:
             return []
@@ -162,7 +162,7 @@ class PodSecurity(Plugin):
 
 
 def _has_new_images(new: Object, old: Object) -> bool:
-    """Whether an update brings something that could run otherwise than what was let in."""
+    """Returns True if an update changes images or adds containers, so that the pod must be checked again."""
     spec, stored = new["spec"], old["spec"]
     for field in ("containers", "initContainers"):
         if _images(spec, field) != _images(stored, field):

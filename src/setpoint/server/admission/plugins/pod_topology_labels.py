@@ -1,4 +1,4 @@
-"""PodTopologyLabels: a pod can see in which zone and region it runs."""
+"""PodTopologyLabels: copies the zone and region of a node to its pods."""
 
 from setpoint.objects import meta
 from setpoint.server.admission.plugins.pods import is_pods
@@ -11,7 +11,8 @@ _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 class PodTopologyLabels(Plugin):
-    """Copies the two labels of a node to the pod that is created on it, or to the Binding that puts a pod there."""
+    """Copies the two labels of a node to a pod created on that node, or to the Binding that assigns a pod to the
+    node."""
 
     name = "PodTopologyLabels"
 

@@ -1,4 +1,4 @@
-"""What rules about pods ask of a request and of a pod."""
+"""Helpers for plugins that examine pods."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from setpoint.server.registry.resource import Resource
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
-# Where the objects that make pods have their template; a pod is its own.
+# The path of the pod template in each resource; empty for pods.
 TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
     GroupResource("", "pods"): (),
     GroupResource("", "podtemplates"): ("template",),
@@ -25,17 +25,17 @@ TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
 
 
 def is_pods(resource: Resource) -> bool:
-    """Whether a resource is that of pods."""
+    """Returns True for the pods resource."""
     return resource.resource == "pods" and not resource.group
 
 
 def makes_pods(resource: Resource) -> bool:
-    """Whether the objects of a resource are pods, or have a template of some."""
+    """Returns True if the objects of a resource are pods or have a pod template."""
     return resource.group_resource in TEMPLATES
 
 
 def pod_in(resource: Resource, tree: Object) -> Object | None:
-    """The pod itself, or the template that an object has for its pods."""
+    """Returns the pod itself, or the pod template of an object."""
     found: Any = tree
     for name in TEMPLATES[resource.group_resource]:
         found = (found or {}).get(name)
@@ -43,7 +43,7 @@ def pod_in(resource: Resource, tree: Object) -> Object | None:
 
 
 def containers(spec: Object, path: str = "spec") -> Iterator[tuple[str, Object]]:
-    """All containers of a pod with their paths, in the order in which they start."""
+    """Yields all containers of a pod with their paths, in start order."""
     for field in _CONTAINERS:
         for position, container in enumerate(spec.get(field) or ()):
             yield index(f"{path}.{field}", position), container

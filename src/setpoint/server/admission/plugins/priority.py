@@ -1,4 +1,4 @@
-"""Priority: how important a pod is follows from the class it names, or from the one that is everybody's default."""
+"""Priority: computes the priority of a pod from its PriorityClass, or from the default class."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ def _read(tree: Object) -> _Class:
 
 
 class Priority(Plugin):
-    """Gives new pods their priority, keeps that of others, and lets only one class be the default."""
+    """Sets the priority of new pods, keeps that of existing pods, and refuses a second default class."""
 
     name = "Priority"
 
@@ -76,7 +76,7 @@ class Priority(Plugin):
         return found
 
     async def _default(self, context: Context) -> _Class | None:
-        """The default; where there are several, because two came at the same time, the least."""
+        """Returns the default class. If two were created concurrently, returns the one with the lower value."""
         defaults = [found for found in (await self._classes.all(context.services)).values() if found.is_default]
         return min(defaults, key=lambda found: found.value, default=None)
 

@@ -1,7 +1,7 @@
-"""ResourceQuota: a namespace has no more of anything than its quotas allow.
+"""ResourceQuota: refuses writes that exceed the quotas of their namespace.
 
-Last of all: what another rule refuses is charged to nobody. What is decided here is decided once more in the moment the
-object is written, together with the books (`server.quota.ledger`).
+This plugin runs last, so that writes refused by other plugins are not charged. The check is repeated when the object is
+committed together with the quota's usage (`server.quota.ledger`).
 """
 
 from setpoint.server.ports import CREATE, UPDATE, Operation
@@ -12,7 +12,7 @@ from setpoint.server.request.context import Context
 
 
 class ResourceQuota(Plugin):
-    """Holds writes to the quotas of their namespace. Switched off, what is used is still counted."""
+    """Enforces the quotas of the namespace. Usage is counted even if the plugin is disabled."""
 
     name = "ResourceQuota"
 

@@ -1,4 +1,4 @@
-"""RuntimeClass: a pod pays for what its runtime needs, and runs where there is such a runtime."""
+"""RuntimeClass: applies the overhead and scheduling constraints of a RuntimeClass to pods."""
 
 from setpoint.objects.tree import Object, copy
 from setpoint.server.admission.plugins.lookup import Lookup
@@ -15,7 +15,7 @@ _UNFOUNDED = "pod rejected: Pod Overhead set without corresponding RuntimeClass 
 
 
 class RuntimeClass(Plugin):
-    """Sets the overhead, the node selector and the tolerations that the class of a new pod says."""
+    """Sets the overhead, the node selector and the tolerations that the class of a new pod defines."""
 
     name = "RuntimeClass"
 
@@ -81,7 +81,8 @@ def _schedule(operation: Operation, spec: Object, scheduling: Object) -> None:
 
 
 def merge_tolerations(first: list[Object], second: list[Object]) -> list[Object]:
-    """Both, without those that another one includes; of two that are equal the first stays."""
+    """Merges two lists of tolerations without those that another toleration includes. Of two equal ones the first is
+    kept."""
     everything = [*first, *second]
     merged: list[Object] = []
     for position, toleration in enumerate(everything):
@@ -94,7 +95,7 @@ def merge_tolerations(first: list[Object], second: list[Object]) -> list[Object]
 
 
 def _includes(wide: Object, narrow: Object) -> bool:
-    """Whether one toleration tolerates all that another does."""
+    """Returns True if `wide` tolerates all taints that `narrow` tolerates."""
     if wide == narrow:
         return True
     operator = wide.get("operator") or "Equal"

@@ -1,8 +1,8 @@
-"""ServiceAccount: every pod acts as a service account, and has a token of it at hand.
+"""ServiceAccount: assigns a service account and its token to every pod.
 
-A pod that names none gets `default`; the one it names must be there. `default` itself is there as soon as its
-controller has seen the namespace: until then, and on servers without that controller, a pod gets what a fresh account
-would give it.
+A pod without a service account gets `default`; a named account must exist. The account `default` is created by a
+controller soon after its namespace. Until then, and on servers without that controller, a pod is treated as with a new,
+empty account.
 """
 
 from typing import NamedTuple
@@ -22,9 +22,9 @@ _MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
 _VOLUME = "kube-api-access-"
 _MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
-# A year in effect: who still uses the token after an hour is warned about, and not refused.
+# Effectively a year: use after an hour is only reported, not refused.
 _TOKEN_SECONDS = 3607
-# The volumes that name a secret, and where.
+# Volume types that refer to a secret, and the field with the secret's name.
 _SECRET_FIELDS = {
     "azureFile": "secretName",
     "secret": "secretName",
@@ -37,12 +37,12 @@ _SECRET_FIELDS = {
 
 
 class _Account(NamedTuple):
-    """What a pod takes from its account."""
+    """The fields of a service account that affect its pods."""
 
     name: str
     automount: bool = True
     pull_secrets: tuple[str, ...] = ()
-    # The secrets that its pods may use; None: any.
+    # The secrets that the account's pods may use; None: any.
     secrets: frozenset[str] | None = None
 
 
@@ -57,8 +57,8 @@ def _read(tree: Object) -> _Account:
 
 
 class ServiceAccount(Plugin):
-    """Gives pods their account, its token and its pull secrets. `require_default` refuses pods of the account
-    `default` too, as long as nobody has made it."""
+    """Assigns the account, its token and its pull secrets to pods. With `require_default`, pods of the account
+    `default` are refused until that account exists."""
 
     name = "ServiceAccount"
 
@@ -119,7 +119,8 @@ class ServiceAccount(Plugin):
 
 
 def _mount_token(context: Context, spec: Object) -> None:
-    """Lets every container that does not mount something else there see the token, the authority and the namespace."""
+    """Mounts the token, the CA certificate and the namespace in every container that does not already mount a volume at
+    that path."""
     volumes = spec.get("volumes") or []
     name = next((volume["name"] for volume in volumes if (volume.get("name") or "").startswith(_VOLUME)), "")
     is_there = bool(name)
@@ -149,7 +150,7 @@ def _token_volume() -> Object:
 
 
 def _check_mirror(operation: Operation, pod: Object) -> None:
-    """A pod that only shows what a node runs by itself has no account, and nothing that would need one."""
+    """Refuses mirror pods, which represent static pods of a node, with a service account, secrets or tokens."""
     spec = pod["spec"]
     if spec.get("serviceAccountName"):
         raise forbidden(operation, "a mirror pod may not reference service accounts")
@@ -179,7 +180,7 @@ def _names_secret(spec: Object) -> bool:
 
 
 def _container_secrets(container: Object) -> list[tuple[str, str]]:
-    """The secrets that the environment of a container comes from, each with how it is spoken of."""
+    """Returns the secrets in the environment of a container, each with its description for messages."""
     found = []
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
@@ -190,7 +191,7 @@ def _container_secrets(container: Object) -> list[tuple[str, str]]:
 
 
 def _check_secrets(operation: Operation, account: _Account, spec: Object) -> None:
-    """Refuses secrets that an account which keeps a list of them does not list."""
+    """Refuses secrets that an account with enforced mountable secrets does not list."""
     if account.secrets is None:
         return
     not_referenced = f"is not allowed because service account {account.name} does not reference that"

@@ -1,4 +1,4 @@
-"""StorageObjectInUseProtection: what is in use is not deleted under those who use it."""
+"""StorageObjectInUseProtection: delays the deletion of storage objects that are in use."""
 
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupResource
@@ -15,8 +15,8 @@ _FINALIZERS = {
 
 
 class StorageObjectInUseProtection(Plugin):
-    """Gives new volumes, claims and attribute classes a finalizer, which a controller takes away when nobody uses them
-    any more."""
+    """Adds a finalizer to new volumes, claims and attribute classes. A controller removes the finalizer when the object
+    is no longer in use."""
 
     name = "StorageObjectInUseProtection"
 

@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node gets no pods until it says that it is ready."""
+"""TaintNodesByCondition: taints new nodes, so that no pods are scheduled before the node is ready."""
 
 from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
@@ -9,7 +9,7 @@ _NOT_READY = "node.kubernetes.io/not-ready"
 
 
 class TaintNodesByCondition(Plugin):
-    """Adds the taint to new nodes; whoever watches over nodes takes it away."""
+    """Adds the not-ready taint to new nodes; the node lifecycle controller removes the taint."""
 
     name = "TaintNodesByCondition"
 

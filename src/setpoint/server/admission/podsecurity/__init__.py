@@ -1,1 +1,1 @@
-"""The Pod Security Standards: what a pod may ask of the machine it runs on, in three levels."""
+"""The Pod Security Standards: restrictions of a pod's host access, in three levels."""

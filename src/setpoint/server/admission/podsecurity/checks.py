@@ -1,7 +1,7 @@
-"""The checks that the standards are made of, each as it has been since some release, in the words of the real server.
+"""The checks of the Pod Security Standards by Kubernetes release, with kube-apiserver's messages.
 
-A check gets the metadata and the spec of a pod and says what is wrong, or None. Those of a release that are replaced by
-a later form are kept: a namespace may ask for the standard as it was.
+A check takes the metadata and the spec of a pod and returns the violation, or None. Superseded forms of a check are
+kept, because a namespace may select the standard of an older release.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -13,7 +13,7 @@ from setpoint.server.admission.plugins.pods import containers
 
 
 class Violation(NamedTuple):
-    """What is wrong: a few words, and which part of the pod it is about."""
+    """A violation: a short reason, and the violating part of the pod."""
 
     reason: str
     detail: str = ""
@@ -61,7 +61,7 @@ _SELINUX_1_31 = _SELINUX_1_0 | {"container_engine_t"}
 
 
 def _contexts(spec: Object) -> Iterator[tuple[str, Object]]:
-    """The containers by name, each with its security context."""
+    """Yields the name and the security context of each container."""
     for _, container in containers(spec):
         yield container.get("name") or "", container.get("securityContext") or {}
 
@@ -76,12 +76,12 @@ def _quoted(items: Iterable[str]) -> str:
 
 
 def _named(word: str, items: Collection[str]) -> str:
-    """`container "a"`, `containers "a", "b"`."""
+    """Formats `container "a"` or `containers "a", "b"`."""
     return f"{word if len(items) == 1 else f'{word}s'} {_quoted(items)}"
 
 
 def _setters(pod: bool, bad: Collection[str]) -> str:
-    """Who of a pod and its containers did it; empty for nobody."""
+    """Formats the violating parts: the pod, its containers, or both. Empty if there are none."""
     return " and ".join((["pod"] if pod else []) + ([_named("container", bad)] if bad else []))
 
 
@@ -90,12 +90,12 @@ def _is_windows(spec: Object) -> bool:
 
 
 def _unless_windows(check: Check) -> Check:
-    """Windows has no such thing, and its pods cannot set it."""
+    """Skips the check for Windows pods, which cannot set these fields."""
     return lambda metadata, spec: None if _is_windows(spec) else check(metadata, spec)
 
 
 def _unless_own_users(check: Check) -> Check:
-    """Who is root in a user namespace of its own is nobody outside."""
+    """Skips the check for pods in a user namespace, whose root user has no privileges on the host."""
     return lambda metadata, spec: None if spec.get("hostUsers") is False else check(metadata, spec)
 
 
@@ -362,15 +362,15 @@ def seccomp_restricted(metadata: Object, spec: Object) -> Violation | None:
 
 
 class Rule(NamedTuple):
-    """A check under its name, in the forms it has had, each with the minor release it came with. A rule of the
-    restricted standard may stand in for one of the baseline."""
+    """A named check in its historical forms, each with the minor release that introduced the form. A rule of the
+    restricted standard may replace one of the baseline."""
 
     name: str
     forms: tuple[tuple[int, Check], ...]
     instead_of: str = ""
 
 
-# In the order of their names, which is the order in which violations are told.
+# Sorted by name, which is the order of violations in messages.
 BASELINE = (
     Rule("appArmorProfile", ((0, app_armor_profile),)),
     Rule("capabilities_baseline", ((0, capabilities_baseline),)),

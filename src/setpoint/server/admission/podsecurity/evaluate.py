@@ -1,4 +1,4 @@
-"""Holds a pod to a standard."""
+"""Evaluates a pod against a Pod Security Standard."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -7,12 +7,12 @@ from setpoint.objects.tree import Object
 from setpoint.server.admission.podsecurity.checks import BASELINE, RESTRICTED, Check, Rule, Violation
 from setpoint.server.admission.podsecurity.policy import LATEST, Standard
 
-# The newest release that changed a check: later ones have the same.
+# The newest release that changed a check; later releases are the same.
 _NEWEST = max(form[0] for rule in (*BASELINE, *RESTRICTED) for form in rule.forms)
 
 
 def violations(standard: Standard, metadata: Object, spec: Object) -> list[Violation]:
-    """All that is wrong with a pod by a standard."""
+    """Returns all violations of a standard by a pod."""
     if standard.allows_all:
         return []
     version = _NEWEST if standard.version == LATEST else min(standard.version, _NEWEST)
@@ -32,5 +32,5 @@ def _checks(level: str, version: int) -> Sequence[Check]:
 
 
 def _form(rule: Rule, version: int) -> Check | None:
-    """A check as it was in a release; None where it was not there yet."""
+    """Returns the form of a check in a release, or None if the check did not exist yet."""
     return next((check for since, check in reversed(rule.forms) if since <= version), None)

@@ -1,4 +1,4 @@
-"""Which standard holds in a namespace, and how strictly: read off the labels of the namespace."""
+"""The Pod Security policy of a namespace, read from its labels."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _VERSION = re.compile(r"v1\.([0-9]|[1-9][0-9]{1,5})")
 
 
 class Standard(NamedTuple):
-    """A level, in the version that it had in a minor release of Kubernetes; `LATEST` for the newest."""
+    """A level, as defined in a minor release of Kubernetes; `LATEST` for the newest."""
 
     level: str = "privileged"
     version: int = LATEST
@@ -36,7 +36,7 @@ class Standard(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """What is refused, what the audit log is told, and what the client is warned of."""
+    """The standards that are enforced, audited and warned about."""
 
     enforce: Standard = Standard()
     audit: Standard = Standard()
@@ -51,8 +51,8 @@ class Policy(NamedTuple):
 
 
 def policy_of(labels: Mapping[str, str], default: Policy = Policy()) -> tuple[Policy, list[FieldError]]:  # noqa: B008
-    """The policy that labels say, and what is wrong with them. A level that cannot be read is enforced as the
-    strictest, and otherwise not at all."""
+    """Returns the policy that the labels define, and the errors in the labels. An invalid level counts as the strictest
+    for enforcement, and is ignored for audit and warnings."""
     given = tuple(sorted((name, value) for name, value in labels.items() if name.startswith(PREFIX)))
     return _policy_of(given, default) if given else (default, [])
 
@@ -79,7 +79,8 @@ def _policy_of(labels: tuple[tuple[str, str], ...], default: Policy) -> tuple[Po
         modes[mode] = standard
     enforce, warn = modes["enforce"], modes["warn"]
     if PREFIX + "warn" not in given and "enforce" in readable and enforce.strictness > warn.strictness:
-        # What is enforced is also warned of: a Deployment is let through whose pods will not be.
+        # The enforced standard also produces warnings, because a Deployment is admitted even if its pods will be
+        # refused.
         since = warn if f"{PREFIX}warn-version" in given else enforce
         modes["warn"] = Standard(enforce.level, since.version)
     return Policy(**modes), errors

@@ -1,1 +1,1 @@
-"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: rules of admission that are objects, written in CEL."""
+"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: admission rules as objects, written in CEL."""

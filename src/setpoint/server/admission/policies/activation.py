@@ -1,7 +1,7 @@
-"""A request as the expressions of policies see it: the values of `object`, `request`, `authorizer` and the like.
+"""The CEL variables of policy expressions: `object`, `request`, `authorizer` and others.
 
-Each is made when an expression refers to it, in the version that the policy asks for, and shared by all expressions of
-all policies that ask for the same version.
+Each variable is computed on first use, in the version that the policy requires, and shared by all expressions of all
+policies that require the same version.
 """
 
 from collections.abc import Callable, Collection
@@ -22,7 +22,7 @@ from setpoint.server.request.context import Context
 
 AUTHORIZER, REQUEST_CHECK, NAMESPACE = "authorizer", "authorizer.requestResource", "namespaceObject"
 _NAMESPACES = GroupResource("", "namespaces")
-# What expressions see of the metadata of a namespace.
+# The metadata fields of a namespace that expressions can read.
 _METADATA = (
     *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "finalizers"),
@@ -30,7 +30,7 @@ _METADATA = (
 
 
 class Subject:
-    """A request in the version of one resource. `prepare` must have returned before values are asked for."""
+    """A request in the version of one resource. Call `prepare` before reading values."""
 
     def __init__(self, context: Context, operation: Operation, target: Resource) -> None:
         self.operation = operation
@@ -40,11 +40,11 @@ class Subject:
         self._asker: cel_authorizer.Asker | None = None
         self._held: Held = ()
         self._object: Any = None
-        # The object that the value at hand was made of: a policy may have put another in its place.
+        # The object that the cached value was computed from; a mutating policy may replace the object.
         self._seen: Object | None = None
 
     async def prepare(self, names: Collection[str]) -> None:
-        """Has at hand what must be waited for, of what expressions refer to. Raises NotFound for the namespace."""
+        """Loads the asynchronous values among the given variable names. Raises NotFound for a missing namespace."""
         operation = self.operation
         if self.target.fetch is not None:
             await self.convert()
@@ -54,11 +54,11 @@ class Subject:
             self._asker = await cel_authorizer.asker(self._context.services, self._context.user)
 
     async def convert(self) -> None:
-        """Has the objects as they stand at hand in the version of the target. Raises InternalError."""
+        """Converts the current objects to the version of the target. Raises InternalError."""
         self._held = await at_hand(self.operation, self.target)
 
     def values(self, params: Json, *, namespace: bool = True) -> Callable[[str], Any]:
-        """What each variable is. Match conditions do not see the namespace."""
+        """Returns a function from variable names to values. Match conditions have no access to the namespace."""
 
         def value(name: str) -> Any:
             if name == "object":
@@ -77,7 +77,7 @@ class Subject:
 
     @property
     def tree(self) -> Object | None:
-        """The object as it stands, in the version of the target. Read it only."""
+        """The current object in the version of the target. Do not modify."""
         return in_version(self.operation, self.operation.object, self.target)
 
     def _current(self) -> Any:
@@ -100,7 +100,7 @@ class Subject:
 
 
 def admission_request(context: Context, operation: Operation, target: Resource) -> Object:
-    """What a request says beside its objects, as an AdmissionReview has it; what is empty is left out."""
+    """Returns the request attributes without objects, as in an AdmissionReview, without empty fields."""
     subresource, user, resource = operation.subresource, context.user, operation.resource
     extra = {name: list(values) for name, values in user.extra.items()}
     about = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}

@@ -1,8 +1,8 @@
-"""The expressions of a policy: each compiled once, and evaluated within a budget.
+"""The expressions of a policy: compiled once, and evaluated within a cost budget.
 
-A policy may be stored that does not compile (it may be older than the server): then each evaluation says so, and the
-failure policy decides. The variables of a policy are evaluated when an expression asks for them, once for each
-`Evaluation`, and what they cost comes off the same budget.
+A stored policy may fail to compile, for example if written for an older server. Each evaluation then fails, and the
+failure policy decides. The variables of a policy are evaluated on first use, once for each `Evaluation`, and are
+charged to the same budget.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What the validations of a policy, or its audit annotations, or one of its mutations, may cost for one request.
+# The cost budget of the validations, audit annotations, or one mutation of a policy, for one request.
 BUDGET = 10_000_000
-# What its match conditions may cost.
+# The cost budget of match conditions.
 CONDITIONS_BUDGET = 2_500_000
 
 _VARIABLES = "variables"
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
-# Whether others wait for the evaluation: then it ends with Lengthy before it takes long.
+# True while evaluating in the event loop: a long evaluation then stops with Lengthy.
 _quick: ContextVar[bool] = ContextVar("quick", default=False)
 
 
 async def evaluated(context: "Context", work: Callable[[], T]) -> T:
-    """Returns what some work gives that evaluates expressions. It begins in the event loop, and begins again beside it
-    if it turns out to take long, so it must leave no traces."""
+    """Runs work that evaluates expressions and returns its result. The work starts in the event loop and is restarted
+    in a worker if too long, so the work must have no side effects."""
     token = _quick.set(True)
     try:
         return work()
@@ -50,11 +50,11 @@ async def evaluated(context: "Context", work: Callable[[], T]) -> T:
 
 
 class ExpressionError(Exception):
-    """An expression that came to no value; the text says which, and why."""
+    """The evaluation of an expression failed. The message names the expression and the cause."""
 
 
 class OutOfBudget(ExpressionError):  # noqa: N818 - the end of a budget
-    """The expressions together cost more than they may: none of the rest is evaluated."""
+    """The expressions exceeded their cost budget. The remaining expressions are not evaluated."""
 
     def __init__(self) -> None:
         super().__init__(_OUT_OF_BUDGET)
@@ -69,7 +69,7 @@ class Expression:
         self.source = source
         self.program: Program | None
         self.program, self.problem = compiled(source, known, wanted)
-        # The variables that it refers to.
+        # The variables that the expression refers to.
         self.names: frozenset[str] = frozenset()
         if self.program is not None:
             self.names = self.program.names & known.variables.keys()
@@ -80,21 +80,22 @@ class Expression:
 
 
 class Evaluation:
-    """The expressions of one policy over one request, one after the other.
+    """Evaluates the expressions of one policy for one request.
 
-    `value` gives what a variable is; `composed` are the variables that the policy declares itself."""
+    `value` returns the value of a variable; `composed` are the variables that the policy declares.
+    """
 
     def __init__(self, value: Callable[[str], Any], composed: Mapping[str, Expression], budget: int) -> None:
         self.budget = budget
-        # What may still be spent in the event loop.
+        # The remaining cost that may be spent in the event loop.
         self._left = QUICK_LIMIT if _quick.get() else budget + CALL_LIMIT
         self._value = value
         self._composed = _Composed(composed, self)
-        # What the variables have cost that the expression at hand was the first to ask for.
+        # The cost of the variables that the current expression was the first to use.
         self._spent = 0
 
     def evaluate(self, expression: Expression) -> Any:
-        """The value of an expression. Raises ExpressionError."""
+        """Returns the value of an expression. Raises ExpressionError."""
         if expression.program is None:
             raise ExpressionError(f"compilation error: {expression.problem}")
         self._spent = 0
@@ -114,8 +115,8 @@ class Evaluation:
         return value
 
     def all_hold(self, conditions: Iterable[Expression]) -> bool:
-        """Whether all conditions are true. One that is false settles it, whatever errors stand before or after it;
-        raises ExpressionError, with everything that is wrong, where only errors keep it from being true."""
+        """Returns True if all conditions are true, and False if any condition is false, even if others fail. Raises
+        ExpressionError with all errors if there are errors and no condition is false."""
         problems: dict[str, None] = {}
         for condition in conditions:
             try:
@@ -128,7 +129,7 @@ class Evaluation:
         return True
 
     def compose(self, name: str, expression: Expression) -> Any:
-        """The value of a variable of the policy. Raises EvaluationError, which an expression may absorb."""
+        """Returns the value of a declared variable. Raises EvaluationError, which an expression may absorb."""
         if expression.program is None:
             raise EvaluationError(f'composited variable "{name}" fails to compile: {expression.problem}')
         left = self.budget - self._spent
@@ -139,7 +140,7 @@ class Evaluation:
             raise EvaluationError(f'composited variable "{name}" fails to evaluate: {error}') from None
         except CostExceeded as error:
             if state.cost > left:
-                # Nothing may absorb the end of the budget.
+                # An exceeded budget must not be absorbed.
                 raise
             raise EvaluationError(f'composited variable "{name}" fails to evaluate: {error}') from None
         finally:
@@ -156,7 +157,7 @@ class Evaluation:
 
 
 class _Composed(values.Mapping):
-    """The value of `variables`: each is evaluated when it is first asked for."""
+    """The value of `variables`: each variable is evaluated on first use."""
 
     __slots__ = ("_evaluation", "_expressions", "_known")
 
@@ -171,7 +172,7 @@ class _Composed(values.Mapping):
             expression = self._expressions.get(key)
             if expression is None:
                 return ABSENT
-            # Until it has a value; two of one name may refer to each other.
+            # Marks the variable while evaluating: two variables of the same name may refer to each other.
             self._known[key] = EvaluationError(f'composited variable "{key}" refers to itself')
             try:
                 found = self._evaluation.compose(key, expression)

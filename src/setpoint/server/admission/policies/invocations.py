@@ -1,4 +1,4 @@
-"""What a policy is to be asked about a write: once for each binding that matches, and each of its parameters."""
+"""The invocations of a policy for a write: one for each matching binding and parameter."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Generic, NamedTuple, TypeVar
@@ -13,12 +13,12 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 
 P = TypeVar("P", bound=Policy)
-# Is told what is wrong with a policy, or, where it is one, with a binding of it.
+# Called with an error in the configuration of a policy or of one of its bindings.
 Misconfigured = Callable[[P, Binding | None, str], None]
 
 
 class Invocation(NamedTuple, Generic[P]):
-    """One question: to a policy, for a binding, with a parameter, about the object in the version of a resource."""
+    """One invocation: a policy with a binding and a parameter, for the object in the version of a resource."""
 
     policy: P
     binding: Binding
@@ -29,8 +29,8 @@ class Invocation(NamedTuple, Generic[P]):
 async def invocations(
     context: Context, operation: Operation, hook: Hook[P], misconfigured: Misconfigured[P]
 ) -> AsyncIterator[Invocation[P]]:
-    """What a policy is to be asked, in the order of its bindings. What is wrong with it is told in the same order, and
-    left out, where the policy does not ignore failures."""
+    """Yields the invocations of a policy in the order of its bindings. Reports configuration errors in the same order,
+    unless the policy ignores failures."""
     policy = hook.policy
     try:
         target = await policy.criteria.match(context, operation)

@@ -1,4 +1,4 @@
-"""What one MutatingAdmissionPolicy makes of an object: configurations that are merged into it, and JSON Patches."""
+"""One MutatingAdmissionPolicy: applies merge configurations and JSON Patches to an object."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -23,17 +23,17 @@ _ATOMICS = "may not mutate atomic arrays, maps or structs"
 
 
 class PatchError(Exception):
-    """A mutation that cannot be made; the text says why."""
+    """The mutation cannot be applied. The message says why."""
 
 
 class Mutation(NamedTuple):
-    """One step: an expression that makes a configuration to be merged, or a JSON Patch."""
+    """One mutation: an expression that returns an apply configuration or a JSON Patch."""
 
     expression: Expression
     merges: bool
 
     def patch(self, value: Any, tree: Object, kind: Type) -> Object:
-        """The object with the value of the expression applied to it. Raises PatchError."""
+        """Returns the object with the value of the expression applied. Raises PatchError."""
         try:
             return _merged(value, tree, kind) if self.merges else _patched(value, tree)
         except CostExceeded as error:
@@ -56,7 +56,7 @@ class MutatingPolicy(Policy):
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """Everything that it refers to."""
+        """All variables that the policy refers to."""
         return self.names([mutation.expression for mutation in self.mutations])
 
     @property
@@ -64,7 +64,7 @@ class MutatingPolicy(Policy):
         return self.spec.get("reinvocationPolicy") == "IfNeeded"
 
     def mutate(self, mutation: Mutation, subject: Subject, params: Json, tree: Object, kind: Type) -> Object:
-        """What a mutation makes of the object of a request. Raises ExpressionError and PatchError."""
+        """Returns the object after a mutation. Raises ExpressionError or PatchError."""
         if mutation.expression.program is None:
             raise PatchError(mutation.expression.problem)
         value = Evaluation(subject.values(params), self.variables, BUDGET).evaluate(mutation.expression)
@@ -72,7 +72,7 @@ class MutatingPolicy(Policy):
 
 
 def _merged(value: Message, tree: Object, kind: Type) -> Object:
-    """The object with a configuration laid over it, as server-side apply does it, but that nobody comes to own it."""
+    """Returns the object merged with an apply configuration, as in server-side apply but without field ownership."""
     _check_names(value)
     try:
         config = plain(value)
@@ -98,7 +98,7 @@ def _check_names(value: Message) -> None:
 
 
 def _atomics(kind: Type, value: Json, path: str) -> Iterator[str]:
-    """The paths in a value of what is owned whole: to set part of it would be to drop the rest."""
+    """Yields the paths of atomic values, which are rejected because setting a part would drop the rest."""
     if isinstance(kind, AnyType):
         kind = kind.as_map if type(value) is dict else kind.as_list
     if isinstance(kind, MapType) and type(value) is dict:
@@ -115,7 +115,7 @@ def _atomics(kind: Type, value: Json, path: str) -> Iterator[str]:
 
 
 def _patched(value: list[Message], tree: Object) -> Object:
-    """The object with a JSON Patch applied to it; as it was, where a test of the patch fails."""
+    """Returns the object with a JSON Patch applied, or unchanged if a test operation of the patch fails."""
     operations = [_operation(item) for item in value]
     if len(operations) > jsonpatch.MAX_OPERATIONS:
         raise PatchError(f"JSON Patch: more than {jsonpatch.MAX_OPERATIONS} operations")

@@ -1,7 +1,7 @@
-"""MutatingAdmissionPolicy: lets every policy in force change a write, one after the other, by name.
+"""MutatingAdmissionPolicy: applies all matching policies to a write, in the order of their names.
 
-Which policies are concerned is settled by the object as it came. A policy that cannot be evaluated, or whose patch does
-not apply, is an error that refuses the write, unless the policy says to ignore it.
+The policies are matched against the original object. A policy that fails to evaluate, or whose patch does not apply,
+refuses the write unless its failure policy is Ignore.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _NAME = "MutatingAdmissionPolicy"
 
 
 async def mutate(context: Context, operation: Operation, hooks: Sequence[Hook[MutatingPolicy]]) -> None:
-    """Lets the policies change the object of an operation. Raises Forbidden where one fails."""
+    """Applies the policies to the object of an operation. Raises Forbidden if a policy fails."""
     mutating = _Mutating(context, operation)
     found = [
         invocation
@@ -41,16 +41,16 @@ async def mutate(context: Context, operation: Operation, hooks: Sequence[Hook[Mu
 
 
 class _Mutating:
-    """All policies over one request, and what went wrong so far."""
+    """The evaluation of all policies for one request, with the failures so far."""
 
     def __init__(self, context: Context, operation: Operation) -> None:
         self._context = context
         self._operation = operation
-        # Each with the reason that the answer has where it is the first.
+        # Messages of failures, each with the reason for the response if the failure is the first.
         self._problems: list[tuple[str, str]] = []
 
     async def invoke(self, invocation: Invocation[MutatingPolicy], rounds: Rounds) -> None:
-        """Lets a policy change the object."""
+        """Applies one invocation of a policy to the object."""
         operation, policy, params = self._operation, invocation.policy, invocation.params
         subject = Subject(self._context, operation, invocation.target)
         await subject.prepare(policy.needs)
@@ -67,7 +67,7 @@ class _Mutating:
         rounds.answered(operation, key, changed=has_changed, again=policy.is_reinvocable)
 
     async def _apply(self, invocation: Invocation[MutatingPolicy], subject: Subject) -> bool:
-        """Makes the mutations of a policy, each of what the one before made; whether they changed anything."""
+        """Applies the mutations of a policy in sequence. Returns True if the object changed."""
         policy, target, has_changed = invocation.policy, invocation.target, False
         kind = object_replacement.shape_at(target, target.kind_at(self._operation.subresource)).type
         for mutation in policy.mutations:
@@ -81,7 +81,7 @@ class _Mutating:
                 self._failed(invocation, error)
                 continue
             if made is not tree:
-                # A configuration was held against the type already; a patch may put in whatever it likes.
+                # An apply configuration was already validated against the type; a patch may contain arbitrary fields.
                 has_changed |= await object_replacement.replace(
                     self._context, self._operation, copy(made), target, strict=not mutation.merges
                 )
@@ -93,14 +93,14 @@ class _Mutating:
             self.misconfigured(invocation.policy, invocation.binding, str(error), "Invalid")
 
     def misconfigured(self, policy: MutatingPolicy, binding: Binding | None, why: str, reason: str = "") -> None:
-        """Something is wrong with a policy, or with a binding of it."""
+        """Records an error in the configuration of a policy or of one of its bindings."""
         who = f"policy {quote(policy.name)}"
         if binding is not None:
             who = f"policy '{policy.name}' with binding '{binding.name}'"
         self._problems.append((f"{who} denied request: {why}", reason))
 
     def conclude(self) -> None:
-        """Raises Forbidden where something went wrong that may not be ignored."""
+        """Raises Forbidden if a failure must not be ignored."""
         if self._problems:
             message, reason = self._problems[0]
             causes = [StatusCause(message=problem) for problem, _ in self._problems]
@@ -111,6 +111,6 @@ class _Mutating:
 
 
 def _key(invocation: Invocation[MutatingPolicy]) -> tuple[str, str, str, str]:
-    """What the second round knows a question by."""
+    """Returns the key that identifies an invocation in the second round."""
     params = invocation.params or {"metadata": {}}
     return invocation.policy.name, invocation.binding.name, meta.namespace(params), meta.name(params)

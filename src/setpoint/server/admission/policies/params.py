@@ -1,4 +1,4 @@
-"""The parameters of a policy: objects of one kind, which each of its bindings names or selects."""
+"""The parameters of a policy: objects of one kind that each binding names or selects."""
 
 from setpoint.objects import labels, meta
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
@@ -13,11 +13,11 @@ _NONE_FOUND = "no params found for policy binding with `Deny` parameterNotFoundA
 
 
 class ConfigurationError(Exception):
-    """A policy, or a binding of it, that does not fit what the server has; the failure policy decides what follows."""
+    """A policy or binding refers to missing resources or parameters. The failure policy decides the outcome."""
 
 
 def param_resource(context: Context, kind: Object | None) -> Resource | None:
-    """The resource of a `paramKind`; None where the policy has no parameters. Raises ConfigurationError."""
+    """Returns the resource of a `paramKind`, or None if the policy has no parameters. Raises ConfigurationError."""
     if kind is None:
         return None
     version = GroupVersion.parse(kind.get("apiVersion") or "")
@@ -31,9 +31,9 @@ def param_resource(context: Context, kind: Object | None) -> Resource | None:
 async def params_of(
     context: Context, operation: Operation, resource: Resource | None, reference: Object | None
 ) -> list[Json]:
-    """The parameters that a binding refers to, as they are stored now: the policy is asked once for each.
+    """Returns the current parameters of a binding; the policy is evaluated once for each.
 
-    That is once with null where there is nothing to refer to. Raises ConfigurationError.
+    Returns a single None if the policy has no parameters. Raises ConfigurationError.
     """
     if resource is None or reference is None:
         return [None]

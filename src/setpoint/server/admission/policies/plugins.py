@@ -1,6 +1,6 @@
-"""The two plugins: ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
+"""The plugins ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
 
-What they do is loaded with the first policy that may concern a write.
+Their implementation is imported with the first policy that may match a write.
 """
 
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ def _mutating(tree: Object) -> "MutatingPolicy":
 
 
 class ValidatingAdmissionPolicy(Plugin):
-    """The policies that judge."""
+    """Evaluates the policies that validate objects."""
 
     name = "ValidatingAdmissionPolicy"
 
@@ -53,7 +53,7 @@ class ValidatingAdmissionPolicy(Plugin):
 
 
 class MutatingAdmissionPolicy(Plugin):
-    """The policies that change objects. What is deleted cannot be changed."""
+    """Evaluates the policies that change objects. Deletions cannot be mutated."""
 
     name = "MutatingAdmissionPolicy"
 

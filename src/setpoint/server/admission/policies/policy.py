@@ -1,4 +1,4 @@
-"""What both kinds of policies have: constraints, parameters, conditions and variables, read and compiled once."""
+"""The common parts of both kinds of policies: constraints, parameters, conditions and variables, compiled once."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,7 +14,7 @@ from setpoint.server.registry.kinds.admissionregistration.expressions import com
 
 
 class Policy:
-    """A policy, read once; its expressions are compiled when they are first asked for."""
+    """A policy, read once; its expressions are compiled on first use."""
 
     def __init__(self, tree: Object) -> None:
         self.name = meta.name(tree)
@@ -25,7 +25,7 @@ class Policy:
 
     @cached_property
     def variables(self) -> dict[str, Expression]:
-        """Those it declares, each of which may use those before it."""
+        """The declared variables, each of which may use the preceding ones."""
         found: dict[str, Expression] = {}
         types: dict[str, Type] = {}
         for variable in self.spec.get("variables") or ():
@@ -41,7 +41,7 @@ class Policy:
 
     @cached_property
     def types(self) -> dict[str, Type]:
-        """The types of its variables."""
+        """The types of the declared variables."""
         return {name: composed_type(expression.program) for name, expression in self.variables.items()}
 
     @cached_property
@@ -51,11 +51,13 @@ class Policy:
         return [Expression(condition.get("expression") or "", known, [BOOL]) for condition in given]
 
     def names(self, expressions: Sequence[Expression]) -> frozenset[str]:
-        """Everything that the policy refers to, in these expressions or those that it always has."""
+        """Returns all variables that the policy refers to in these expressions, its conditions and its declared
+        variables."""
         return frozenset().union(*(found.names for found in (*expressions, *self.conditions, *self.variables.values())))
 
     def meets_conditions(self, subject: Subject, params: Json) -> bool:
-        """Whether the match conditions hold. Raises ExpressionError where that is not known and the policy fails."""
+        """Returns True if the match conditions hold. Raises ExpressionError if their evaluation fails and the failure
+        policy is Fail."""
         if not self.conditions:
             return True
         evaluation = Evaluation(subject.values(params, namespace=False), self.variables, CONDITIONS_BUDGET)

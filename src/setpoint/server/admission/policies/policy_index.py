@@ -1,8 +1,7 @@
-"""The policies that are in force: live views of the policies and their bindings, put together once for each change.
+"""The active policies: live views of policies and bindings, joined once for each change.
 
-A policy is read when the first request meets it, and stays as it was read until it is written again. Which policies may
-concern the writes of a resource is found out once for each resource and operation. Where there are no policies, nothing
-of CEL is loaded.
+A policy is read when the first request matches, and cached until rewritten. The policies that may match a resource and
+operation are determined once. Without policies, no CEL code is imported.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,24 +16,25 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Services
 
 GROUP, VERSION = "admissionregistration.k8s.io", "v1"
-# The configurations of webhooks are nothing that policies depend on: these do judge them.
+# Policies apply to webhook configurations, because policies do not depend on them.
 _JUDGED = frozenset(("validatingwebhookconfigurations", "mutatingwebhookconfigurations"))
 
 
 def is_beyond_policies(resource: Resource) -> bool:
-    """Whether policies are never asked about a resource: themselves, lest they lock everybody out, and reviews."""
+    """Returns True if policies never apply to a resource: to policies themselves, which could lock out all users, and
+    to reviews."""
     return is_exempt(resource) and resource.resource not in _JUDGED
 
 
 class Selective(Protocol):
-    """What a source needs to know of a policy."""
+    """The attributes of a policy that the index uses."""
 
     name: str
     criteria: Criteria
 
 
 class Binding:
-    """What puts a policy to work."""
+    """A policy binding."""
 
     def __init__(self, tree: Object) -> None:
         spec: Object = tree.get("spec") or {}
@@ -68,7 +68,7 @@ class Source(Generic[P]):
         self._relevant: WeakKeyDictionary[Resource, dict[tuple[str, str], Sequence[Hook[P]]]] = WeakKeyDictionary()
 
     async def hooks(self, operation: Operation) -> Sequence[Hook[P]]:
-        """The policies that may have something to say of an operation, by name, with their bindings, by name."""
+        """Returns the policies that may match an operation, with their bindings, both sorted by name."""
         policies = await self.policies.current()
         if not policies:
             return ()

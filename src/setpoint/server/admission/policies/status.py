@@ -1,6 +1,6 @@
-"""The status of ValidatingAdmissionPolicies: which generation was looked at, and what type checking says of it.
+"""The status of ValidatingAdmissionPolicies: the observed generation and the type checking warnings.
 
-Upstream a controller writes it; here it follows the write of the policy at once.
+Upstream a controller writes the status; here the status is written directly after the policy.
 """
 
 from setpoint.objects import meta
@@ -20,7 +20,7 @@ CONTROLLER = Actor(
 
 
 class PolicyStatus:
-    """A reaction to the writes of policies."""
+    """A reaction to writes of policies."""
 
     def concerns(self, resource: Resource) -> bool:
         return resource.resource == _RESOURCE and resource.group == GROUP
@@ -44,7 +44,7 @@ class PolicyStatus:
                 continue
 
     async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
-        """Nothing is left to have a status."""
+        """Returns at once: a deleted policy has no status."""
 
     def _configuration(self, context: Context, resource: Resource, live: Object, generation: int) -> Object:
         # Loaded with the first policy.

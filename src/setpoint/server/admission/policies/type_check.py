@@ -1,8 +1,8 @@
-"""Type checking: what is wrong with the expressions of a policy, given the types of what it is about.
+"""Type checking of policy expressions against the types of the matched objects.
 
-Expressions are compiled without types, since a policy may be about objects of any kind. Where its rules name resources
-plainly, their kinds are known, and each expression is checked against each of them. What is found are warnings, in the
-policy's status: the policy does what it does all the same.
+Expressions are compiled without types, since a policy may match objects of any kind. If the rules name resources
+without wildcards, each expression is checked against the types of their kinds. The results are warnings in the policy's
+status and do not affect the evaluation of the policy.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _MAX_KINDS = 10
 
 
 def expression_warnings(spec: Object, registry: Registry) -> list[Object]:
-    """The warnings about the expressions of a ValidatingAdmissionPolicy, as its status has them."""
+    """Returns the warnings about the expressions of a ValidatingAdmissionPolicy, in the format of its status."""
     kinds = [(kind, _environment(spec, registry, kind)) for kind in kinds_to_check(spec, registry)]
     found: list[Object] = []
     for position, validation in enumerate(spec.get("validations") or ()):
@@ -42,7 +42,7 @@ def expression_warnings(spec: Object, registry: Registry) -> list[Object]:
 
 
 def kinds_to_check(spec: Object, registry: Registry) -> list[GroupVersionKind]:
-    """The kinds that the rules of a policy name, in order; a few at most of each rule."""
+    """Returns the kinds that the rules of a policy name, sorted, with at most ten of each rule."""
     found: set[GroupVersionKind] = set()
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         named = list(_named_kinds(rule, registry))
@@ -66,7 +66,7 @@ def _named_kinds(rule: Object, registry: Registry) -> Iterator[GroupVersionKind]
 
 
 def _environment(spec: Object, registry: Registry, kind: GroupVersionKind) -> Environment:
-    """What expressions may refer to where the object is of a kind, the variables of the policy included."""
+    """Returns the CEL environment for objects of a kind, including the variables of the policy."""
     objects, param_kind = _declaration(registry.kinds[kind]), spec.get("paramKind")
     param = None
     if param_kind is not None:
@@ -101,6 +101,6 @@ def _problem(expression: str, known: Environment) -> str:
     except CompileError as error:
         return str(error)
     except ProgramError:
-        # Its types are right: what is wrong with it shows when it is evaluated.
+        # The types are valid; other errors occur at evaluation.
         return ""
     return ""

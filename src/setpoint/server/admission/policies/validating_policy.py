@@ -1,4 +1,4 @@
-"""What one ValidatingAdmissionPolicy says of one request: decisions about it, and what to note in the audit log."""
+"""One ValidatingAdmissionPolicy: evaluates validations and audit annotations for a request."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,12 +11,12 @@ from setpoint.server.admission.policies.activation import Subject
 from setpoint.server.admission.policies.expressions import BUDGET, Evaluation, Expression, ExpressionError, OutOfBudget
 from setpoint.server.admission.policies.policy import Policy
 
-# The longest message that an expression may make, and the longest value of an annotation, in bytes.
+# The maximum size in bytes of a message expression's result, and of an audit annotation.
 _MAX_MESSAGE, _MAX_ANNOTATION = 5 * 1024, 10 * 1024
 
 
 class Validation(NamedTuple):
-    """One condition that objects must meet, and what to say if they do not."""
+    """One condition on objects, with the message for violations."""
 
     expression: Expression
     message_expression: Expression | None
@@ -25,7 +25,7 @@ class Validation(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A validation that refuses. `position` is its place in the policy."""
+    """A failed validation. `position` is its index in the policy."""
 
     message: str
     reason: str = ""
@@ -33,8 +33,7 @@ class Decision(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What came of a policy: the validations that refuse, the annotations that could not be made, and those that
-    could."""
+    """The result of a policy: failed validations, failed annotations, and audit annotations."""
 
     decisions: Sequence[Decision] = ()
     failed_annotations: Sequence[Decision] = ()
@@ -68,13 +67,14 @@ class ValidatingPolicy(Policy):
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """Everything that it refers to."""
+        """All variables that the policy refers to."""
         expressions = [found.expression for found in self.validations]
         expressions += [found.message_expression for found in self.validations if found.message_expression is not None]
         return self.names([*expressions, *(expression for _, expression in self.annotations)])
 
     def judge(self, subject: Subject, params: Json) -> Judgement:
-        """What the policy says of a request. An error refuses, unless the policy says to ignore it."""
+        """Evaluates the policy for a request. An error counts as a failed validation, unless the failure policy is
+        Ignore."""
         try:
             if not self.meets_conditions(subject, params):
                 return Judgement()
@@ -100,7 +100,7 @@ class ValidatingPolicy(Policy):
                 raise
             except ExpressionError as error:
                 refused.append((position, error))
-        # Messages come when everything is evaluated: that is what the budget is for.
+        # Messages are evaluated after all validations, so that validations get the budget first.
         return [
             decision
             for position, error in refused
@@ -138,7 +138,7 @@ class ValidatingPolicy(Policy):
 
 
 def _usable(message: Json) -> str:
-    """A message that an expression made; empty where it will not do."""
+    """Returns the result of a message expression, or an empty string if unusable."""
     text = message.strip() if isinstance(message, str) else ""
     return "" if "\n" in text or len(text.encode("utf-8", "surrogatepass")) > _MAX_MESSAGE else text
 
@@ -148,7 +148,7 @@ def _shortened(text: str) -> str:
 
 
 def failure(policy: str, binding: str, decision: Decision, actions: list[str]) -> str:
-    """A refused validation as the audit log has it: JSON, in the order of the real server's fields."""
+    """Formats a failed validation for the audit log as JSON, with kube-apiserver's order of fields."""
     fields: Object = {
         "message": decision.message,
         "policy": policy,

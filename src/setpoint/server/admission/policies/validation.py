@@ -1,6 +1,7 @@
-"""ValidatingAdmissionPolicy: asks every policy in force about a write, and refuses, warns or notes as its bindings say.
+"""ValidatingAdmissionPolicy: evaluates all matching policies for a write, and denies, warns or audits as their bindings
+specify.
 
-All policies are asked, in the order of their names; the first that refuses gives the answer its reason.
+All policies are evaluated in the order of their names; the first denial determines the response.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 
 
 async def validate(context: Context, operation: Operation, hooks: Sequence[Hook[ValidatingPolicy]]) -> None:
-    """Asks the policies that may concern an operation. Raises the first refusal."""
+    """Evaluates the policies that may match an operation. Raises the error of the first denial."""
     asked = _Asked(context, operation)
     for hook in hooks:
         await asked.ask(hook)
@@ -31,13 +32,13 @@ async def validate(context: Context, operation: Operation, hooks: Sequence[Hook[
 
 
 class _Asked:
-    """All policies over one request, and what they have said so far."""
+    """The evaluation of all policies for one request, with the results so far."""
 
     def __init__(self, context: Context, operation: Operation) -> None:
         self._context = context
         self._operation = operation
         self._subjects: dict[Resource, Subject] = {}
-        # The refusal that is answered with, and what is noted.
+        # The error of the first denial, and the entries for the audit log.
         self._refused: APIError | None = None
         self._failures: list[str] = []
 
@@ -88,7 +89,7 @@ class _Asked:
         self._refused = error
 
     def conclude(self) -> None:
-        """Notes what was to be noted. Raises the first refusal."""
+        """Writes the audit annotation. Raises the error of the first denial."""
         if self._failures:
             self._context.annotations[_FAILURES] = f"[{','.join(self._failures[:_MAX_FAILURES])}]"
         if self._refused is not None:

@@ -1,7 +1,7 @@
-"""The webhooks that are in force: live views of their configurations, each read once when it changes.
+"""The active webhooks: live views of their configurations, parsed once for each change.
 
-Which of them may concern the writes of a resource is found out once for each resource and operation, so that a write
-that no webhook concerns costs a look into a dictionary.
+The webhooks that may match a resource and operation are determined once, so that a write without webhooks costs only a
+dictionary lookup.
 """
 
 import logging
@@ -44,7 +44,7 @@ class Hook:
         self._conditions: Sequence[Object] = tree.get("matchConditions") or ()
 
     def check_dry_run(self, operation: Operation) -> None:
-        """Raises BadRequest where it is only tried what would happen, and the webhook would do more."""
+        """Raises BadRequest for a dry run if the webhook has side effects."""
         if operation.dry_run and self._side_effects not in _HARMLESS:
             raise BadRequest(f'admission webhook "{self.name}" does not support dry run')
 
@@ -58,9 +58,8 @@ class Hook:
         return [Expression(condition.get("expression") or "", known, [BOOL]) for condition in self._conditions]
 
     async def match(self, context: Context, operation: Operation) -> Resource | None:
-        """The resource in whose version the webhook is to see the object; None where it is not to be asked.
-
-        Raises Forbidden where its conditions cannot be evaluated and it must not be left out."""
+        """Returns the resource in whose version the webhook receives the object, or None if the webhook does not match.
+        Raises Forbidden if the match conditions fail to evaluate and the failure policy is Fail."""
         target = await self.criteria.match(context, operation)
         if target is None or not self._conditions:
             return target
@@ -95,18 +94,18 @@ Numbered = Sequence[tuple[int, Hook]]
 
 
 class Hooks:
-    """The webhooks of one kind of configuration, in their order: by the names of the configurations, then as listed."""
+    """The webhooks of one kind of configuration, ordered by the name of the configuration, then by position."""
 
     def __init__(self, plural: str) -> None:
         self._plural = plural
-        # Their configurations; None until they are first asked for.
+        # The configurations; None until first used.
         self.view: View[list[Hook]] | None = None
         self._generation = -1
         self._all: Numbered = ()
         self._relevant: WeakKeyDictionary[Resource, dict[tuple[str, str], Numbered]] = WeakKeyDictionary()
 
     async def of(self, services: Services, operation: Operation) -> Numbered:
-        """Those that may have something to say of an operation, each with its place among all."""
+        """Returns the webhooks that may match an operation, each with its index among all webhooks."""
         view = self.view
         if view is None:
             view = self.view = services.views.of(_GROUP, _VERSION, self._plural, _read)

@@ -1,8 +1,9 @@
-"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook: admission that somebody else decides, over HTTPS.
+"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook: admission by external HTTPS servers.
 
-The first asks one webhook after the other, and each sees what those before it made of the object; those that want to
-are asked once more when something changed after them. The second asks all at once, and the first refusal to arrive is
-the answer. A webhook that cannot be asked, or makes no sense, is an error or is left out, by its failure policy.
+The first calls the webhooks one after the other, each with the result of the previous ones; webhooks with
+`reinvocationPolicy: IfNeeded` are called again if the object changed afterwards. The second calls all webhooks
+concurrently, and the first refusal determines the response. For a failed call or an invalid response, the failure
+policy decides between an error and ignoring the webhook.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ from setpoint.server.request.context import Context
 
 _ANSWER_BYTES = 16 << 20
 _MUTATION, _VALIDATION = "mutation.webhook.admission.k8s.io/", "validating.webhook.admission.k8s.io/"
-# What belongs to the body of a request: the audit log shows it where it shows bodies.
+# The audit log shows this annotation only at levels that include bodies.
 PATCH_ANNOTATION = "patch.webhook.admission.k8s.io/"
 
 _encode = msgspec.json.Encoder().encode
@@ -40,7 +41,8 @@ _log = logging.getLogger(__name__)
 
 
 def question(context: Context, operation: Operation, target: Resource) -> AdmissionRequest:
-    """What somebody is asked about an operation, in the version of a resource. It shares the operation's objects."""
+    """Returns the request for a webhook or function, in the version of a resource. The objects are shared with the
+    operation."""
     user, resource, subresource = context.user, operation.resource, operation.subresource
     return AdmissionRequest(
         uid=context.services.ids.uid(),
@@ -61,7 +63,7 @@ def question(context: Context, operation: Operation, target: Resource) -> Admiss
 
 
 def refusal(name: str, status: Object | None) -> APIError:
-    """What a client is told whose request was refused: what the webhook said, as far as it is a refusal at all."""
+    """Returns the error for a refused request, with the webhook's own status and message, if valid."""
     given = status or {}
     error = from_status({**given, "kind": "Status"}, 400)
     error.code = max(error.code, 400)
@@ -72,7 +74,7 @@ def refusal(name: str, status: Object | None) -> APIError:
 
 
 async def ask(context: Context, hook: Hook, request: AdmissionRequest, *, mutating: bool) -> AdmissionResponse:
-    """The answer of a webhook, with its warnings and annotations noted. Raises CallError where there is none."""
+    """Calls a webhook and returns its response; records its warnings and annotations. Raises CallError."""
     version = next((version for version in hook.versions if version in VERSIONS), None)
     if version is None:
         raise CallError("could not create admission objects: webhook does not accept known AdmissionReview versions")
@@ -91,7 +93,7 @@ async def ask(context: Context, hook: Hook, request: AdmissionRequest, *, mutati
 
 
 def note(context: Context, name: str, response: AdmissionResponse) -> None:
-    """Passes on what an answer says beside the decision."""
+    """Records the audit annotations and warnings of a response."""
     for key, value in response.audit_annotations.items():
         context.annotations.setdefault(f"{name}/{key}", value)
     for warning in response.warnings:
@@ -99,7 +101,7 @@ def note(context: Context, name: str, response: AdmissionResponse) -> None:
 
 
 def patched(name: str, response: AdmissionResponse, tree: Object | None) -> Object:
-    """What the patch of an answer makes of an object. Raises InternalError where it does not apply."""
+    """Returns the object with the response's patch applied. Raises InternalError if the patch does not apply."""
     if tree is None:
         why = f'admission webhook "{name}" attempted to modify the object, which is not supported for this operation'
         raise InternalError.of(why)
@@ -113,7 +115,7 @@ def patched(name: str, response: AdmissionResponse, tree: Object | None) -> Obje
 
 
 class MutatingAdmissionWebhook(Plugin):
-    """Webhooks that may change the object."""
+    """Calls the webhooks that may change the object."""
 
     name = "MutatingAdmissionWebhook"
 
@@ -139,7 +141,7 @@ class MutatingAdmissionWebhook(Plugin):
         rounds.end(operation)
 
     async def _ask(self, context: Context, operation: Operation, hook: Hook, target: Resource, index: int) -> bool:
-        """Asks one webhook; whether it changed the object."""
+        """Calls one webhook. Returns True if the object changed."""
         hook.check_dry_run(operation)
         request = question(context, operation, target)
         place = f"round_{int(operation.is_reinvoked)}_index_{index}"
@@ -169,16 +171,16 @@ def _annotate(context: Context, key: str, hook: Hook, more: Object) -> None:
 
 
 def failed_open(context: Context, hook: Hook, error: CallError, annotation: str) -> None:
-    """Goes on without the answer of a webhook, where its failure policy says so. Raises InternalError otherwise."""
+    """Ignores a failed call if the failure policy is Ignore. Raises InternalError otherwise."""
     why = f'failed calling webhook "{hook.name}": {error}'
     if not hook.fails_open:
         raise InternalError.of(why) from None
-    _log.warning("%s: going on without it", why)
+    _log.warning("%s: ignored because of failurePolicy Ignore", why)
     context.annotations.setdefault(annotation, hook.name)
 
 
 class ValidatingAdmissionWebhook(Plugin):
-    """Webhooks that may only refuse."""
+    """Calls the webhooks that may only refuse the write."""
 
     name = "ValidatingAdmissionWebhook"
 
@@ -208,7 +210,7 @@ class ValidatingAdmissionWebhook(Plugin):
         )
         if refused:
             for further in refused[1:]:
-                _log.info("a webhook refused what another had refused already: %s", further.message)
+                _log.info("another webhook refused the request too: %s", further.message)
             raise refused[0]
 
     async def _judge(
@@ -220,7 +222,7 @@ class ValidatingAdmissionWebhook(Plugin):
         index: int,
         refused: list[APIError],
     ) -> None:
-        """Asks one webhook; a refusal joins the others, in the order in which they arrive."""
+        """Calls one webhook and appends a refusal to the list, in the order of arrival."""
         try:
             await self._ask(context, operation, hook, request, index)
         except APIError as error:

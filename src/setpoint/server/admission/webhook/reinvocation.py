@@ -1,7 +1,7 @@
-"""Who is asked once more: what the second round of mutating admission must know of the first.
+"""Reinvocation: tracks the webhooks and policies to call in the second round of mutating admission.
 
-Whoever wants to be is asked again when somebody behind it changed the object, or when the server's own plugins made
-something else of it before the second round. There is no third.
+A webhook or policy that allows reinvocation is called again if a later one changed the object, or if built-in plugins
+changed the object before the second round. There is no third round.
 """
 
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ from setpoint.server.ports import Operation
 
 @dataclass
 class Rounds:
-    """The rounds of one plugin over one operation. Those it asks are known by any key."""
+    """The rounds of one plugin for one operation. Webhooks and policies are identified by any hashable key."""
 
     asked: set[Hashable] = field(default_factory=set)
     again: set[Hashable] = field(default_factory=set)
@@ -21,18 +21,18 @@ class Rounds:
 
     @classmethod
     def of(cls, operation: Operation, plugin: str) -> "Rounds":
-        """Those of a plugin, which now begins one."""
+        """Returns the state of a plugin at the start of a round."""
         found: Rounds = operation.remembered.setdefault(plugin, cls())
         if operation.is_reinvoked and found.last != operation.object:
             found._changed()
         return found
 
     def skips(self, operation: Operation, key: Hashable) -> bool:
-        """Whether somebody is not to be asked in this round: nobody is for the first time in the second."""
+        """Returns True if the key is not to be called in this round. The second round calls no new keys."""
         return operation.is_reinvoked and key not in self.again
 
     def answered(self, operation: Operation, key: Hashable, *, changed: bool, again: bool) -> None:
-        """Somebody was asked, changed the object or did not, and wants to be asked again or does not."""
+        """Records a call: `changed` if the object changed, `again` if reinvocation is allowed."""
         if changed:
             self._changed()
             operation.reinvoke = True
@@ -40,7 +40,7 @@ class Rounds:
             self.asked.add(key)
 
     def end(self, operation: Operation) -> None:
-        """The round is over."""
+        """Records the object at the end of the round."""
         if self.asked or self.again:
             self.last = copy(operation.object)
 

@@ -1,7 +1,7 @@
-"""AdmissionReview: how the question of admission travels to a webhook, and how its answer is read.
+"""AdmissionReview: the wire format of admission webhooks.
 
-Versions v1 and v1beta1, which are the same but for what is demanded of the answer. Answers are told apart as the real
-server does: those that cannot be read, and those that can but are none to this question; the words are its own.
+Supports v1 and v1beta1, which differ only in the requirements for the response. As in kube-apiserver, undecodable
+responses and invalid responses are distinguished, with the same messages.
 """
 
 from base64 import b64decode, b64encode
@@ -30,21 +30,21 @@ _encode = msgspec.json.Encoder().encode
 _GO_TYPES = {str: "string", bool: "bool", list: "[]string", dict: "map[string]string"}
 
 
-class PatchRefused(Exception):  # noqa: N818 - it says what happened
-    """The answer has a patch that nobody can apply."""
+class PatchRefused(Exception):  # noqa: N818 - an outcome
+    """The response contains a patch that cannot be applied."""
 
 
-class InvalidAnswer(Exception):  # noqa: N818 - it says what it is
-    """The answer is an AdmissionReview, but not one to this question."""
+class InvalidAnswer(Exception):  # noqa: N818 - an outcome
+    """The response is an AdmissionReview, but does not match the request."""
 
 
 def encode_request(request: AdmissionRequest, version: str) -> bytes:
-    """The body of a call."""
+    """Returns the body of a webhook call."""
     return _encode({"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": request_tree(request)})
 
 
 def request_tree(request: AdmissionRequest) -> Object:
-    """The request as the field `request` of a review holds it."""
+    """Returns the `request` field of a review."""
     tree: Object = {
         "uid": request.uid,
         "kind": asdict(request.kind),
@@ -74,7 +74,8 @@ def _user_info(user: UserInfo) -> Object:
 
 
 def read_answer(tree: Object, uid: str, version: str, *, mutating: bool) -> AdmissionResponse:
-    """The response in a review, made sure to be one to the request. Raises UnreadableAnswer or InvalidAnswer."""
+    """Returns the response in a review after checking that the response matches the request. Raises UnreadableAnswer or
+    InvalidAnswer."""
     _check_kind(tree, version)
     response = tree.get("response")
     if response is None:
@@ -97,7 +98,7 @@ def read_answer(tree: Object, uid: str, version: str, *, mutating: bool) -> Admi
 
 
 def _check_kind(tree: Object, version: str) -> None:
-    """A review must be one; only that it says nothing of it is looked over until later."""
+    """Checks the kind and version of a review. Missing values are accepted here and checked later."""
     group_version, kind = tree.get("apiVersion") or f"{GROUP}/{version}", tree.get("kind") or KIND
     if kind != KIND or group_version not in [f"{GROUP}/{known}" for known in VERSIONS]:
         raise UnreadableAnswer(f"no kind {quote(kind)} is registered for version {quote(group_version)}")
@@ -140,7 +141,7 @@ def _patch_bytes(given: Json) -> bytes:
 
 
 def _decode_patch(patch: bytes, patch_type: str | None) -> list[Object]:
-    """The operations of a patch. Whether they make sense is found out when they are applied."""
+    """Returns the operations of a patch. Their semantics are checked when applied."""
     if not patch:
         return []
     try:
@@ -193,11 +194,11 @@ def _wrong_type(value: Json, path: str, wanted: str) -> UnreadableAnswer:
     return UnreadableAnswer(f"json: cannot unmarshal {json_type(value)} into Go struct field {path} of type {wanted}")
 
 
-# The other side: for who answers such calls.
+# The server side, for programs that answer webhook calls.
 
 
 def decode_request(body: bytes) -> tuple[AdmissionRequest, str]:
-    """The question in a call, and the version of the review. Raises ValueError, which says what is wrong."""
+    """Returns the request of a webhook call and the version of the review. Raises ValueError with the reason."""
     try:
         review = codec.decode(body)
     except APIError as error:
@@ -233,7 +234,7 @@ def decode_request(body: bytes) -> tuple[AdmissionRequest, str]:
 
 
 def encode_answer(response: AdmissionResponse, uid: str, version: str) -> bytes:
-    """The body of the answer to a call."""
+    """Returns the body of the response to a webhook call."""
     tree: Object = {"uid": uid, "allowed": response.allowed}
     if response.status is not None:
         tree["status"] = response.status
