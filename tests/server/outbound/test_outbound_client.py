@@ -97,7 +97,7 @@ BROKEN = {
     "half a body": (response(b"{", length=9), "response body. Please retry. Original error: unexpected EOF"),
     "a bad chunk": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "invalid byte in chunk length"),
     "an endless head": (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 20_000, "headers exceeded 65536 bytes"),
-    "a huge body": (response(b"x" * 2000), "the answer is larger than 1000 bytes"),
+    "a huge body": (response(b"x" * 2000), "the response is larger than 1000 bytes"),
 }
 
 

@@ -142,7 +142,7 @@ BAD_PATCHES = {
     "another kind": (
         b64encode(b'[{"op":"replace","path":"/kind","value":"Secret"}]').decode(),
         "JSONPatch",
-        "admission may not make anything else of a ConfigMap of v1",
+        "admission must not change the kind or apiVersion of a ConfigMap of v1",
     ),
 }
 

@@ -44,7 +44,9 @@ async def replace(
     shown = shown_as or resource
     kind = shown.kind_at(operation.subresource)
     if type(tree) is not dict or tree.get("kind") != kind.kind or tree.get("apiVersion") != kind.api_version:
-        raise InternalError.of(f"admission may not make anything else of a {kind.kind} of {kind.api_version}")
+        raise InternalError.of(
+            f"admission must not change the kind or apiVersion of a {kind.kind} of {kind.api_version}"
+        )
     _decode(shown, kind, tree, strict)
     if shown is not resource and kind == shown.gvk:
         made = tree

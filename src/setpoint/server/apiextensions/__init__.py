@@ -1,1 +1,1 @@
-"""CustomResourceDefinitions in the server: their life, and those that the program brings along."""
+"""CustomResourceDefinitions in the server: their lifecycle, their resources, and the bundled definitions."""

@@ -1,8 +1,8 @@
-"""The life of CustomResourceDefinitions: names, establishment, serving, and the clean-up when one is deleted.
+"""The lifecycle of CustomResourceDefinitions: name acceptance, establishment, serving, and clean-up at deletion.
 
-Whoever writes a definition has it served before the answer goes out: `after_write` settles its names, establishes it,
-and puts a new registry in place. A deleted definition first takes its instances with it; the last of them takes the
-definition.
+A definition is served before the response of its write is sent: `after_write` accepts its names, establishes the
+definition, and replaces the registry. Deleting a definition first deletes its instances; the deletion of the last
+instance completes the deletion of the definition.
 """
 
 from collections.abc import Sequence
@@ -35,42 +35,42 @@ def _outline(item: Item) -> CustomResourceDefinition:
 
 
 class _Served(NamedTuple):
-    """The resources of a definition, and of which state of it they were made."""
+    """The resources of a definition, and the state of the definition that they were built from."""
 
     state: tuple[str, int, str]
     resources: list[Resource]
 
 
 class Definitions:
-    """The definitions of one server."""
+    """The CustomResourceDefinitions of one server."""
 
     def __init__(self, converters: Converters, extensions: Sequence[Extension] = ()) -> None:
         self._services: Services
         self._converters = converters
         self._extensions = extensions
         self._served: dict[str, _Served] = {}
-        # Every definition in the store, by name, and the names that those of each group hold.
+        # All stored definitions by name, and the accepted names by group.
         self._known: dict[str, CustomResourceDefinition] = {}
         self._held: dict[str, HeldNames] = {}
         self._loading = False
 
     def attach(self, services: Services) -> None:
-        """Tells whose definitions these are."""
+        """Sets the server whose definitions are managed."""
         self._services = services
         self._converters.attach(services)
         parse = CustomResourceDefinition.parse
         self._view = services.views.of(GROUP, "v1", RESOURCE, parse, self._changed, _outline)
 
     def forget_conversions(self) -> None:
-        """Forgets the converted objects."""
+        """Clears the cache of converted objects."""
         self._converters.forget()
 
     async def load(self) -> None:
-        """Serves what the store has."""
+        """Serves the stored definitions."""
         self._loading = True
         try:
             for key, crd in dict(await self._view.current()).items():
-                # What is served under its own names is settled: nobody can take them from it.
+                # A served definition with accepted names needs no work: other definitions cannot take its names.
                 if not (conditions.is_served(crd) and crd.is_true(conditions.NAMES_ACCEPTED)):
                     await self._settle(key)
         finally:
@@ -79,13 +79,13 @@ class Definitions:
         self._services.registry = Registry(self._services.registry.builtin, resources, dict(self._known))
 
     async def follow(self) -> None:
-        """Serves what other servers over the same store write, until the store is closed. Run it beside the server
-        where there are others."""
+        """Serves definitions that other servers write to the same store, until the store is closed. Run concurrently
+        with the server if other servers share the store."""
         await self._view.followed(await self._view.read())
 
     def _changed(self, key: str, crd: CustomResourceDefinition | None) -> None:
-        """Puts a registry in place that serves a definition as it is by now, or serves it no more. What this costs
-        does not depend on the number of other definitions."""
+        """Replaces the registry after a change or deletion of a definition. The cost does not depend on the number of
+        other definitions."""
         name = key.removeprefix(PREFIX)
         before = self._known.pop(name, None)
         if before is not None:
@@ -104,11 +104,11 @@ class Definitions:
         )
 
     def concerns(self, resource: Resource) -> bool:
-        """Whether a write of the resource may change what is served: definitions, and instances of them."""
+        """Returns True for resources whose writes may change the served resources: definitions and their instances."""
         return resource.crd is not None or (resource.resource == RESOURCE and resource.group == GROUP)
 
     def before_create(self, resource: Resource, name: str) -> None:
-        """Refuses new instances of a definition that is on its way out."""
+        """Refuses new instances of a terminating definition. Raises Forbidden."""
         if resource.crd is None:
             return
         current = self._services.registry.definitions.get(resource.crd.name)
@@ -117,7 +117,7 @@ class Definitions:
             raise Forbidden.of(resource.group_resource, name, why)
 
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
-        """Follows up the write of a definition."""
+        """Accepts and establishes a written definition, or continues its deletion."""
         if resource.resource != RESOURCE or resource.group != GROUP:
             return
         name = meta.name(tree)
@@ -127,7 +127,8 @@ class Definitions:
             await self._settle(PREFIX + name)
 
     async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
-        """Follows up the end of a definition, or of the last instance of one that is on its way out."""
+        """Releases the names of a deleted definition, or completes the deletion of a definition after its last
+        instance."""
         if resource.crd is not None:
             current = self._services.registry.definitions.get(resource.crd.name)
             if current is not None and "deletionTimestamp" in current.metadata:
@@ -136,11 +137,11 @@ class Definitions:
             await self._free_names(tree["spec"]["group"])
 
     async def _settle(self, key: str) -> None:
-        """Gives a definition its names and, if it has them all, establishes it."""
+        """Accepts the names of a definition and, if all are accepted, establishes the definition."""
         services = self._services
         while (item := await services.store.get(key)) is not None:
             if services.views.shared:
-                # Another server may have given away a name, and the log has not told it yet.
+                # Another server may have accepted a name that the local view does not contain yet.
                 await self._view.read()
             work = partial(self._settled, item)
             value = await services.offloaded(work, len(item.value))
@@ -148,7 +149,7 @@ class Definitions:
                 return
 
     def _settled(self, item: Item) -> bytes | None:
-        """Returns what is to be stored of a definition that has its names; None where nothing is to be done."""
+        """Returns the encoded definition with accepted names and conditions, or None if unchanged."""
         clock, tree = self._services.clock, self._resource.item(item)
         if meta.is_being_deleted(tree):
             return None
@@ -158,7 +159,7 @@ class Definitions:
         return None if settled is tree else self._managed(item, settled)
 
     async def _free_names(self, group: str) -> None:
-        """Lets the other definitions of a group have the names that became free."""
+        """Lets the other definitions of a group accept the names that became free."""
         if self._services.views.shared:
             await self._view.read()
         for name, crd in list(self._known.items()):
@@ -166,7 +167,7 @@ class Definitions:
                 await self._settle(PREFIX + name)
 
     async def _clean_up(self, context: Context, name: str) -> None:
-        """Deletes the instances of a definition that is on its way out, and then the definition."""
+        """Deletes the instances of a terminating definition, then the definition."""
         store, clock = self._services.store, self._services.clock
         item = await store.get(PREFIX + name)
         if item is None:
@@ -177,7 +178,7 @@ class Definitions:
         served = self._served.get(name)
         verdict = conditions.NEVER_ESTABLISHED
         if served is not None and served.resources:
-            # In the version that they are stored in: nobody needs to be asked how to convert what is to go.
+            # In the storage version, so that instances need no conversion before their deletion.
             resource = served.resources[0].in_storage_version
             verdict = conditions.DELETION_COMPLETED
             if await store.count(resource.storage.prefix):
@@ -198,23 +199,23 @@ class Definitions:
             await self._free_names(tree["spec"]["group"])
 
     async def _delete_all(self, context: Context, resource: Resource) -> None:
-        """Asks every instance to go; the last one that does comes back to `after_delete`."""
+        """Deletes every instance; the deletion of the last one invokes `after_delete`."""
         options = DeleteOptions(propagation_policy="Background")
         for item in (await self._services.store.range(resource.storage.prefix)).items:
             metadata = resource.storage.decode(item.value, item.revision)["metadata"]
             await delete_object(context, resource, metadata.get("namespace", ""), metadata["name"], options)
 
     async def _put(self, item: Item, tree: Object) -> bool:
-        """Stores what became of a definition; False where somebody else has written it meanwhile."""
+        """Stores a changed definition. Returns False if another writer changed the definition concurrently."""
         return await self._commit(item, self._managed(item, tree))
 
     def _managed(self, item: Item, tree: Object) -> bytes:
-        """The bytes of a definition that the server changed the status of."""
+        """Returns the encoded definition after a status change by the server."""
         manager = self._resource.field_manager("status", self._services.clock)
         return self._resource.encode(manager.update(self._resource.item(item), tree, APISERVER.field_manager))
 
     async def _commit(self, item: Item, value: bytes) -> bool:
-        """Stores what became of a definition; False where somebody else has written it meanwhile."""
+        """Stores an encoded definition. Returns False if another writer changed the definition concurrently."""
         try:
             await self._services.commit(item.key, value, item.revision, APISERVER)
         except ExpectationFailed:
@@ -229,7 +230,7 @@ class Definitions:
         return found
 
     def _serve(self, crd: CustomResourceDefinition, known: _Served | None) -> _Served:
-        """The resources of a definition: the known ones, as long as they are right."""
+        """Returns the resources of a definition; reuses the known ones if the definition is unchanged."""
         names = crd.status.accepted_names
         state = (str(crd.metadata.get("uid")), int(crd.metadata.get("generation", 0)), repr(names))
         if known is not None and known.state == state:

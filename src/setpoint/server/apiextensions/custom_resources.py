@@ -1,4 +1,4 @@
-"""Custom resources: what a CustomResourceDefinition makes the server serve."""
+"""Custom resources: builds the served resources of a CustomResourceDefinition."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -37,7 +37,7 @@ class CustomShape:
 
     def __init__(self, version: Version) -> None:
         self._version = version
-        # Objects of a large schema take long as long as the schema is neither read nor compiled.
+        # The first object of a large schema is slow, because the schema must be read and compiled.
         self._cold = version.has_large_schema
 
     @property
@@ -66,7 +66,7 @@ class CustomShape:
         self.compiled.normalize_numbers(tree)
 
     def settle(self, tree: Object) -> None:
-        """Custom resources are stored as they are."""
+        """Leaves the object unchanged: custom resources are stored as written."""
 
     def renormalize(self, tree: Object) -> None:
         tree["metadata"] = objectmeta.coerce(tree.get("metadata"), drop_malformed=True).metadata
@@ -93,11 +93,11 @@ class CustomShape:
         if subresource != "status" or old is None:
             verdict = validate_object(self.compiled, tree, old, before=before, quick=quick)
             if self._cold:
-                # Here, for the weight of a large schema takes long too, and the next request asks for it in the loop.
+                # Computed here, because the computation is slow too and the next request would do so in the event loop.
                 _ = self.compiled.weight
                 self._cold = False
             return verdict
-        # What cannot be written through this endpoint is not judged again.
+        # Fields outside the status cannot change through this endpoint and are not validated again.
         found = before
         if self._status is not None and "status" in tree:
             found = [*before, *self._status.validate(tree["status"], old.get("status"), path="status")]
@@ -105,7 +105,7 @@ class CustomShape:
 
 
 class CustomStrategy(Strategy):
-    """The rules that all custom resources share; each version has one with its own subresources and fields."""
+    """The rules of custom resources; each version has a strategy with its own subresources and selectable fields."""
 
     keeps_generation = True
     allows_unconditional_update = False
@@ -137,7 +137,7 @@ class CustomStrategy(Strategy):
         return self._scale_errors(tree)
 
     def _scale_errors(self, tree: Object) -> list[FieldError]:
-        """Replicas are numbers from 0 on, where the definition says that there are replicas."""
+        """Returns errors for replica counts outside 0 to 2147483647, if the version has a scale subresource."""
         if self._scale is None:
             return []
         try:
@@ -166,8 +166,8 @@ def resources_of(
     converter: Converter = NOTHING_BUT_THE_VERSION,
     extensions: Sequence[Extension] = (),
 ) -> list[Resource]:
-    """What an established definition serves, each version one resource. `since` is when it became what it is.
-    `extensions` are what others have below objects, these or any."""
+    """Returns the resources of an established definition, one for each version. `since` is the revision of the
+    definition. `extensions` are additional subresources of these or all objects."""
     names, group = crd.status.accepted_names, crd.spec.group
     stored = str(GroupVersion(group, crd.storage_version() or ""))
     storage = Storage(group, names.plural, crd.spec.scope == "Namespaced", stored, names.kind)

@@ -1,1 +1,1 @@
-"""Objects that the server itself keeps: those of every new cluster, and the Service `kubernetes`."""
+"""Objects that the server itself maintains: those of every new cluster, and the Service `kubernetes`."""

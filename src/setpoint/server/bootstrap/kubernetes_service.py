@@ -1,9 +1,9 @@
-"""Where the API server is, as the cluster tells it: the Endpoints and the EndpointSlice of the Service `kubernetes`.
+"""The Endpoints and the EndpointSlice of the Service `kubernetes`, which publish the address of the API server.
 
-They are written when the server listens, put right where an earlier one left them wrong, and taken back when it ends.
-Servers over one store stand in them side by side, as long as their port is the same; otherwise the last one counts, as
-on the real server. They are stored without being judged: a server that only this machine can reach is told as what it
-is, though nobody else may write a loopback address.
+They are written when the server listens, corrected if an earlier server left stale ones, and withdrawn at shutdown.
+Servers with the same store and port are listed together; with different ports the last server replaces the others, as
+in kube-apiserver. The objects are stored without validation, because a local server publishes a loopback address, which
+validation would refuse.
 """
 
 import socket
@@ -17,14 +17,14 @@ from setpoint.server.request.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed
 
 _NAME, _NAMESPACE = "kubernetes", "default"
-# Nothing is sent there: an address of the documentation's, for which the system says whence it would send.
+# Documentation addresses. No packet is sent: the system only reports the source address for this destination.
 _ELSEWHERE = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF_INET6, "2001:db8::1")}
 _ATTEMPTS = 10
 
 
 def address_of(host: str) -> str:
-    """The address that others find a server at that listens at a host: for one that listens at every address, the one
-    that this machine has in its network; the host itself where that cannot be known."""
+    """Returns the address at which clients reach a server that listens on a host. For a wildcard host this is the
+    machine's address in its network, or the loopback address if unknown."""
     if host not in _ELSEWHERE:
         return host
     family, elsewhere = _ELSEWHERE[host]
@@ -37,19 +37,19 @@ def address_of(host: str) -> str:
 
 
 async def advertise(services: Services, address: str, port: int) -> None:
-    """Says that a server is here. Those of others stay only where others may be: over a store that is shared."""
+    """Publishes the server's address. Addresses of other servers are kept only if the store is shared."""
     for form in (_Endpoints(port), _Slice(port, f"IPv{ip_address(address).version}")):
         await _write(services, form, lambda told: {*told, address} if services.views.shared else {address})
 
 
 async def withdraw(services: Services, address: str, port: int) -> None:
-    """Says that this server is no longer here."""
+    """Removes the server's address."""
     for form in (_Endpoints(port), _Slice(port, f"IPv{ip_address(address).version}")):
         await _write(services, form, lambda told: told - {address})
 
 
 class _Endpoints:
-    """Endpoints that tell of servers at a port."""
+    """The Endpoints object for servers at a port."""
 
     group, plural, kind = "", "endpoints", "Endpoints"
     labels: ClassVar[Object] = {"endpointslice.kubernetes.io/skip-mirror": "true"}
@@ -58,17 +58,17 @@ class _Endpoints:
         self.ports: list[Object] = [{"name": "https", "port": port, "protocol": "TCP"}]
 
     def addresses(self, tree: Object) -> set[str]:
-        """The servers at the port that an object tells of."""
+        """Returns the addresses of the servers at this port in an object."""
         found = [subset for subset in tree.get("subsets") or () if subset.get("ports") == self.ports]
         return {each["ip"] for subset in found for each in subset.get("addresses") or ()}
 
     def body(self, addresses: Sequence[str]) -> Object:
-        """What an object says that tells of them, beside its metadata."""
+        """Returns the object's fields for these addresses, without metadata."""
         return {"subsets": [{"addresses": [{"ip": each} for each in addresses], "ports": self.ports}]}
 
 
 class _Slice(_Endpoints):
-    """An EndpointSlice of one family of addresses that does."""
+    """The EndpointSlice for one address family."""
 
     group, plural, kind = "discovery.k8s.io", "endpointslices", "EndpointSlice"
     labels: ClassVar[Object] = {"kubernetes.io/service-name": _NAME}
@@ -88,7 +88,7 @@ class _Slice(_Endpoints):
 
 
 async def _write(services: Services, form: _Endpoints, among: Callable[[set[str]], set[str]]) -> None:
-    """Has an object tell of the servers that are there by now; without any it goes."""
+    """Writes the object with the resulting addresses, or deletes the object if none remain."""
     resource = services.registry.resource(form.group, "v1", form.plural)
     assert resource is not None, f"{form.plural} are not served"
     key = resource.storage.key(_NAMESPACE, _NAME)
@@ -101,7 +101,7 @@ async def _write(services: Services, form: _Endpoints, among: Callable[[set[str]
         if old is not None and {name: old.get(name) for name in body} == body:
             return
         if not addresses and not told:
-            return  # there is none, or it tells of others at another port
+            return  # no object, or an object for another port
         value = None
         if addresses:
             metadata = {"name": _NAME, "namespace": _NAMESPACE, "labels": dict(form.labels)}
@@ -113,12 +113,12 @@ async def _write(services: Services, form: _Endpoints, among: Callable[[set[str]
         try:
             await services.commit(key, value, ABSENT if item is None else item.revision, APISERVER)
         except ExpectationFailed:
-            continue  # another server over the same store writes as well
+            continue  # concurrent write by another server with the same store
         return
 
 
 def _keep_identity(metadata: Object, before: Object) -> None:
-    """An object stays the one it was, whatever it says now."""
+    """Keeps the UID and creation time of the existing object, and increments its generation."""
     metadata["uid"], metadata["creationTimestamp"] = before["uid"], before["creationTimestamp"]
     if "generation" in metadata:
         metadata["generation"] = before.get("generation", 0) + 1

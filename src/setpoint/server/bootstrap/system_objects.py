@@ -1,5 +1,4 @@
-"""What every cluster has from its first moment: the namespaces, the priority classes and the Service that
-clients count on."""
+"""The objects of every new cluster: namespaces, priority classes, and the Service `kubernetes`."""
 
 from ipaddress import ip_network
 
@@ -11,7 +10,7 @@ from setpoint.server.request.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-# By name: the value, and what they are for.
+# By name: the value and the description.
 PRIORITY_CLASSES = {
     "system-node-critical": (
         2_000_001_000,
@@ -26,7 +25,7 @@ APISERVER = Actor("system:apiserver", ("system:masters",), field_manager="kube-a
 
 
 async def fill(services: Services) -> None:
-    """Makes what is missing."""
+    """Creates the missing objects."""
     for name in NAMESPACES:
         await make(services, "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for name, (value, description) in PRIORITY_CLASSES.items():
@@ -36,7 +35,7 @@ async def fill(services: Services) -> None:
 
 
 async def make(services: Services, plural: str, tree: Object) -> None:
-    """Stores an object of a built-in kind if there is none of its name. Nobody judges it: it should be whole."""
+    """Stores an object of a built-in kind if the name is free. The object is not validated and must be complete."""
     group, _, version = tree["apiVersion"].rpartition("/")
     resource = services.registry.resource(group, version, plural)
     assert resource is not None, f"{plural} are not served"
@@ -48,11 +47,11 @@ async def make(services: Services, plural: str, tree: Object) -> None:
     try:
         await services.commit(key, resource.encode(tree), ABSENT, APISERVER)
     except ExpectationFailed:
-        return  # another server over the same store was faster
+        return  # another server with the same store was faster
 
 
 def complete(services: Services, resource: Resource, tree: Object) -> None:
-    """Gives a new object of the server's own all that it has beside what it says."""
+    """Applies defaults and system fields to a new object of the server."""
     metadata = tree["metadata"]
     resource.shape.normalize(tree)
     resource.strategy.default(tree)
@@ -63,7 +62,7 @@ def complete(services: Services, resource: Resource, tree: Object) -> None:
 
 
 def _own_service(cidr: str) -> Object:
-    """The Service by which programs in a cluster find its API server: it has the first address of all."""
+    """Returns the Service `kubernetes`, by which programs find the API server, with the first address of the CIDR."""
     network = ip_network(cidr)
     address = str(network[1])
     return {

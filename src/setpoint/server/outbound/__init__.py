@@ -1,1 +1,1 @@
-"""What the server asks of others: calls to webhooks and issuers, over the connections of `client/http`."""
+"""Outgoing calls of the server to webhooks and token issuers, over the connections of `client/http`."""

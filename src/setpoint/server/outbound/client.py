@@ -1,9 +1,8 @@
-"""Calls from the server to others: webhooks of admission and of conversion, and issuers of tokens.
+"""The HTTP client of the server for admission webhooks, conversion webhooks and token issuers.
 
-It asks over the connections of `client/http`, and says what goes wrong in Go's words, which is what people search for.
-A call takes the time it is given and no more, whatever the other side does: looking up the name, connecting, the
-handshake and the answer count together, by the server's own clock. Connections are kept and used again. Redirects are
-not followed, and an answer larger than agreed is not read to its end. Nothing here blocks the event loop.
+The client uses the connections of `client/http` and reports errors in the wording of Go's client, which users search
+for. The timeout of a call covers name lookup, connection, TLS handshake and response, measured by the server's clock.
+Connections are reused. Redirects are not followed, and responses are limited in size. No call blocks the event loop.
 """
 
 import asyncio
@@ -22,34 +21,35 @@ from setpoint.server.outbound import failure
 
 T = TypeVar("T")
 
-# How many connections that nobody uses are kept for one server.
+# The maximum number of idle connections per server.
 _IDLE_CONNECTIONS = 16
-# How many sets of trusted authorities are kept ready.
+# The maximum number of cached TLS contexts.
 _CONTEXTS = 200
 _BODY_BYTES = 16 << 20
-# What stands for itself in a path; what is escaped already stays as it is.
+# Characters that are not escaped in a path; existing escapes are kept.
 _PATH = "/%:@!$&'()*+,;=~-._"
 
 
 class _NoConnection(Exception):  # noqa: N818 - a signal between opening a connection and the call
-    """None was made; why, in Go's words."""
+    """No connection could be opened. The message gives the reason in Go's wording."""
 
 
 class AuthoritiesError(ValueError):
-    """A bundle holds no certificate of an authority."""
+    """A CA bundle contains no certificate."""
 
 
 class Endpoint(NamedTuple):
-    """Where a server is. `url` is what it is called; `address` is where it listens, where its name does not say."""
+    """The location of a server. `url` is its URL; `address` is the address to connect to, if different from the URL's
+    host."""
 
     url: str
-    # PEM; empty for those that the system trusts.
+    # PEM; empty: the authorities that the system trusts.
     authorities: bytes = b""
     address: tuple[str, int] | None = None
 
 
 class _Target(NamedTuple):
-    """What connections are kept apart by."""
+    """The key of pooled connections."""
 
     host: str
     port: int
@@ -58,7 +58,7 @@ class _Target(NamedTuple):
 
 
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """What some work gives. Raises TimeoutError when its time is over; nothing of the work goes on then."""
+    """Returns the result of the work. Cancels the work and raises TimeoutError after `seconds`."""
     task = asyncio.ensure_future(work)
     alarm = asyncio.ensure_future(clock.sleep(seconds))
     try:
@@ -74,8 +74,8 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
 
 
 class Client:
-    """Calls others, and keeps the connections. With `offline`, which says why, every call fails before a connection is
-    made."""
+    """Calls other servers and pools the connections. If `offline` gives a reason, every call fails without a
+    connection."""
 
     def __init__(self, clock: Clock, *, body_bytes: int = _BODY_BYTES, offline: str = "") -> None:
         self._clock = clock
@@ -85,12 +85,12 @@ class Client:
         self._contexts: dict[bytes, ssl.SSLContext] = {}
 
     async def post(self, endpoint: Endpoint, body: bytes, *, timeout: float, query: str = "") -> Answer:
-        """Sends JSON, and gives whatever the server answers. Raises CallFailed, or AuthoritiesError."""
+        """Sends JSON and returns the response with any status. Raises CallFailed or AuthoritiesError."""
         headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         return await self._exchange("POST", endpoint, query, headers, body, timeout)
 
     async def get(self, endpoint: Endpoint, *, timeout: float) -> Answer:
-        """Gives whatever the server answers. Raises CallFailed, or AuthoritiesError."""
+        """Returns the response with any status. Raises CallFailed or AuthoritiesError."""
         return await self._exchange("GET", endpoint, urlsplit(endpoint.url).query, "", b"", timeout)
 
     async def _exchange(
@@ -120,11 +120,11 @@ class Client:
             raise failure.before_answer(method, shown, why) from None
 
     def close(self) -> None:
-        """Ends all connections, and with them the calls that are under way; there will be no others."""
+        """Closes all connections, which aborts pending calls. Later calls fail."""
         self._pool.close()
 
     def context(self, authorities: bytes) -> ssl.SSLContext:
-        """What trusts the authorities of a bundle. Raises AuthoritiesError."""
+        """Returns the TLS context that trusts the authorities of a bundle. Raises AuthoritiesError."""
         found = self._contexts.get(authorities)
         if found is None:
             found = _context(authorities)
@@ -134,8 +134,7 @@ class Client:
         return found
 
     async def exchange(self, target: _Target, request: bytes, on: Callable[[Connection], None]) -> Answer:
-        """Sends a request and gives the answer; `on` is told which connection it goes over. Raises Broken, or that
-        there was no connection."""
+        """Sends a request and returns the response; calls `on` with the connection. Raises Broken or _NoConnection."""
         connection, answer = await self._pool.ask(target, request, lambda: self._open(target), may_repeat=True, on=on)
         self._pool.give_back(target, connection)
         return answer
@@ -161,20 +160,20 @@ class Client:
             except OSError as error:
                 first = first or failure.of_dial(shown, error)
                 continue
-            except ValueError as error:  # a name that no certificate can have
+            except ValueError as error:  # a host name that is invalid in certificates
                 raise _NoConnection(str(error)) from None
             return connection
         raise _NoConnection(first or "no such host")
 
     async def _context_of(self, authorities: bytes) -> ssl.SSLContext:
         if not authorities and authorities not in self._contexts:
-            # The system's authorities are many: reading them takes a while.
+            # Loading the system's authorities is slow.
             await asyncio.to_thread(self.context, authorities)
         return self.context(authorities)
 
 
 class _Call:
-    """One call on its way."""
+    """One call in progress."""
 
     def __init__(self, client: Client, endpoint: Endpoint, secure: bool, host: str, port: int | None) -> None:
         self._client = client
@@ -184,7 +183,7 @@ class _Call:
 
     @property
     def has_head(self) -> bool:
-        """Whether the answer has begun."""
+        """True once the head of the response was received."""
         return self._connection is not None and self._connection.has_head
 
     async def run(self, request: bytes) -> Answer:
@@ -195,7 +194,7 @@ class _Call:
 
 
 async def _addresses(loop: asyncio.AbstractEventLoop, target: _Target) -> list[str]:
-    """The addresses of a host."""
+    """Returns the IP addresses of a host. Raises _NoConnection."""
     with suppress(ValueError):
         return [str(ip_address(target.host))]
     try:
@@ -209,7 +208,7 @@ def _context(authorities: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # A certificate that is itself in the bundle is trusted, whoever signed it: most webhooks sign their own.
+    # Trusts certificates in the bundle regardless of their issuer, because most webhooks are self-signed.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if not authorities:
         context.load_default_certs()

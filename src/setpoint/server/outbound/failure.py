@@ -1,4 +1,4 @@
-"""Why a call came to nothing, in the words of Go's client: those are what people search for."""
+"""The errors of failed calls, in the wording of Go's client, which users search for."""
 
 import os
 import socket
@@ -7,32 +7,32 @@ import ssl
 from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, Loss
 from setpoint.objects.gotext import quote
 
-# What OpenSSL finds wrong with a certificate, by its number.
+# OpenSSL's verification error codes.
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _NOT_TRUSTED = frozenset((2, 18, 19, 20, 21, 27))
 _OTHER_NAME = frozenset((62, 64))
-# The plain beginning of an answer that came where a handshake was due.
+# OpenSSL's errors for a plain HTTP response instead of a TLS handshake.
 _PLAIN_HTTP = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
 
 DEADLINE = "context deadline exceeded"
 
 
-class CallFailed(Exception):  # noqa: N818 - it says what happened
-    """No answer came. The text says why."""
+class CallFailed(Exception):  # noqa: N818 - an outcome
+    """No complete response was received. The message says why."""
 
 
 def in_body(why: str) -> CallFailed:
-    """The answer began, and its body did not end."""
+    """Returns the error for a response whose body is incomplete."""
     return CallFailed(f"unexpected error when reading response body. Please retry. Original error: {why}")
 
 
 def before_answer(method: str, url: str, why: str) -> CallFailed:
-    """No answer began."""
+    """Returns the error for a call that failed before the response."""
     return CallFailed(f"{method.capitalize()} {quote(url)}: {why}")
 
 
 def of_dial(address: str, error: OSError) -> str:
-    """No connection was made."""
+    """Describes a failed connection attempt."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: x509: {_certificate(error)}"
     if isinstance(error, ssl.SSLError):
@@ -47,14 +47,14 @@ def of_dial(address: str, error: OSError) -> str:
 
 
 def of_lookup(host: str, error: OSError | UnicodeError) -> str:
-    """The name of the host leads nowhere, or is none."""
+    """Describes a failed lookup of a host name."""
     if isinstance(error, UnicodeError) or error.errno in (socket.EAI_NONAME, socket.EAI_NODATA):
         return f"dial tcp: lookup {host}: no such host"
     return f"dial tcp: lookup {host}: {_system(error)}"
 
 
 def of_exchange(broken: Broken, body_bytes: int) -> str:
-    """An answer did not come whole; at most so many bytes of its body were taken."""
+    """Describes an incomplete or invalid response; `body_bytes` is the size limit of the body."""
     match broken.loss:
         case Loss.CLOSED | Loss.CUT:
             is_half = broken.has_begun and (broken.error is None or not broken.has_head)
@@ -66,13 +66,13 @@ def of_exchange(broken: Broken, body_bytes: int) -> str:
         case Loss.LARGE_HEAD:
             return f"net/http: server response headers exceeded {MAX_HEAD_BYTES} bytes; aborted"
         case Loss.LARGE_BODY:
-            return f"the answer is larger than {body_bytes} bytes"
+            return f"the response is larger than {body_bytes} bytes"
         case Loss.SWITCHED:
-            return "the server wants to change the protocol"
+            return "the server responded with a protocol upgrade"
 
 
 def _of_loss(error: Exception | None) -> str:
-    """The connection was lost."""
+    """Describes a lost connection."""
     if error is None or not isinstance(error, OSError) or error.errno is None:
         return "EOF"
     return f"read: {_system(error)}"
@@ -85,7 +85,7 @@ def _certificate(error: ssl.SSLCertVerificationError) -> str:
     if code in _NOT_TRUSTED:
         return "certificate signed by unknown authority"
     if code in _OTHER_NAME:
-        # OpenSSL names the host that was asked for.
+        # OpenSSL's message contains the requested host.
         return error.verify_message.partition(", ")[2].rstrip(".") or error.verify_message
     return error.verify_message
 

@@ -1,20 +1,20 @@
-"""Reads the bodies of the answers of webhooks, in JSON or YAML, in the words of the real server where that fails."""
+"""Decodes the responses of webhooks from JSON or YAML, with kube-apiserver's error messages."""
 
 from setpoint.objects import codec
 from setpoint.objects.errors import APIError
 from setpoint.objects.goformat import json_type
 from setpoint.objects.tree import Json, Object
 
-# YAML takes long to read, and the answer of a webhook in YAML is short.
+# The size limit for YAML, which is slow to parse.
 _YAML_BYTES = 64 << 10
 
 
-class UnreadableAnswer(Exception):  # noqa: N818 - it says what it is
-    """The answer is no review."""
+class UnreadableAnswer(Exception):  # noqa: N818 - an outcome
+    """The response cannot be decoded as a review."""
 
 
 def decode_answer(body: bytes, limit: int) -> Object:
-    """Returns the review in the body of an answer. Raises UnreadableAnswer."""
+    """Returns the review in the body of a response. Raises UnreadableAnswer."""
     try:
         tree = codec.decode(body, limit)
     except APIError as error:

@@ -1,7 +1,7 @@
-"""Calls a webhook: finds it, posts the question, and hands back what a good answer holds.
+"""Calls webhooks: resolves the address, posts the review and returns the response body.
 
-Everything that is no good answer is a `CallError`, with the text that the real server has for it. Used for webhooks of
-admission and of conversion, and fit for any other that a `clientConfig` describes.
+Every failure is a `CallError` with kube-apiserver's message. Used for admission and conversion webhooks; suitable for
+any webhook with a `clientConfig`.
 """
 
 import posixpath
@@ -31,13 +31,13 @@ _TEXTS = {
     503: "the server is currently unable to handle the request",
     504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
-# What is said by the server alone.
+# Status codes for which the response body is the message.
 _OWN_WORDS = (403, 415)
 _NOT_ACCEPTABLE = "the server was unable to respond with a content type that the client supports"
 
 
 class CallError(Exception):
-    """There is no answer to go by."""
+    """The call of a webhook failed."""
 
     def __init__(self, why: str, *, has_bad_authorities: bool = False) -> None:
         super().__init__(why)
@@ -45,11 +45,11 @@ class CallError(Exception):
 
 
 class ClientConfig(NamedTuple):
-    """Where a webhook is, as its configuration says."""
+    """The location of a webhook, from its configuration."""
 
     url: str
     authorities: bytes
-    # Namespace, name and port; None where the URL says it all.
+    # Namespace, name and port; None if the URL is complete.
     service: tuple[str, str, int] | None = None
 
     @classmethod
@@ -80,11 +80,11 @@ class WebhookClient:
         self._resolver = resolver
 
     def close(self) -> None:
-        """Ends the calls that are under way, and all connections."""
+        """Aborts pending calls and closes all connections."""
         self._client.close()
 
     async def call(self, config: ClientConfig, body: bytes, seconds: int) -> bytes:
-        """What a webhook of admission answers, as `post`."""
+        """Calls an admission webhook like `post`, and prefixes errors as kube-apiserver does."""
         try:
             return await self.post(config, body, seconds)
         except CallError as error:
@@ -92,7 +92,7 @@ class WebhookClient:
             raise CallError(f"{told}: {error}") from None
 
     async def post(self, config: ClientConfig, body: bytes, seconds: int) -> bytes:
-        """What a webhook answers. It is told how long it has. Raises CallError."""
+        """Posts a body and returns the body of the response. Sends the timeout to the webhook. Raises CallError."""
         from setpoint.server.outbound.client import AuthoritiesError
         from setpoint.server.outbound.failure import CallFailed, before_answer
 
@@ -121,7 +121,7 @@ class WebhookClient:
 
 
 def _refusal(answer: "Answer") -> str:
-    """What an answer says that is none: in its own words where it is a Status."""
+    """Returns the error message of an unsuccessful response: the message of its Status, or a standard text."""
     status = answer.status
     try:
         tree = codec.decode(answer.body)

@@ -1,5 +1,5 @@
-"""How the webhooks of admission are doing, for `/metrics`: how long they take, what they refuse, and how often a write
-went on without them. The names and labels are those of the real server, so that its dashboards and alerts work."""
+"""Metrics of admission webhooks for `/metrics`: latency, rejections and ignored failures. Names and labels are
+kube-apiserver's, so that existing dashboards and alerts work."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
 _PREFIX = "apiserver_admission_webhook_"
 _REFUSED, _CALL_FAILED, _OURS = "no_error", "calling_webhook_error", "apiserver_internal_error"
 _CALL_FAILED_CODE = 500
-# A refusal may have any code: those beyond count together.
+# Webhooks may return any code: higher codes are counted together.
 _HIGHEST_CODE = 600
 
 
 class _Webhook(NamedTuple):
-    """Which one was asked, and about what."""
+    """The webhook, its type and the operation."""
 
     name: str
     type: str
@@ -28,22 +28,22 @@ class _Webhook(NamedTuple):
 
 
 class WebhookMetrics:
-    """The measurements of one server."""
+    """The metrics of one server."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._durations: dict[tuple[_Webhook, bool], Histogram] = {}
-        # By code and whether it was refused; by kind of error and code; by name and type.
+        # Requests by code and rejection; rejections by error type and code; ignored failures by name and type.
         self._requests: Counter[tuple[_Webhook, int, bool]] = Counter()
         self._rejections: Counter[tuple[_Webhook, str, int]] = Counter()
         self._failed_open: Counter[tuple[str, str]] = Counter()
 
     def asking(self, name: str, kind: str, operation: str) -> "Asking":
-        """For the time that a webhook is asked; what is raised meanwhile has the write refused."""
+        """Returns a context manager for a webhook call. An exception inside counts as a rejection of the write."""
         return Asking(self, _Webhook(name, kind, operation), self._clock)
 
     def asked(self, webhook: _Webhook, seconds: float, code: int, error_type: str) -> None:
-        """One was asked; without a type of error the write goes on."""
+        """Counts a webhook call. An empty error type means that the write was admitted."""
         rejected, code = bool(error_type), min(code, _HIGHEST_CODE)
         self._durations.setdefault((webhook, rejected), Histogram(_BUCKETS)).observe(seconds)
         self._requests[webhook, code, rejected] += 1
@@ -51,7 +51,7 @@ class WebhookMetrics:
             self._rejections[webhook, error_type, code] += 1
 
     def failed_open(self, webhook: _Webhook) -> None:
-        """A write goes on without the answer of one."""
+        """Counts an ignored failure of a webhook."""
         self._failed_open[webhook.name, webhook.type] += 1
 
     def families(self) -> Iterator[MetricFamily]:
@@ -67,7 +67,7 @@ class WebhookMetrics:
         yield MetricFamily(
             f"{_PREFIX}request_total",
             "counter",
-            "Requests to webhooks of admission by code, and whether the write was refused.",
+            "Admission webhook requests by code and rejection.",
             [
                 ({**webhook._asdict(), "code": str(code), "rejected": _truth(rejected)}, count)
                 for (webhook, code, rejected), count in self._requests.items()
@@ -76,7 +76,7 @@ class WebhookMetrics:
         yield MetricFamily(
             f"{_PREFIX}rejection_count",
             "counter",
-            "Writes that were refused because of a webhook, by what kind of error it was.",
+            "Writes rejected because of an admission webhook, by type of error.",
             [
                 ({**webhook._asdict(), "error_type": error_type, "rejection_code": str(code)}, count)
                 for (webhook, error_type, code), count in self._rejections.items()
@@ -85,13 +85,13 @@ class WebhookMetrics:
         yield MetricFamily(
             f"{_PREFIX}fail_open_count",
             "counter",
-            "Writes that went on without the answer of a webhook.",
+            "Writes admitted despite a failed webhook call.",
             [({"name": name, "type": kind}, count) for (name, kind), count in self._failed_open.items()],
         )
 
 
 class Asking:
-    """A webhook that is being asked."""
+    """A webhook call in progress."""
 
     def __init__(self, measures: WebhookMetrics, webhook: _Webhook, clock: Clock) -> None:
         self._measures = measures
@@ -105,12 +105,12 @@ class Asking:
         return self
 
     def refused(self, error: APIError) -> APIError:
-        """It says no: with this error, to be raised."""
+        """Records a refusal by the webhook and returns the error to raise."""
         self._code, self._error_type = error.code, _REFUSED
         return error
 
     def call_failed(self, *, is_open: bool) -> None:
-        """It gave no answer, or none that makes sense."""
+        """Records a failed call or an invalid response."""
         self._code, self._error_type = _CALL_FAILED_CODE, _CALL_FAILED
         if is_open:
             self._measures.failed_open(self._webhook)
@@ -119,7 +119,7 @@ class Asking:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None and not isinstance(error, APIError):
-            return  # who asked is gone: that says nothing of the webhook
+            return  # the client is gone, which is not a failure of the webhook
         code = 200 if error is None and self._error_type == _OURS else self._code
         seconds = self._clock.monotonic() - self._since
         self._measures.asked(self._webhook, seconds, code, "" if error is None else self._error_type)

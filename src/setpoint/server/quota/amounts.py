@@ -1,4 +1,4 @@
-"""Amounts of several resources at once, by name: what is used, what is asked for, what there may be."""
+"""Amounts of several resources by name, such as usage, requests and limits."""
 
 from collections.abc import Collection, Mapping
 
@@ -19,7 +19,7 @@ def written(amounts: Amounts) -> dict[str, str]:
 
 
 def shown(amounts: Amounts) -> str:
-    """As messages have it: `pods=1,requests.cpu=2`."""
+    """Formats amounts for messages, such as `pods=1,requests.cpu=2`."""
     return ",".join(f"{name}={amounts[name]}" for name in sorted(amounts))
 
 
@@ -35,7 +35,7 @@ def plus(one: Amounts, other: Amounts) -> dict[str, Quantity]:
 
 
 def difference(after: Amounts, before: Amounts) -> dict[str, Quantity]:
-    """What became more, and what less (below zero); what stayed the same is left out."""
+    """Returns the changes of amounts, negative for decreases. Unchanged amounts are omitted."""
     found = {
         name: after.get(name, NOTHING) - before[name] if name in before else after[name] for name in {*after, *before}
     }

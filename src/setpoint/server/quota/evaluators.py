@@ -1,7 +1,7 @@
-"""What the objects of a resource count for, under which names, and when a write of one is held against a quota.
+"""Evaluators: compute the usage of objects by quota resource, and decide which writes quotas may refuse.
 
-Every resource is counted by its number. Pods, Services, claims of storage and of devices count for more. An evaluator
-has no state and asks nobody.
+Every resource is counted by its number of objects. Pods, Services, PersistentVolumeClaims and ResourceClaims also have
+other amounts. Evaluators are stateless and synchronous.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,22 +19,22 @@ from setpoint.server.registry.resource import CREATE_ONLY, Resource
 
 _STORAGE_CLASS = ".storageclass.storage.k8s.io/"
 _DEVICE_CLASS = ".deviceclass.resource.k8s.io/devices"
-# As many devices as a claim for all of them can get.
+# The maximum number of devices of a claim for all devices.
 _ALL_DEVICES = 32
-# Resources that had a name in quotas before all could be counted.
+# Resources with legacy quota names from before generic object counts.
 _ALIASES = ("configmaps", "replicationcontrollers", "resourcequotas", "secrets")
 _UNCOUNTED = frozenset((GroupResource("", "events"), GroupResource("events.k8s.io", "events")))
 
 
 def count_name(resource: GroupResource) -> str:
-    """The name under which the objects of a resource are counted."""
+    """Returns the quota name for the number of objects of a resource."""
     return f"count/{resource}"
 
 
 class Evaluator:
-    """Counts objects, one each."""
+    """Counts each object as one."""
 
-    # Whether every object counts for the same, so that their number tells all.
+    # True if every object has the same usage, so that the number of objects suffices.
     is_plain: bool = True
 
     def __init__(self, resource: GroupResource) -> None:
@@ -42,23 +42,23 @@ class Evaluator:
         self._names = (count_name(resource), *alias)
 
     def counts(self, name: str) -> bool:
-        """Whether the objects count for anything under a name."""
+        """Returns True if the objects have usage under a quota name."""
         return name in self._names
 
     def usage(self, tree: Object) -> Mapping[str, Quantity]:
-        """What an object counts for."""
+        """Returns the usage of an object."""
         return dict.fromkeys(self._names, ONE)
 
     def is_judged(self, verb: str, subresource: str, new: Object, old: Object | None) -> bool:
-        """Whether such a write may be refused, and not only written down."""
+        """Returns True if a quota may refuse the write; other writes are only counted."""
         return verb == CREATE and not subresource
 
     def missing(self, names: Collection[str], tree: Object) -> str:
-        """What an object must say because it is counted under these names; empty where nothing is missing."""
+        """Returns an error if the object lacks values that quotas of these names require, or an empty string."""
         return ""
 
     def is_in_scope(self, requirement: Object, tree: Object) -> bool:
-        """Whether an object is one of those that a scope is about. Only some can be told apart at all."""
+        """Returns True if an object matches a scope requirement. Only some resources support scopes."""
         return False
 
 
@@ -169,7 +169,7 @@ class DeviceClaims(Evaluator):
     def usage(self, tree: Object) -> Mapping[str, Quantity]:
         found: dict[str, Quantity] = {self._names[0]: ONE}
         for request in ((tree.get("spec") or {}).get("devices") or {}).get("requests") or ():
-            # One of several is granted: each class counts with the most it could come to.
+            # One of several alternatives is allocated: each class counts with its maximum.
             choices = request.get("firstAvailable") or [request.get("exactly") or request]
             most: dict[str, int] = {}
             for choice in choices:
@@ -186,7 +186,7 @@ class DeviceClaims(Evaluator):
 
 
 def _selects(requirement: Object, names: Collection[str]) -> bool:
-    """Whether a requirement of a scope selector holds for an object that has these names."""
+    """Returns True if a scope selector requirement matches an object with these names."""
     operator, values = requirement.get("operator"), requirement.get("values") or ()
     if operator == "Exists":
         return bool(names)
@@ -209,7 +209,7 @@ ALIASED = tuple(GroupResource("", plural) for plural in _ALIASES)
 
 
 def evaluator_of(resource: Resource) -> Evaluator | None:
-    """Who counts the objects of a resource; None where nobody does."""
+    """Returns the evaluator of a resource, or None if the resource is not counted."""
     found = resource.group_resource
     if not resource.namespaced or found in _UNCOUNTED or resource.verbs == CREATE_ONLY:
         return None

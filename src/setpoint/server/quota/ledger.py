@@ -1,16 +1,16 @@
-"""The books of the quotas: what each namespace uses, exact at every revision.
+"""The quota ledger: the resource usage of each namespace, exact at every revision.
 
-An object and what it is charged with are one transaction: the write of the object goes into the log together with the
-new `status.used` of every quota that counts it, each expected to be as it was read. So there is nothing to give back
-when a write fails, nothing is lost when a server dies, and several servers over one store cannot spend the same twice:
-the second finds the quota changed, reads it and decides anew. Writes of one server to one namespace come one after the
-other, so that they do not run into that.
+An object and its charge are one transaction: the object is written together with the new `status.used` of every quota
+that counts the object, with the expected revision of each quota. So a failed write needs no refund, a crash loses no
+charge, and several servers with one store cannot spend the same amount twice: the second server finds the quota
+changed, reads the quota again and decides anew. Writes of one server in one namespace are serialized to avoid such
+conflicts.
 
-A quota whose bounds were never counted (it is new, or was changed) is counted before it is charged for the first time,
-and in any case soon after it was written. Where nothing has a quota, nothing of this costs anything.
+A new or changed quota is counted before the first charge, and at the latest one second after its write. Without quotas
+there is no cost.
 
-What no client writes is not charged: the few objects that the server keeps for itself, and what somebody wrote to the
-store past it. So everything is counted anew from time to time (`settle_all`), and a quota whenever it is written.
+Objects that the server maintains for itself, and direct writes to the store, are not charged. Therefore all usage is
+recounted periodically (`settle_all`), and each quota is recounted when written.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context, Services
 from setpoint.store.contract import ExpectationFailed, Item, StoreError, Write
 
-# How soon a quota that was written is counted, if nothing is charged to it before.
+# The delay in seconds until a written quota is counted, unless charged earlier.
 _SETTLES_AFTER = 1.0
 _ATTEMPTS = 100
 _log = logging.getLogger(__name__)
 
 
 class _Change(NamedTuple):
-    """What a write does to one object; `is_judged` says that it may be refused."""
+    """The change of one object by a write; `is_judged` if quotas may refuse the write."""
 
     resource: Resource
     evaluator: Evaluator
@@ -53,8 +53,8 @@ class _Change(NamedTuple):
 
 
 class Ledger:
-    """The books of one server. A reaction too: it looks after quotas that somebody wrote. `enforced` says that writes
-    may be refused; otherwise they are only counted."""
+    """The quota ledger of one server. Also a reaction to writes of quotas. With `enforced`, writes may be refused;
+    otherwise they are only counted."""
 
     def __init__(self, services: Services, *, enforced: bool = True) -> None:
         self._services = services
@@ -66,13 +66,13 @@ class Ledger:
 
     @property
     def view(self) -> View[Quota] | None:
-        """All quotas; None until they are first asked for."""
+        """The view of all quotas; None until first used."""
         return self._quotas.view
 
-    # --- judging ---
+    # --- checks ---
 
     async def check(self, operation: Operation) -> None:
-        """Refuses what is more than a quota allows, as far as one can tell before it is written."""
+        """Refuses a write that exceeds a quota, as far as known before the commit. Raises Forbidden."""
         new, old = operation.object, operation.old
         quotas = await self._quotas.all(self._services, operation.namespace)
         evaluator = evaluator_of(operation.resource) if quotas else None
@@ -83,8 +83,8 @@ class Ledger:
             await self._charged(quotas, change)
 
     async def _charged(self, quotas: Mapping[str, Quota], change: _Change) -> list[tuple[Quota, Quota]]:
-        """The quotas that a change is charged to, each as it was and as it is then. Raises Forbidden where the change
-        is judged and does not fit; all that it does not fit into are named."""
+        """Returns the charged quotas, each before and after the change. Raises Forbidden with all exceeded quotas if
+        the change may be refused."""
         problems: list[str] = []
         charged = [(quota, await self._charge(quota, change, problems)) for _, quota in sorted(quotas.items())]
         if problems:
@@ -108,7 +108,7 @@ class Ledger:
             problems.append(excess)
         return quota.charged(delta)
 
-    # --- writing ---
+    # --- commits ---
 
     async def commit(
         self,
@@ -121,7 +121,7 @@ class Ledger:
         new: Object | None,
         subresource: str = "",
     ) -> int:
-        """Commits a write, as `Services.persist` says."""
+        """Commits a write together with its charges; see `Services.persist`."""
         namespace, _, name = write.key[len(resource.storage.prefix) :].partition("/")
         if await self._quotas.all(self._services, namespace):
             evaluator = evaluator_of(resource)
@@ -155,7 +155,7 @@ class Ledger:
         return resource.encode(manager.update(quota.tree, quota.stored(), APISERVER.field_manager))
 
     async def _refresh(self, key: str) -> None:
-        """Learns what another server made of a quota, ahead of the log."""
+        """Reads a quota that another server changed, before the change arrives in the log."""
         store = self._services.store
         item = await store.get(key)
         revision = item.revision if item else await store.revision()
@@ -173,21 +173,22 @@ class Ledger:
             raise LookupError("the server does not serve ResourceQuotas")
         return found
 
-    # --- settling ---
+    # --- recounts ---
 
     def concerns(self, resource: Resource) -> bool:
         return resource.resource == "resourcequotas" and not resource.group
 
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
-        """Somebody wrote a quota: what it says is counted anew."""
+        """Schedules a recount of a written quota."""
         await self._quotas.all(self._services)
         self._settle_soon(tree["metadata"]["namespace"], tree["metadata"]["name"])
 
     async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
-        """What is gone counts nothing."""
+        """Returns at once: a deleted quota needs no recount."""
 
     def _learned(self, namespace: str, name: str, quota: Quota | None) -> None:
-        """A quota became known. Where others write to the store, they, or we, may not have charged it at first."""
+        """Schedules a recount of an uncounted quota in a shared store, because servers may have written objects before
+        they knew the quota."""
         if quota is not None and self._services.views.shared and not quota.is_counted:
             self._settle_soon(namespace, name)
 
@@ -205,18 +206,18 @@ class Ledger:
                     try:
                         await self.settle(namespace, name)
                     except (ValueError, ArithmeticError, LookupError, TypeError) as error:
-                        _log.warning("the quota %s/%s cannot be counted: %s", namespace, name, error)
+                        _log.warning("cannot count the quota %s/%s: %s", namespace, name, error)
         except StoreError:
-            return  # the store is closed, or will be asked again with the next write
+            return  # the store is closed, or the next write retries
 
     async def settle_all(self) -> None:
-        """Counts every quota."""
+        """Recounts every quota."""
         await self._quotas.all(self._services)
         for namespace, name in self._quotas.places:
             await self.settle(namespace, name)
 
     async def settle(self, namespace: str, name: str) -> None:
-        """Counts a quota and writes down what it found, if that is not there already."""
+        """Recounts a quota and writes its usage if different."""
         resource = self._resource()
         key = resource.storage.key(namespace, name)
         async with self._lock(namespace):
@@ -232,10 +233,10 @@ class Ledger:
                 except ExpectationFailed:
                     await self._refresh(key)
                 else:
-                    # Amounts that cannot be written exactly are read back as others: to count again would never end.
+                    # Amounts without an exact representation are read back changed; another round would never end.
                     return
 
     def close(self) -> None:
-        """Leaves what is not counted yet to the next who writes."""
+        """Cancels pending recounts; the next writer does them."""
         if self._settling is not None:
             self._settling.cancel()

@@ -1,7 +1,7 @@
-"""What a pod counts for: itself, and the processor, memory, storage and devices that it asks for.
+"""The usage of a pod: the object itself, and its CPU, memory, storage and device requests.
 
-A pod that has come to its end counts as an object only. One that is being resized counts for the most of what it asks
-for, was granted and has. Nothing here depends on the time: a pod that should be gone counts until it is.
+A finished pod counts as an object only. A pod in resize counts with the maximum of its requested, allocated and actual
+resources. Usage does not depend on the time: an overdue pod counts until deleted.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ NAMES = frozenset(
         *(f"{kind}.{name}" for kind in ("requests", "limits") for name in _COMPUTE),
     )
 )
-# What every container must say something of, where a quota counts it.
+# The amounts that every container must specify if a quota counts them.
 _REQUIRED = frozenset(
     (
         *("cpu", "memory"),
@@ -45,7 +45,7 @@ def pod_usage(pod: Object) -> dict[str, Quantity]:
 
 
 def _compute(requests: Amounts, limits: Amounts) -> dict[str, Quantity]:
-    """What is asked for, under the names that quotas have for it."""
+    """Returns the requests and limits under their quota names."""
     found: dict[str, Quantity] = {}
     for name, quantity in requests.items():
         if name in _COMPUTE or is_huge_pages(name):
@@ -78,12 +78,12 @@ def _own(holder: Object, kind: str) -> Mapping[str, Json]:
 
 
 def _is_of_pods(name: str) -> bool:
-    """Whether a pod may say it as a whole, instead of its containers."""
+    """Returns True if the resource may be specified at pod level instead of in the containers."""
     return name in ("cpu", "memory") or is_huge_pages(name)
 
 
 def _most(pod: Object, kind: str) -> dict[str, Quantity]:
-    """The most of what containers ask for, what they were granted, and what they have."""
+    """Returns the maximum of the requested, allocated and actual resources of the containers."""
     spec, status = pod["spec"], pod.get("status") or {}
     statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
     known: dict[Any, Object] = {found.get("name"): found for found in statuses}
@@ -116,7 +116,7 @@ def _most(pod: Object, kind: str) -> dict[str, Quantity]:
 
 
 def missing_from_pod(names: frozenset[str], pod: Object) -> str:
-    """What containers must say because quotas count it, and do not; empty where nothing is missing."""
+    """Returns an error if containers lack values that quotas require, or an empty string."""
     spec = pod["spec"]
     if any(_is_of_pods(name) for kind in ("requests", "limits") for name in _own(spec, kind)):
         return ""
@@ -135,7 +135,7 @@ def missing_from_pod(names: frozenset[str], pod: Object) -> str:
 
 
 def is_terminating(pod: Object) -> bool:
-    """Whether a pod ends by itself after some time."""
+    """Returns True if the pod has an active deadline (scope Terminating)."""
     return bool((pod["spec"].get("activeDeadlineSeconds") or 0) >= 0) and "activeDeadlineSeconds" in pod["spec"]
 
 
@@ -144,7 +144,7 @@ def is_best_effort(pod: Object) -> bool:
 
 
 def looks_across_namespaces(pod: Object) -> bool:
-    """Whether where a pod runs depends on pods of other namespaces."""
+    """Returns True if the pod's affinity refers to pods of other namespaces."""
     affinity = pod["spec"].get("affinity") or {}
     terms: list[Object] = []
     for kind in ("podAffinity", "podAntiAffinity"):

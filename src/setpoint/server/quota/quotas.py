@@ -1,4 +1,4 @@
-"""A quota as the books have it, and what becomes of it when something is added to it."""
+"""A ResourceQuota with its accounting state."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,28 +11,28 @@ from setpoint.server.quota.evaluators import Evaluator
 
 
 class Quota(NamedTuple):
-    """A ResourceQuota: the bounds, what is used of them, and which objects it is about."""
+    """A ResourceQuota: the hard limits, the usage, and the scopes."""
 
     name: str
     revision: int
     hard: Amounts
     used: Amounts
     requirements: tuple[Object, ...]
-    # Whether `used` was counted for the bounds that hold now.
+    # True if `used` was counted for the current limits.
     is_counted: bool
     tree: Object
 
     def at_revision(self, revision: int) -> "Quota":
-        """Returns the quota as it was written at a revision."""
+        """Returns the quota as written at a revision."""
         metadata = {**self.tree["metadata"], "resourceVersion": str(revision)}
         return self._replace(revision=revision, tree={**self.tree, "metadata": metadata})
 
     def names(self, evaluator: Evaluator) -> set[str]:
-        """Under which of its names the objects of a resource count."""
+        """Returns the names of this quota under which the objects of a resource count."""
         return {name for name in self.hard if evaluator.counts(name)}
 
     def usage(self, evaluator: Evaluator, tree: Object | None) -> Amounts:
-        """What an object counts for in this quota."""
+        """Returns the usage of an object in this quota."""
         if tree is None or not self.is_about(evaluator, tree):
             return {}
         return only(evaluator.usage(tree), self.hard)
@@ -44,11 +44,11 @@ class Quota(NamedTuple):
         return self._replace(used=used, is_counted=True)
 
     def charged(self, change: Amounts) -> "Quota":
-        """The quota after a change; less than nothing is never used."""
+        """Returns the quota after a change of usage, which never becomes negative."""
         return self._replace(used={name: _at_least_nothing(value) for name, value in plus(self.used, change).items()})
 
     def excess(self, asked: Amounts) -> str:
-        """Why what is asked for is too much; empty where it is not."""
+        """Returns the error message if the requested amounts exceed the quota, or an empty string."""
         after = plus(self.used, asked)
         names = {name for name in asked if name in self.hard and after[name] > self.hard[name]}
         if not names:
@@ -58,7 +58,7 @@ class Quota(NamedTuple):
         return f"exceeded quota: {self.name}, requested: {requested}, used: {used}, limited: {limited}"
 
     def stored(self) -> Object:
-        """The object with this state as its status."""
+        """Returns the object with this state as its status."""
         tree = {**self.tree, "metadata": copy(self.tree["metadata"])}
         tree["status"] = {"hard": {**(tree["spec"].get("hard") or {})}, "used": written(self.used)}
         return tree
@@ -85,5 +85,5 @@ def _at_least_nothing(quantity: Quantity) -> Quantity:
 
 
 def asked_for(change: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    """What of a change is more than before."""
+    """Returns the increases of a change."""
     return {name: quantity for name, quantity in change.items() if quantity.sign > 0}

@@ -1,4 +1,4 @@
-"""Counts what a namespace has, for a quota that was never counted or whose bounds changed."""
+"""Counts the usage in a namespace for a new or changed quota."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ _COUNT = "count/"
 
 
 async def recount(services: Services, namespace: str, quota: Quota) -> Quota:
-    """The quota with what is there now. What nobody counts is not among it."""
+    """Returns the quota with the current usage. Resources without an evaluator are omitted."""
     used: dict[str, Quantity] = {}
     for resource, evaluator in _counted(services.registry, quota):
         names = quota.names(evaluator)
@@ -31,7 +31,7 @@ async def recount(services: Services, namespace: str, quota: Quota) -> Quota:
 
 
 def is_complete(registry: Registry, quota: Quota) -> bool:
-    """Whether all that can be counted was: a kind may have come since."""
+    """Returns True if everything countable was counted; a kind may have been added since."""
     if quota.is_counted and quota.hard.keys() <= quota.used.keys():
         return True
     return quota.is_counted and all(
@@ -40,7 +40,7 @@ def is_complete(registry: Registry, quota: Quota) -> bool:
 
 
 def _counted(registry: Registry, quota: Quota) -> Iterator[tuple[Resource, Evaluator]]:
-    """The resources that a quota counts."""
+    """Yields the resources that a quota counts, with their evaluators."""
     wanted = {*SPECIAL, *ALIASED}
     wanted |= {GroupResource.parse(name.removeprefix(_COUNT)) for name in quota.hard if name.startswith(_COUNT)}
     served = _served(registry)
@@ -52,7 +52,7 @@ def _counted(registry: Registry, quota: Quota) -> Iterator[tuple[Resource, Evalu
 
 
 def _served(registry: Registry) -> dict[GroupResource, Resource]:
-    """The resources whatever their version, kept as long as the registry is."""
+    """Returns the served resources, independent of their version, cached on the registry."""
     found: dict[GroupResource, Resource] | None = registry.documents.get("quota")
     if found is None:
         found = registry.documents["quota"] = {}

@@ -113,9 +113,7 @@ class Auditor:
         """Yields the audit metrics for `/metrics`, under kube-apiserver's names."""
         yield MetricFamily("apiserver_audit_event_total", "counter", "Events that were recorded.", [({}, self._events)])
         levels = [({"level": level}, count) for level, count in self._levels.items()]
-        yield MetricFamily(
-            "apiserver_audit_level_total", "counter", "Requests by how much of them is recorded.", levels
-        )
+        yield MetricFamily("apiserver_audit_level_total", "counter", "Requests by audit level.", levels)
         errors = [({"plugin": name}, count) for name, count in self._sink.errors().items()]
         yield MetricFamily("apiserver_audit_error_total", "counter", "Events that were lost.", errors)
         name = "apiserver_audit_requests_rejected_total"

@@ -85,7 +85,7 @@ class Credentials:
 
     async def review(self, token: str, audiences: Sequence[str] = ()) -> Accepted:
         """Returns the user and audiences of a token. Raises TokenError."""
-        assert self._services is not None, "an authenticator is attached before it is asked"
+        assert self._services is not None, "attach must be called before review"
         own = self._services.issuer.audiences
         asked = audiences or own
         user = self._users.get(f"Bearer {token}")

@@ -209,7 +209,7 @@ def username_prefix(settings: OIDCSettings) -> str:
 def _text(claims: Mapping[str, Json], claim: str, what: str) -> str:
     value = claims.get(claim)
     if not isinstance(value, str) or not value:
-        why = "claim not present" if claim not in claims else "it should be a string that is not empty"
+        why = "claim not present" if claim not in claims else "expected a non-empty string"
         raise TokenError(f"oidc: parse {what} claims {quote(claim)}: {why}")
     return value
 
@@ -221,5 +221,5 @@ def _groups(claim: str, claims: Object) -> Sequence[str]:
         return ()
     found = [value] if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(group, str) for group in found):
-        raise TokenError(f"oidc: parse groups claim {quote(claim)}: it should be a string or a list of strings")
+        raise TokenError(f"oidc: parse groups claim {quote(claim)}: expected a string or a list of strings")
     return found

@@ -17,32 +17,32 @@ class GateMetrics:
     def families(self) -> Iterator[MetricFamily]:
         pools, tallies = self._gate.pools.values(), self._gate.tallies.values()
         inflight = [({"request_kind": pool.kind}, pool.executing) for pool in pools]
-        yield MetricFamily("apiserver_current_inflight_requests", "gauge", "Requests that are being served.", inflight)
+        yield MetricFamily("apiserver_current_inflight_requests", "gauge", "Executing requests.", inflight)
         inqueue = [({"request_kind": pool.kind}, pool.waiting) for pool in pools]
-        yield MetricFamily("apiserver_current_inqueue_requests", "gauge", "Requests that wait to be served.", inqueue)
+        yield MetricFamily("apiserver_current_inqueue_requests", "gauge", "Queued requests.", inqueue)
         labelled = [({"flow_schema": tally.schema, "priority_level": tally.level}, tally) for tally in tallies]
         yield MetricFamily(
             f"{_FLOW_CONTROL}_dispatched_requests_total",
             "counter",
-            "Requests that began to be served.",
+            "Requests that started executing.",
             [(labels, tally.dispatched) for labels, tally in labelled],
         )
         yield MetricFamily(
             f"{_FLOW_CONTROL}_rejected_requests_total",
             "counter",
-            "Requests that were told to come back later.",
+            "Requests rejected with 429.",
             [({**labels, "reason": why}, n) for labels, tally in labelled for why, n in tally.rejected.items()],
         )
         yield MetricFamily(
             f"{_FLOW_CONTROL}_current_executing_requests",
             "gauge",
-            "Requests that are being served, until a stream begins.",
+            "Executing requests; streams count until their initial events are sent.",
             [(labels, tally.executing) for labels, tally in labelled],
         )
         yield MetricFamily(
             f"{_FLOW_CONTROL}_current_inqueue_requests",
             "gauge",
-            "Requests that wait for their turn.",
+            "Queued requests by FlowSchema and priority level.",
             [(labels, tally.waiting) for labels, tally in labelled],
         )
         seats: dict[str, int] = {}
@@ -52,6 +52,6 @@ class GateMetrics:
         yield MetricFamily(
             f"{_FLOW_CONTROL}_nominal_limit_seats",
             "gauge",
-            "Seats that a priority level has for sure.",
+            "Guaranteed seats of a priority level.",
             [({"priority_level": name}, count) for name, count in seats.items()],
         )

@@ -11,7 +11,7 @@ class Overload(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
     enabled: Annotated[
         bool,
         Meta(
-            description="Whether requests are shared out among users at all.",
+            description="Enable API priority and fairness.",
             extra={"flag": "--enable-priority-and-fairness"},
         ),
     ] = True
@@ -19,7 +19,7 @@ class Overload(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
         int,
         Meta(
             ge=1,
-            description="Requests that only read and are served at once; further ones wait their turn.",
+            description="The maximum number of concurrent read-only requests; further requests are queued.",
             extra={"flag": "--max-requests-inflight"},
         ),
     ] = 400
@@ -27,21 +27,25 @@ class Overload(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
         int,
         Meta(
             ge=1,
-            description="Requests that write and are served at once; further ones wait their turn.",
+            description="The maximum number of concurrent mutating requests; further requests are queued.",
             extra={"flag": "--max-mutating-requests-inflight"},
         ),
     ] = 200
     max_long_running: Annotated[
-        int, Meta(ge=1, description="Watches and other streams that are open at once. One user has three quarters.")
+        int,
+        Meta(
+            ge=1, description="The maximum number of open watches and other streams. One user may have three quarters."
+        ),
     ] = 10_000
     wait_seconds: Annotated[
-        float, Meta(gt=0, description="How long a request waits for its turn before it is told to come back later.")
+        float,
+        Meta(gt=0, description="The maximum time in seconds that a request waits in a queue before a 429 response."),
     ] = 15.0
     max_unsent_bytes_per_user: Annotated[
         int,
         Meta(
             ge=1,
-            description="Bytes of answers that may wait for one user to read them, over all its connections; further "
-            "answers to it wait.",
+            description="The maximum number of unsent response bytes of one user over all connections; further "
+            "responses wait.",
         ),
     ] = 64 << 20

@@ -86,7 +86,7 @@ class Hook:
         except ExpressionError as error:
             if not self.fails_open:
                 raise Forbidden.of(operation.resource.group_resource, operation.name, str(error)) from None
-            _log.info("the conditions of webhook %s cannot be evaluated, it is left out: %s", self.name, error)
+            _log.info("webhook %s is ignored because its match conditions cannot be evaluated: %s", self.name, error)
             return False
 
 
