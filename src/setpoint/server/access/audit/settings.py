@@ -42,8 +42,8 @@ class Audit(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     log_mode: Annotated[
         Literal["batch", "blocking", "blocking-strict"],
         Meta(
-            description="batch: write events in the background and drop them if the buffer is full. blocking: requests wait "
-            "until the event is written. blocking-strict: refuse requests that cannot be recorded."
+            description="batch: write events in the background and drop them if the buffer is full. blocking: requests "
+            "wait until the event is written. blocking-strict: refuse requests that cannot be recorded."
         ),
     ] = "batch"
     log_batch_buffer_size: Annotated[
