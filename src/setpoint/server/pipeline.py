@@ -141,6 +141,8 @@ class Pipeline:
                 auditor.panicked(context, error)
         if auditor is not None:
             response = auditor.answered(context, response)
+        if context.kept:
+            self.services.offload.release(context.kept)
         response = _finished(response, context)
         if is_large(response):
             response = await compressed(request, response)

@@ -73,3 +73,25 @@ async def test_turns_and_collections_are_as_usual_when_nothing_runs_aside() -> N
     while (sys.getswitchinterval(), gc.get_threshold()) != usual:
         await asyncio.sleep(0)
     offload.close()
+
+
+async def test_values_are_freed_in_a_thread_one_after_another() -> None:
+    freed: list[tuple[str, int]] = []
+
+    class Value:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __del__(self) -> None:
+            freed.append((self.name, threading.get_ident()))
+
+    offload = Offload(SystemClock())
+    try:
+        await offload.run("a", lambda: None)
+        offload.release([Value("first"), Value("second")])
+        while len(freed) < 2:
+            await asyncio.sleep(0.001)
+        assert {name for name, _ in freed} == {"first", "second"}
+        assert threading.get_ident() not in {thread for _, thread in freed}
+    finally:
+        offload.close()

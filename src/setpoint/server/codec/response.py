@@ -19,7 +19,7 @@ from setpoint.server.codec.negotiation import JSON, PARTIAL, PARTIAL_LIST, PROTO
 from setpoint.server.codec.partial_metadata import partial as partial_object
 from setpoint.server.codec.protobuf_status import encode_status
 from setpoint.server.message import Request, Response
-from setpoint.server.offload import YAML_FACTOR
+from setpoint.server.offload import LEAST, YAML_FACTOR
 from setpoint.server.registry.object_page import ObjectPage
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
@@ -109,6 +109,8 @@ async def json_answer(context: Context, tree: Object, status: int = 200) -> Resp
 async def failure_answer(context: Context, error: APIError) -> Response:
     """Returns the answer with an error, which may have tens of thousands of causes."""
     size = len(error.message) + _CAUSE_BYTES * len(error.causes)
+    if size >= LEAST:
+        context.kept.append(error.causes)
     return await context.services.offloaded(partial(error_answer, context.request, error), size, context.user.name)
 
 

@@ -42,6 +42,14 @@ class Binding(NamedTuple):
     name: str
     role: RoleName
     subjects: Sequence[Subject]
+    # The names of the users and of the groups of a binding with many subjects, which is not indexed by subject.
+    users: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def is_large(self) -> bool:
+        """True for a binding with so many subjects that indexing each of them would block the event loop."""
+        return len(self.subjects) > _MANY_SUBJECTS
 
     def source(self, user: "User") -> str:
         """Describes the binding as the reason of an allowed request."""
@@ -53,25 +61,38 @@ class Binding(NamedTuple):
         return f"ClusterRoleBinding {quote(self.name)} of {of} to {to}"
 
 
+# A binding with more subjects is large.
+_MANY_SUBJECTS = 1000
 # The bindings of one subject, by role and by object key: a role that is bound twice is evaluated once.
 _Bound: TypeAlias = dict[RoleName, dict[str, Binding]]
 
 
 class _Scope:
-    """The bindings of the cluster or of one namespace, by subject."""
+    """The bindings of the cluster or of one namespace, by subject; large bindings by object key."""
 
-    __slots__ = ("groups", "users")
+    __slots__ = ("groups", "large", "users")
 
     def __init__(self) -> None:
         self.users: dict[str, _Bound] = {}
         self.groups: dict[str, _Bound] = {}
+        self.large: dict[str, Binding] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.users and not self.groups and not self.large
 
     def file(self, key: str, binding: Binding) -> None:
+        if binding.is_large:
+            self.large[key] = binding
+            return
         for subject in binding.subjects:
             of = self.groups if subject.is_group else self.users
             of.setdefault(subject.name, {}).setdefault(binding.role, {})[key] = binding
 
     def remove(self, key: str, binding: Binding) -> None:
+        if binding.is_large:
+            self.large.pop(key, None)
+            return
         for subject in binding.subjects:
             of = self.groups if subject.is_group else self.users
             bound = of.get(subject.name)
@@ -90,6 +111,9 @@ class _Scope:
         for group in user.groups:
             if (bound := self.groups.get(group)) is not None:
                 yield bound
+        for key, binding in self.large.items():
+            if user.name in binding.users or not binding.groups.isdisjoint(user.groups):
+                yield {binding.role: {key: binding}}
 
 
 class Granted(NamedTuple):
@@ -176,7 +200,7 @@ class Roles:
         old = self._bindings.pop(key, None)
         if old is not None and (scope := self._scopes.get(old.namespace)) is not None:
             scope.remove(key, old)
-            if not scope.users and not scope.groups:
+            if scope.is_empty:
                 del self._scopes[old.namespace]
         if binding is not None:
             self._bindings[key] = binding
@@ -189,9 +213,14 @@ def _rules(tree: Object) -> Rules:
 
 def _binding(tree: Object) -> Binding:
     namespace = meta.namespace(tree)
-    subjects = (_subject(subject, namespace) for subject in tree.get("subjects") or ())
+    found = (_subject(subject, namespace) for subject in tree.get("subjects") or ())
     role = role_name(tree.get("roleRef") or {}, namespace)
-    return Binding(namespace, meta.name(tree), role, tuple(subject for subject in subjects if subject is not None))
+    subjects = tuple(subject for subject in found if subject is not None)
+    binding = Binding(namespace, meta.name(tree), role, subjects)
+    if not binding.is_large:
+        return binding
+    users = frozenset(subject.name for subject in subjects if not subject.is_group)
+    return binding._replace(users=users, groups=frozenset(subject.name for subject in subjects if subject.is_group))
 
 
 def role_name(reference: Mapping[str, str], namespace: str) -> RoleName:
