@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 class Server:
     """An API server over a store. Call `start` once, then the server itself with each request.
 
-    `admission` are plugins besides the server's own, or in the places of those of the same name; `with_admission` are
-    the names of its own that are off by default and on here, `without_admission` of those that it does without.
-    `resolver` knows the services that webhooks refer to. `conversions` are functions that convert the objects of
-    definitions, by their names. `service_cidr` are the addresses for Services. `plain` answer for paths that are no
-    resources, `extensions` below the objects of custom resources. `auditor` records requests, `overload` says how many
-    are served at once, `event_ttl` for how many seconds Events are kept, and `history_window_seconds` for how long
-    lists and watches may reach back without the right to the history. With `read_only`, which says why, nothing is ever
-    written, nobody else is called, and admission does not run.
+    `admission` adds plugins, or replaces built-in ones of the same name; `with_admission` enables built-in plugins that
+    are off by default, and `without_admission` disables built-in plugins, by name. `resolver` resolves the services
+    that webhooks refer to. `conversions` maps the names of definitions to functions that convert their objects.
+    `service_cidr` is the range of the addresses of Services. `plain` handlers answer paths that are not resources, and
+    `extensions` add subresources to custom resources. `auditor` records requests, `overload` limits the requests in
+    flight, `event_ttl` is the lifetime of Events in seconds, and `history_window_seconds` is the age up to which lists
+    and watches may read old revisions without the right to the history. With `read_only`, a text that gives the reason,
+    the server writes no object, makes no outbound calls, and runs no admission.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Server:
         )
 
     async def start(self) -> None:
-        """Makes what every cluster has, and serves the resources of the definitions in the store."""
+        """Creates the system objects of every cluster, and serves the resources of the definitions in the store."""
         if not self._read_only:
             await system_objects.fill(self.services)
             await self._authorization.provide()
@@ -124,15 +124,16 @@ class Server:
         await self.services.definitions.load()
 
     def close(self) -> None:
-        """Ends what is under way beside the requests."""
+        """Stops the background work of the server."""
         if self._gate is not None:
             self._gate.close()
         self.services.close()
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
-        """Answers a request; raises for none."""
+        """Answers a request. Never raises: every failure becomes an error response."""
         return self._pipeline(request)
 
     async def repeat(self, request: Request) -> Repeat | None:
-        """Returns what answers for the next reads of a client that has just read an object, if anything may."""
+        """Returns a fast path for further reads of the object that the client has just read, or None if the full
+        pipeline is required."""
         return await self._pipeline.repeat(request)

@@ -1,11 +1,11 @@
-"""Requests and responses as the pipeline sees them, whatever carried them: a socket, or a call in the same process."""
+"""Requests and responses of the pipeline, independent of the transport: a socket, or a call in the same process."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 
 class Peer(NamedTuple):
-    """Who is at the other end of the connection, as far as the connection itself says."""
+    """The client of a connection, as far as the connection itself identifies the client."""
 
     address: str = ""
     # The verified client certificate's common name and organizations; both empty without one.
@@ -15,54 +15,55 @@ class Peer(NamedTuple):
     fingerprint: str = ""
     # When that certificate expires, in seconds since 1970; 0 without one.
     expires: float = 0.0
-    # Code in our own process: it needs no credentials, and may bring some to be somebody else.
+    # The caller runs in this process and needs no credentials; with credentials, the caller acts as another user.
     in_process: bool = False
     # A controller of the server itself, such as the garbage collector.
     is_controller: bool = False
 
 
 class Seat(Protocol):
-    """The capacity that a request holds while it is served, and the account that its cost is charged to."""
+    """The share of the server's capacity that a request occupies while being served, and the user that its cost is
+    charged to."""
 
     async def pause(self, size: int = 0) -> None:
-        """Lets others run, and returns when it is this request's turn again. Work that grows with the number of objects
-        waits here after every slice of it, and an answer before so many bytes of it are sent."""
+        """Lets other requests run and returns at this request's next turn. Work that grows with the number of objects
+        calls this after every slice; a response calls this before `size` more bytes are sent."""
 
     def scanned(self, scope: str, objects: int, size: int, total: int = 0) -> None:
-        """Notes that so many objects, with so many bytes, were read of a collection, which has `total` of them."""
+        """Records that a request read `objects` objects, with `size` bytes, of a collection with `total` objects."""
 
     async def expect(self, scope: str, limit: int) -> None:
-        """Waits as `reserve` does, for an answer with as many bytes as the collection had when it was read last."""
+        """Waits as `reserve` does, for a response as large as the collection was when last read."""
 
     async def reserve(self, size: int) -> None:
-        """Waits until the user may have an answer of so many bytes. Raises TooManyRequests."""
+        """Waits until the user may receive a response of `size` bytes. Raises TooManyRequests."""
 
     def sent(self, size: int) -> None:
-        """Notes that so many bytes of the answer were sent so far."""
+        """Records that `size` bytes of the response have been sent so far."""
 
     def leave(self) -> None:
-        """Gives it up; a second time does nothing."""
+        """Releases the seat. Further calls have no effect."""
 
 
 class Outlet(Protocol):
-    """The way back to the client of a request."""
+    """The sending side of the connection that a request came from."""
 
     @property
     def is_gone(self) -> bool:
-        """Tells whether nobody is there any more to read an answer."""
+        """Returns True if the client has disconnected."""
 
     def sending(self, request: "Request", seat: Seat) -> bool:
-        """Takes over the seat of a request until its answer is sent, or the client is gone. False: the request was
-        answered already."""
+        """Holds the seat of a request until its response is sent or the client disconnects. Returns False if the
+        request has already been answered."""
 
 
 class Request(NamedTuple):
-    """One request, its body read whole."""
+    """One request with its complete body."""
 
     method: str
     path: str  # percent-encoded, as on the request line, without the query
     query: str = ""  # percent-encoded, without the question mark
-    # Names in lower case. A header sent twice is joined with ", "; with a line feed where it begins as `LISTED` says.
+    # Names in lower case. Repeated headers are joined with ", "; those that begin with `LISTED`, with a line feed.
     headers: Mapping[str, str] = {}
     body: bytes = b""
     peer: Peer = Peer()
@@ -70,21 +71,20 @@ class Request(NamedTuple):
     outlet: Outlet | None = None
 
 
-# What the names of headers begin with whose values may hold commas of their own: who somebody wants to be. Each line of
-# such a header is one value.
+# The prefix of the impersonation headers. Their values may contain commas, so each header line is one value.
 LISTED = "impersonate-"
 
 
 def header_values(headers: Mapping[str, str], name: str) -> list[str]:
-    """All values of a header of those."""
+    """Returns all values of an impersonation header."""
     joined = headers.get(name)
     return [] if joined is None else joined.split("\n")
 
 
 class Frame:
-    """One piece of a stream, in both its forms: the payload, and that payload as a chunk of HTTP/1.1.
+    """One piece of a stream in two forms: the payload, and the payload as a chunk of HTTP/1.1.
 
-    It is made once, however many streams send it.
+    A frame is built once and shared by all streams that send the same payload.
     """
 
     __slots__ = ("chunk", "payload")
@@ -95,60 +95,61 @@ class Frame:
 
 
 class Sink(Protocol):
-    """Where a stream writes its frames: the far end of a connection, with its patience."""
+    """The destination of the frames of a stream: a connection, which limits the number of unsent bytes."""
 
     def write(self, frame: Frame) -> bool:
-        """Hands a frame over, at once. False: the other side is gone, or was too slow and has been cut off; the stream
-        should end."""
+        """Queues a frame without waiting. Returns False if the client has disconnected, or was too slow and has been
+        cut off; the stream should then end."""
 
     async def drain(self) -> bool:
-        """Returns when the other side has taken most of what was written. A stream that has much to write at once (the
-        initial events of a watch) waits here now and then: what is written without waiting beyond some megabytes
-        makes the other side count as too slow. False: the stream should end."""
+        """Waits until the client has read most of the written bytes. A stream that writes much at once (the initial
+        events of a watch) calls this now and then: some megabytes written without waiting make the client count as too
+        slow. Returns False if the stream should end."""
 
     @property
     def closed(self) -> bool:
-        """Whether the stream should end: the other side has gone, or the server is shutting down."""
+        """True if the stream should end: the client has disconnected, or the server is shutting down."""
 
     async def wait_closed(self) -> None:
-        """Returns when the other side has gone, or the server is shutting down and the stream should end."""
+        """Waits until the client disconnects or the server shuts down; the stream should then end."""
 
 
 class Counter(Protocol):
-    """Counts bytes that wait for a user."""
+    """Counts the unsent bytes of each user."""
 
     def add(self, user: str, size: int) -> None:
-        """Counts bytes more, or fewer."""
+        """Adds a number of bytes, which may be negative."""
 
     def is_over(self, user: str) -> bool:
-        """Tells whether more wait for the user than may."""
+        """Returns True if the user has more unsent bytes than allowed."""
 
 
 @runtime_checkable
 class Buffered(Sink, Protocol):
-    """A sink that holds bytes for a client that does not read."""
+    """A sink that buffers bytes for a client that does not read."""
 
     def count_unsent(self, counter: Counter, user: str) -> None:
-        """Has the bytes that it holds counted for a user. A stream is cut off while there are too many for the user."""
+        """Counts the buffered bytes for a user. While the user has too many, the stream is cut off."""
 
 
 @runtime_checkable
 class Line(Sink, Protocol):
-    """A sink whose other side can be heard as well: where the client has offered a WebSocket."""
+    """A sink that can also receive, because the client offered a WebSocket."""
 
     def listen(self, hear: Callable[[bytes], None]) -> bool:
-        """Has what the other side says heard, message by message. From then on every frame is one message. False: it
-        cannot be heard, for there is no WebSocket."""
+        """Calls `hear` with each message of the client. From then on every frame is sent as one message. Returns False
+        if the client offered no WebSocket."""
 
     def hold(self, held: bool) -> None:
-        """Hears nothing more for now, or again: what the other side says waits on its way."""
+        """Stops receiving while `held` is true; unread messages then wait in the connection."""
 
 
 class Stream(Protocol):
-    """A body that is made while it is sent, such as a watch.
+    """A body that is produced while being sent, such as a watch.
 
-    What it holds it takes hold of in `run`, which may never be called (a HEAD request has no body), and lets go of when
-    `run` ends: by returning, which ends the body cleanly, or cancelled, when the other side is gone.
+    A stream acquires its resources in `run`, which may never be called (a HEAD request has no body), and releases them
+    when `run` ends: either `run` returns, which ends the body cleanly, or `run` is cancelled because the client has
+    disconnected.
     """
 
     async def run(self, sink: Sink) -> None: ...
@@ -158,7 +159,7 @@ Body: TypeAlias = bytes | list[bytes] | Stream
 
 
 class Response(NamedTuple):
-    """One answer. The edge adds what belongs to it: length or chunking, date, connection."""
+    """One response. The edge adds the headers of the transport: length or chunking, date, connection."""
 
     status: int
     content_type: str
@@ -167,6 +168,6 @@ class Response(NamedTuple):
 
 
 class Handler(Protocol):
-    """What the edge calls. It answers every request, and raises for none of them."""
+    """The callable that the edge passes requests to. A handler answers every request and never raises."""
 
     async def __call__(self, request: Request) -> Response: ...

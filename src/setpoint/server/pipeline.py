@@ -1,8 +1,8 @@
-"""The request pipeline, a stage a line: authenticate, authorize, decode, mutate, validate, persist, notify.
+"""The request pipeline, one stage per line: authenticate, authorize, decode, mutate, validate, persist, notify.
 
-`Server` (`server.app`) hands each request of the edge, and of the client in the same process, to a `Pipeline`. The
-stages that every request passes are here; from `decode` on they belong to the verb, each of which is one module of
-`verbs`. Notifying is the log's own business: a watch follows it.
+`Server` (`server.app`) passes each request, from the edge or from the client in the same process, to a `Pipeline`. This
+module has the stages that all requests share; from `decode` on, the stages belong to the verb, each of which is one
+module of `verbs`. Notification needs no stage: watches follow the log.
 """
 
 import errno
@@ -47,25 +47,25 @@ if TYPE_CHECKING:
 
 _WRITING = frozenset(VERBS) - {"get", "list", "watch"} | {"purge"}
 _READING_METHODS = frozenset(("GET", "HEAD"))
-# The verbs that can be asked for the past.
+# The verbs that accept the parameter `at`.
 _AT_VERBS = frozenset(("get", "list"))
-# Subresources that a client talks with over a WebSocket, which begins with a GET: who may only read may not do that, so
-# it takes the right to create as well, as in Kubernetes 1.35.
+# Subresources that a client uses over a WebSocket, which begins with a GET. As in Kubernetes 1.35, they also require
+# the verb create, so that read access alone does not suffice.
 _CONVERSATIONS = frozenset(("attach", "exec", "portforward"))
-_new = tuple.__new__  # makes a named tuple in half the time
+_new = tuple.__new__  # creates a named tuple in half the time
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _WHOLE = (bytes, list)
 _NO_CACHE = ("Cache-Control", "no-cache, private")
-# As much as is kept of the name that a client gives to its request.
+# The maximum length of an audit ID that a client chooses; the rest is cut off.
 _MAX_AUDIT_ID = 64
-# Who asks, until that is known; and who asked where it never was.
+# The user of a request before authentication, and after failed authentication.
 _NOBODY = User("")
 
 
 class Pipeline:
-    """The stages that every request passes. `plain` answer for paths that are no resources; with `read_only`, which
-    says why, every write is refused."""
+    """The stages that every request passes. `plain` handlers answer paths that are not resources. If `read_only` is
+    set, every write is rejected, with that text as the reason."""
 
     def __init__(
         self,
@@ -87,11 +87,12 @@ class Pipeline:
         self._timeouts = Timeouts(services.clock)
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
-        """Answers a request; raises for none."""
+        """Answers a request. Never raises: every failure becomes an error response."""
         return self._timeouts.answer(request, self._handle) if "timeout=" in request.query else self._handle(request)
 
     async def repeat(self, request: Request) -> Repeat | None:
-        """What answers for the next reads of a client that has just read an object, if anything may."""
+        """Returns a fast path for further reads of the object that the client has just read, or None if the full
+        pipeline is required."""
         store, authenticator = self.services.store, self.services.authenticator
         if self._auditor is not None or request.query or not isinstance(store, AtHand):
             return None
@@ -110,7 +111,7 @@ class Pipeline:
             if not isinstance(route, Route) or route.verb is not VERBS["get"]:
                 return None
             resource = route.resource
-            # Who has to wait for a conversion cannot answer from here.
+            # The fast path cannot wait for a conversion.
             if resource.deprecation_warning or resource.fetch is not None:
                 return None
             is_plain = negotiate(context, resource) == PLAIN and not wants_indents(request, "")
@@ -151,7 +152,7 @@ class Pipeline:
         return self._observer.observe(context, response, self.services.clock.monotonic() - started)
 
     def _context(self, request: Request) -> Context:
-        """The request with what it is about; who asks is not known yet."""
+        """Returns the context of a request: its parsed path and its audit ID. The user is not known yet."""
         watch = _watch_parameter(request) if "watch=" in request.query else None
         info = request_info(request.method, request.path, watch)
         given = request.headers.get("audit-id")
@@ -159,14 +160,15 @@ class Pipeline:
         return Context(self.services, request, info, _NOBODY, audit_id)
 
     async def _authenticate(self, context: Context) -> None:
-        """Finds out who asks."""
+        """Authenticates the request and sets the user. Raises Unauthorized."""
         user = await self.services.authenticator.authenticate(context.request, context.info)
         if user is None:
             raise Unauthorized.of()
         context.user = user
 
     async def _impersonate(self, context: Context) -> None:
-        """Lets who has the right ask in the name of somebody else."""
+        """Replaces the user by the impersonated one, if the request asks for impersonation and the user is allowed
+        to."""
         authorizer, user = self.services.authorizer, context.user
         await authorizer.prepare()
         other = self._impersonation.impersonated(context.request.headers, context.info, user, authorizer)
@@ -174,7 +176,7 @@ class Pipeline:
             context.user, context.impersonator = other, user
 
     async def _answer_in_turn(self, context: Context) -> Response:
-        """Authorizes and answers as soon as the user's turn has come."""
+        """Waits for a seat of flow control, then authorizes and answers the request."""
         gate = self._gate
         if gate is None:
             await self._authorize(context)
@@ -199,7 +201,7 @@ class Pipeline:
         return await self._answer(context)
 
     async def _authorize(self, context: Context) -> None:
-        """Refuses what the user may not do."""
+        """Raises Forbidden if the user is not authorized for the request."""
         authorizer = self.services.authorizer
         await authorizer.prepare(context.user)
         info = asked(context)
@@ -214,7 +216,8 @@ class Pipeline:
             raise refusal(context.user, info, decision)
 
     async def _authorize_past(self, context: Context, resource: Resource) -> None:
-        """Refuses a read of the past with `at` to a user without the right to it, and `at` where nothing is read."""
+        """Raises an error for `at` if the user has no right to read the history, or if the verb is neither get nor
+        list."""
         if context.info.verb not in _AT_VERBS:
             raise BadRequest(f"at is for get and list: {context.info.verb} works on the present; leave it out")
         revision = at_revision(context)
@@ -222,7 +225,7 @@ class Pipeline:
             await authorize_past(context, resource, revision)
 
     async def _answer(self, context: Context) -> Response:
-        """Hands the request to the verb, or to who answers for plain paths."""
+        """Passes the request to its verb, or to the handlers of paths that are not resources."""
         info = context.info
         if not info.is_resource:
             for plain in self._plain:
@@ -236,7 +239,7 @@ class Pipeline:
         if route is None:
             return _NO_PAGE
         if info.verb == "watch" and context.request.method not in _READING_METHODS:
-            raise MethodNotAllowed.method()  # the path of a watch says the verb, whatever the method
+            raise MethodNotAllowed.method()  # the path of a legacy watch implies the verb, for any method
         if isinstance(route, Endpoint):
             return await route.answer(context)
         resource, verb = route
@@ -248,7 +251,8 @@ class Pipeline:
             context.warn(resource.deprecation_warning)
         if context.request.method == "HEAD" and not resource.is_custom:
             raise MethodNotAllowed.method()
-        # Who could not read the answer is told before anything is done. What others answer is no object.
+        # Content negotiation fails before any work is done. Extensions answer with content of their own, which is no
+        # object.
         below = resource.subresources.get(info.subresource)
         if info.group == resource.group and (below is None or not below.answers):
             negotiate(context, resource)
@@ -256,7 +260,7 @@ class Pipeline:
 
 
 def _watches(context: Context) -> int:
-    """Returns how many watches are told of what a request wrote."""
+    """Returns the number of watches that receive an event for the write of a request."""
     info = context.info
     resource = context.registry.resource(info.group, info.version, info.resource)
     if resource is None:
@@ -266,7 +270,7 @@ def _watches(context: Context) -> int:
 
 
 def _failure(error: Exception) -> APIError:
-    """Returns what a client is told of an error that is none of the API."""
+    """Returns the API error that the client receives for an unexpected exception."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return ServiceUnavailable(
             "the server has no file descriptors left: raise its limit of open files (`ulimit -n`)"
@@ -275,7 +279,7 @@ def _failure(error: Exception) -> APIError:
 
 
 def _is_in_builtin_group(context: Context) -> bool:
-    """Whether a path that is not there lies below one that answers for it: `/api`, or a group of built-in kinds."""
+    """Returns True if an unknown path is below `/api` or a group of built-in kinds, which answer it with a Status."""
     first, _, rest = context.info.path.strip("/").partition("/")
     group = rest.partition("/")[0]
     return bool(group) and (first == "api" or (first == "apis" and group in context.registry.builtin_groups))
@@ -287,7 +291,7 @@ def _watch_parameter(request: Request) -> str | None:
 
 
 def _finished(response: Response, context: Context) -> Response:
-    """The answer with the headers that every answer has."""
+    """Returns the response with the headers that all responses have."""
     status, content_type, body, own = response
     headers = [*own, *context.headers]
     if not own or not any(name == "Cache-Control" for name, _ in headers):

@@ -1,7 +1,7 @@
-"""Protocols by which the parts of a server know each other, and the values that they hand over.
+"""Protocols that separate the parts of a server, and the values that they exchange.
 
-A request's context holds every part, and most parts need the context: each side knows the other by what stands here.
-`ContextT` and `ServicesT` stand for the classes of `server.request.context`, which gives them their names.
+The context of a request holds every part, and most parts need the context, so each side depends only on the protocols
+in this module. `ContextT` and `ServicesT` stand for the classes of `server.request.context`, which binds them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class User(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """The user of a token, and those of the audiences in question that the token is for."""
+    """The user of a token, and those of the requested audiences that the token is valid for."""
 
     user: User
     audiences: Sequence[str] = ()
@@ -44,25 +44,27 @@ class Authenticator(Protocol[ServicesT]):
     """Finds the user of a request."""
 
     def attach(self, services: ServicesT) -> None:
-        """Tells the services of the server, once, before the first request."""
+        """Sets the services of the server. Called once, before the first request."""
 
     async def authenticate(self, request: Request, info: RequestInfo) -> User | None:
-        """Returns the user; None if the credentials are wrong. Raises Forbidden for a request that needs some."""
+        """Returns the user, or None if the credentials are wrong. Raises Forbidden if the request requires
+        credentials."""
 
     async def review(self, token: str, audiences: Sequence[str]) -> Accepted:
-        """Returns the user of a token, and for which of the audiences it is; this server's, where none are named.
-        Raises TokenError."""
+        """Returns the user of a token and the audiences, of those given, that the token is valid for. Without
+        audiences, the token must be valid for this server. Raises TokenError."""
 
 
 class Decision(NamedTuple):
-    """The answer of an authorizer, with the reason that a refused client is told."""
+    """The decision of an authorizer, with the reason that a rejected client receives."""
 
     allowed: bool
     reason: str = ""
 
 
 class UserRules(NamedTuple):
-    """All policy rules of a user in one namespace, as roles have them, and what could not be found out."""
+    """All policy rules of a user in one namespace, in the form that roles have, and the errors of rules that could not
+    be resolved."""
 
     rules: Sequence[Object]
     errors: Sequence[str] = ()
@@ -72,24 +74,24 @@ ALLOWED = Decision(True)
 
 
 class Authorizer(Protocol[ServicesT]):
-    """Decides about the requests of one server. `prepare` must have returned before `decide` or `rules` is asked, which
-    are then plain computing: an expression of a policy may ask many times."""
+    """Decides about the requests of one server. Call `prepare` before `decide` or `rules`: these two do no I/O, because
+    an expression of a policy may call them many times."""
 
     def attach(self, services: ServicesT) -> None:
-        """Tells the services of the server, once, before the first request."""
+        """Sets the services of the server. Called once, before the first request."""
 
     async def prepare(self, user: User | None = None) -> None:
-        """Reads what decisions about a user need; about any user, where none is named."""
+        """Reads the data for decisions about a user, or about any user if None is given."""
 
     def decide(self, user: User, info: RequestInfo) -> Decision:
-        """Tells whether a user may do what a request asks."""
+        """Decides if a user is allowed to send a request."""
 
     def rules(self, user: User, namespace: str) -> UserRules:
         """Returns the rules of a user in a namespace."""
 
 
 class TokenReference(NamedTuple):
-    """An object that a token says something about."""
+    """An object that a claim of a token refers to."""
 
     name: str
     uid: str = ""
@@ -99,7 +101,8 @@ class TokenReference(NamedTuple):
 
 
 class TokenLife(NamedTuple):
-    """The seconds for which a token is good, and after which it should have been replaced (0: that is not noted)."""
+    """The lifetime of a token in seconds, and the age after which a client should have replaced the token (0: no such
+    age)."""
 
     seconds: int
     warn_after: int = 0
@@ -110,21 +113,21 @@ class TokenIssuer(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """The issuers whose tokens are good at this server; the first one issues."""
+        """The issuers whose tokens this server accepts; the first one issues."""
 
     @property
     def audiences(self) -> Sequence[str]:
-        """The audiences of which a token must name one to be good at this server."""
+        """The audiences of this server: a token must name one of them to be accepted."""
 
     @property
     def max_expiration_seconds(self) -> int:
-        """The longest life of a token; 0 for any."""
+        """The maximum lifetime of a token in seconds; 0 for no maximum."""
 
     def keys(self, kid: str) -> Sequence[Any]:
-        """Returns the keys with this id; all, without one."""
+        """Returns the keys with this key ID, or all keys if the ID is empty."""
 
     def life(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> TokenLife:
-        """Returns the life of a token that was asked for so many seconds."""
+        """Returns the lifetime of a token for a requested number of seconds."""
 
     def issue(
         self,
@@ -137,10 +140,11 @@ class TokenIssuer(Protocol):
         jti: str,
         bound: dict[str, TokenReference],
     ) -> str:
-        """Returns a token of a service account. `bound` are the objects it ends with, by their kinds in claims."""
+        """Returns a token of a service account. `bound` maps claim names to the objects that end the token when they
+        are deleted."""
 
     def configuration(self, address: str) -> Object:
-        """Returns the OpenID discovery document. `address` is where this server was asked: host and port."""
+        """Returns the OpenID discovery document. `address` is the host and port that the client connected to."""
 
     def keyset(self) -> Object:
         """Returns the public keys."""
@@ -148,10 +152,10 @@ class TokenIssuer(Protocol):
 
 @dataclass(slots=True)
 class Operation:
-    """One write as admission sees it. `object` may be changed in place, or replaced, while mutating.
+    """One write, as admission plugins receive it. While mutating, a plugin may change `object` in place or replace it.
 
-    It is in the version of the request. A plugin that puts something into it that was not decoded and defaulted (a
-    patch of a webhook) gives it to `admission.object_replacement.replace`.
+    The object has the version of the request. A plugin that inserts content which has not been decoded and defaulted
+    (the patch of a webhook) passes the result to `admission.object_replacement.replace`.
     """
 
     verb: str  # CREATE, UPDATE, DELETE or CONNECT
@@ -164,69 +168,69 @@ class Operation:
     dry_run: bool = False
     # The options of the request as an object: CreateOptions, UpdateOptions, PatchOptions or DeleteOptions.
     options: Object | None = None
-    # Set by a plugin that changed the object after others had seen it: those that want to are asked once more.
+    # Set by a plugin that changed the object after other plugins had run: plugins that want reinvocation run once more.
     reinvoke: bool = False
-    # Whether this is that second time.
+    # True during that second run.
     is_reinvoked: bool = False
-    # What a plugin wants to remember from the first time to the second, under its own name.
+    # State that a plugin keeps from the first run to the second, by plugin name.
     remembered: dict[str, Any] = field(default_factory=dict)
-    # Keeps at hand what the objects are in the version that a webhook is about to be asked in.
+    # Keeps the converted objects cached, in the version that a webhook is about to receive.
     held: Held = ()
 
     @property
     def kind(self) -> GroupVersionKind:
-        """The kind of what is written: the resource's own, or that of a subresource (a Scale, an Eviction)."""
+        """The kind of the written object: the resource's own, or that of a subresource (a Scale, an Eviction)."""
         return self.resource.kind_at(self.subresource)
 
 
 class Admission(Protocol[ContextT]):
-    """A plugin, or a chain of them. Both methods raise an APIError to refuse."""
+    """A plugin, or a chain of plugins. Both methods raise an APIError to reject the write."""
 
     async def mutate(self, context: ContextT, operation: Operation) -> None:
-        """May change the object."""
+        """Changes or rejects the object."""
 
     async def validate(self, context: ContextT, operation: Operation) -> None:
-        """May only refuse."""
+        """Rejects an invalid object. Must not change the object."""
 
 
 class Reaction(Protocol[ContextT]):
-    """Follows up writes of some resources before their answer goes out, as a very fast controller would."""
+    """Runs after writes of some resources, before the response is sent, as a very fast controller would."""
 
     def concerns(self, resource: Resource) -> bool:
-        """Tells whether the writes of a resource are followed up."""
+        """Returns True if this reaction runs after the writes of a resource."""
 
     async def after_write(self, context: ContextT, resource: Resource, tree: Object) -> None:
-        """Follows up an object that was created or changed, or has begun to be deleted."""
+        """Runs after an object was created or updated, or marked for deletion."""
 
     async def after_delete(self, context: ContextT, resource: Resource, tree: Object) -> None:
-        """Follows up the end of an object."""
+        """Runs after an object was removed."""
 
 
 class Definitions(Protocol):
     """Serves the resources of CustomResourceDefinitions."""
 
     async def load(self) -> None:
-        """Serves what the store has."""
+        """Serves the definitions in the store."""
 
     async def follow(self) -> None:
-        """Serves what other servers over the same store write, until the store is closed."""
+        """Serves the definitions that other servers write to the same store, until the store is closed."""
 
     def before_create(self, resource: Resource, name: str) -> None:
-        """Refuses new instances of a definition that is being deleted."""
+        """Raises an error for a new instance of a definition that is being deleted."""
 
     def forget_conversions(self) -> None:
-        """Forgets the converted objects."""
+        """Clears the cache of converted objects."""
 
 
 class QuotaLedger(Protocol):
-    """Counts what namespaces use of their quotas."""
+    """Counts the usage of the quotas of namespaces."""
 
     @property
     def view(self) -> View[Any] | None:
-        """All quotas; None until they are first asked for."""
+        """All quotas; None until they are first requested."""
 
     async def check(self, operation: Operation) -> None:
-        """Refuses what is more than a quota allows, as far as one can tell before it is written."""
+        """Rejects a write that exceeds a quota, as far as this can be known before the write."""
 
     async def commit(
         self,
@@ -239,20 +243,20 @@ class QuotaLedger(Protocol):
         new: Object | None,
         subresource: str,
     ) -> int:
-        """Commits a write, and charges it to the quotas. Raises Forbidden where they do not allow it."""
+        """Commits a write and charges the usage to the quotas. Raises Forbidden if a quota is exceeded."""
 
     async def settle(self, namespace: str, name: str) -> None:
-        """Counts what a namespace has of what one quota is about."""
+        """Recounts the usage of one quota."""
 
     async def settle_all(self) -> None:
-        """Counts for every quota."""
+        """Recounts the usage of every quota."""
 
     def close(self) -> None:
-        """Ends the counting that is under way."""
+        """Stops all recounts that are in progress."""
 
 
 class Progress(Protocol):
-    """A watch that can say how far it has come."""
+    """A watch that can report its progress."""
 
     def tell_progress(self) -> None:
-        """Sends a bookmark, if its client wants any and it has caught up with the log."""
+        """Sends a bookmark if the client requested bookmarks and the watch has caught up with the log."""

@@ -1,4 +1,4 @@
-"""What a request is about, read off its method and path alone: the verb, and the resource or plain path it names."""
+"""The verb of a request and the resource or plain path that the request names, parsed from the method and the path."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -7,26 +7,26 @@ from urllib.parse import unquote
 from setpoint.objects.gvk import GroupResource, GroupVersion
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_PREFIXES = {"api": 3, "apis": 4}  # with how many segments at least a path names a resource
-# How many slashes the path of a subresource has below an object in a namespace, by what it begins with.
+_PREFIXES = {"api": 3, "apis": 4}  # the minimum number of segments of a path that names a resource
+# The number of slashes in the path of a subresource of a namespaced object, by the start of the path.
 _BELOW = {"/api/": 7, "/apis": 8}
-# What lies below a namespace itself; every other segment names a resource in it.
+# The subresources of a namespace; every other segment after its name is a resource in the namespace.
 _NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
-# Setpoint's own endpoints below a namespace itself, in its own group.
+# Setpoint's own subresources of a namespace, in its own group.
 OWN_GROUP = "setpoint.dev"
-# Subresources that may last as long as the client likes.
+# Subresources without a time limit.
 _LONG_RUNNING = frozenset(("attach", "exec", "proxy", "log", "portforward"))
-# The subresource with a verb of its own: what it does cannot be undone.
+# The subresource with a verb of its own, because a purge cannot be undone.
 PURGE = "purge"
 _OWN_NAMESPACE_SUBRESOURCES = frozenset(("history", PURGE))
-# A longer path is read anew each time: what is remembered stays small.
+# Longer paths are not cached, so that the cache stays small.
 _REMEMBERED = 256
-# To make a tuple so costs half as much: every request has one.
+# Creates a named tuple in half the time: every request has one.
 _new = tuple.__new__
 
 
 class RequestInfo(NamedTuple):
-    """The parts of a request that authorization, the registry and the audit log go by."""
+    """The parts of a request that authorization, the registry and the audit log use."""
 
     verb: str  # a Kubernetes verb for resources, the method in lower case for everything else
     path: str
@@ -37,8 +37,8 @@ class RequestInfo(NamedTuple):
     resource: str = ""
     name: str = ""
     subresource: str = ""
-    rest: tuple[str, ...] = ()  # what follows a subresource, for those that take a path (proxy)
-    # Whether the path has a prefix `namespaces/{namespace}/`. A path of a Namespace itself has none, though the request
+    rest: tuple[str, ...] = ()  # the path after a subresource that accepts one (proxy)
+    # True if the path has a prefix `namespaces/{namespace}/`. A path of a Namespace itself has none, though the request
     # is authorized in that namespace.
     in_namespace: bool = False
 
@@ -52,10 +52,10 @@ class RequestInfo(NamedTuple):
 
 
 def request_info(method: str, path: str, watch: str | None = None) -> RequestInfo:
-    """Reads a percent-encoded path; `watch` is the query parameter of that name, None if it is absent.
+    """Parses a percent-encoded path. `watch` is the query parameter of that name, None if absent.
 
-    Most requests are for a collection, or for something in one or below that: what such paths have in common is
-    remembered.
+    Most requests are for a collection, an object in a collection, or a subresource: the common part of such paths is
+    cached.
     """
     if len(path) > _REMEMBERED:
         return _read(method, path, watch)
@@ -74,8 +74,8 @@ def request_info(method: str, path: str, watch: str | None = None) -> RequestInf
 
 @lru_cache(maxsize=1024)
 def _collection(method: str, path: str) -> RequestInfo | None:
-    """What a request for an object of a collection is about, but for its name and its path; None where the path is not
-    that of a collection, or where more than the name depends on what follows it."""
+    """Returns the info of a request for an object of a collection, without the object's name and path; None if the path
+    is not a collection's, or if more than the name depends on the next segment."""
     found = _read(method, f"{path}/name", None)
     is_last = found.name == "name" and not found.subresource and not found.rest
     return found if is_last and found.resource != "namespaces" else None
@@ -83,13 +83,13 @@ def _collection(method: str, path: str) -> RequestInfo | None:
 
 @lru_cache(maxsize=1024)
 def _subresource(method: str, path: str, subresource: str) -> RequestInfo | None:
-    """The same of a request for what lies below an object of a collection."""
+    """Returns the same for a subresource of an object of a collection."""
     found = _read(method, f"{path}/name/{subresource}", None)
     return found if found.name == "name" and found.subresource == subresource and not found.rest else None
 
 
 def _read(method: str, path: str, watch: str | None) -> RequestInfo:
-    # As on the real server, a slash that is escaped separates like any other.
+    # As on kube-apiserver, an escaped slash separates like any other.
     parts = (unquote(path) if "%" in path else path).strip("/").split("/")
     plain = RequestInfo(method.lower(), path)
     if len(parts) < _PREFIXES.get(parts[0], len(parts) + 1):
@@ -137,10 +137,10 @@ _remembered = lru_cache(maxsize=1024)(_read)
 def _collection_verb(verb: str, watch: str | None) -> str:
     if verb == "delete":
         return "deletecollection"
-    # As in Go: whatever is not plainly false asks for a watch.
+    # As in Go, every value that is not false requests a watch.
     return "list" if watch is None or watch in ("", "false", "0", "False", "FALSE", "F", "f") else "watch"
 
 
 def is_long_running(info: RequestInfo) -> bool:
-    """Tells whether a request may last as long as its client likes: it has no timeout."""
+    """Returns True if a request has no timeout, because the client decides on its duration."""
     return info.is_resource and (info.verb in ("watch", "proxy") or info.subresource in _LONG_RUNNING)

@@ -1,9 +1,9 @@
-"""The routing table: which resources, scopes, subresources and verbs are served, and by which function.
+"""The routing table: the served resources, scopes, subresources and verbs, and the function that serves each.
 
-A request reaches a verb only through a row of this table. A request without a row was authorized by what its path says,
-as on kube-apiserver, and ends here: with 405 where other verbs are served at the same path, with 404 everywhere else.
-The rows of a resource follow from its declaration: its scope, its verbs and its subresources. Setpoint's own endpoints
-in the group `setpoint.dev` are rows as well.
+A request reaches a verb only through a row of this table. A request without a row is authorized by its path, as on
+kube-apiserver, and then rejected: with 405 if other verbs are served at the same path, with 404 otherwise. The rows of
+a resource follow from its declaration: its scope, its verbs and its subresources. Setpoint's own endpoints in the group
+`setpoint.dev` are rows as well.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -49,19 +49,19 @@ _OF_COLLECTIONS = frozenset(("create", "list", "watch", "deletecollection"))
 _OF_OBJECTS = frozenset(("get", "update", "patch", "delete", "watch"))
 # The verbs that read a collection across all namespaces.
 _ACROSS_NAMESPACES = frozenset(("list", "watch"))
-# The subresource that takes a path of its own behind it.
+# The subresource that is followed by a path of its own.
 _WITH_PATH = "proxy"
 # Cluster-scoped collections of `setpoint.dev` that are computed from the log.
 _OWN_COLLECTIONS: Mapping[str, Mapping[str, OwnVerb]] = {
     "revisions": {"list": revisions},
     "ownership": {"watch": ownership},
 }
-# Endpoints of `setpoint.dev` below an object of any stored resource, which is named `PLURAL.GROUP`.
+# Endpoints of `setpoint.dev` below an object of any stored resource; the resource is named `PLURAL.GROUP`.
 _BELOW_OBJECTS: Mapping[str, Mapping[str, Verb]] = {"history": {"get": history}, "purge": {"purge": purge}}
 
 
 class Place(NamedTuple):
-    """A sort of path: below a namespace or not, with a name or without one, and the subresource."""
+    """A form of path: with or without a namespace, with or without a name, and the subresource."""
 
     in_namespace: bool
     named: bool
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of the table, as the rights matrix of the tests lists it."""
+    """One row of the table, in the form that the rights matrix of the tests uses."""
 
     group: str
     version: str
@@ -79,20 +79,20 @@ class Row(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The function that answers a request, with the resource it is about."""
+    """The resource of a request, and the function that answers."""
 
     resource: Resource
     verb: Verb
 
 
 class Endpoint(NamedTuple):
-    """The function that answers a request which is about no stored resource."""
+    """The function that answers a request without a stored resource."""
 
     answer: OwnVerb
 
 
 def find(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
-    """Returns the route of a request; None where the path is unknown and answered with a plain page.
+    """Returns the route of a request, or None if the path is unknown and answered with a plain page.
 
     Raises NotFound for unknown paths of built-in groups and MethodNotAllowed for unknown verbs of known paths.
     """
@@ -116,7 +116,7 @@ def find(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
 
 
 def rows(registry: Registry) -> Iterator[Row]:
-    """Yields the whole table."""
+    """Yields all rows of the table."""
     for resource in registry:
         for in_namespace, named, subresource, verb in resource.routes or _fill(resource):
             place = Place(in_namespace, named, subresource)
@@ -134,7 +134,7 @@ def rows(registry: Registry) -> Iterator[Row]:
 
 
 def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Route]:
-    """Makes the rows of a resource; they are kept on it."""
+    """Creates the rows of a resource and caches them on the resource."""
     found: dict[tuple[bool, bool, str, str], Verb] = {}
     scope = resource.namespaced
     if resource.verbs == CREATE_ONLY:
@@ -156,7 +156,7 @@ def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Route]:
 
 
 def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
-    """Returns the error for a path or verb that a resource does not have; None where that is answered with a page."""
+    """Returns the error for a path or verb that a resource does not have; None if the answer is a plain page."""
     in_scope = info.in_namespace == resource.namespaced
     if resource.is_custom:
         across = not info.in_namespace and not info.name and info.verb in _ACROSS_NAMESPACES
@@ -174,7 +174,7 @@ def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
 
 
 def _find_own(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
-    """Returns the route of an endpoint of `setpoint.dev`; None where the path is not one of these."""
+    """Returns the route of an endpoint of `setpoint.dev`, or None for any other path."""
     if info.rest:
         return None
     below = _BELOW_OBJECTS.get(info.subresource) if info.name else None

@@ -1,4 +1,4 @@
-"""Large answers, made small for clients that ask for it."""
+"""Compression of large responses for clients that accept gzip."""
 
 import asyncio
 import zlib
@@ -6,22 +6,23 @@ from collections.abc import Sequence
 
 from setpoint.server.message import Request, Response
 
-# Smaller answers are sent sooner than compressed.
+# Smaller responses are sent faster uncompressed.
 LEAST = 128 * 1024
-# What takes longer to compress than the event loop should wait goes to a thread: zlib works without the interpreter.
+# Larger bodies would block the event loop for too long, and are compressed in a thread: zlib releases the interpreter
+# lock.
 _LONG = 512 * 1024
-# As fast as it goes: the gain of higher levels is small for JSON.
+# The fastest level: higher levels gain little for JSON.
 _LEVEL = 1
 _GZIP = 31
 
 
 def is_large(response: Response) -> bool:
-    """Whether an answer is one that may be compressed: most are not, and need not ask further."""
+    """Returns True if a response is large enough to be compressed. Most are not, and skip the further tests."""
     return isinstance(response.body, list) or (isinstance(response.body, bytes) and len(response.body) > LEAST)
 
 
 async def compressed(request: Request, response: Response) -> Response:
-    """The answer, with a compressed body if it is large and the client takes gzip."""
+    """Returns the response, compressed if large and if the client accepts gzip."""
     whole = response.body
     if not isinstance(whole, bytes | list):
         return response

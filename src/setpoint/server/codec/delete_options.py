@@ -1,4 +1,4 @@
-"""The options of a deletion: from the body, or from the query where there is none."""
+"""The options of a deletion: from the body, or from the query if there is no body."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ _POLICIES = ("Foreground", "Background", "Orphan")
 
 
 class DeleteOptions(NamedTuple):
-    """How something is to be deleted. None: the client did not say."""
+    """The options of a delete. None: not set by the client."""
 
     grace_period_seconds: int | None = None
     uid: str | None = None
@@ -29,7 +29,7 @@ class DeleteOptions(NamedTuple):
     dry_run: bool = False
 
     def to_json(self) -> Object:
-        """The options as admission sees them."""
+        """Returns the options as admission receives them."""
         found: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
         if self.grace_period_seconds is not None:
             found["gracePeriodSeconds"] = self.grace_period_seconds
@@ -74,7 +74,7 @@ def delete_options(context: Context) -> DeleteOptions:
 
 
 def from_tree(tree: Json) -> DeleteOptions:
-    """Options that came as JSON. Raises BadRequest or Invalid."""
+    """Parses options in JSON. Raises BadRequest or Invalid."""
     try:
         return _validated(msgspec.convert(tree or {}, _Body))
     except msgspec.ValidationError as error:

@@ -1,6 +1,6 @@
-"""Lists as text, piece by piece: what stands around the objects, and the objects a slice at a time.
+"""The text of lists in pieces: the text around the objects, and the objects in slices.
 
-The pieces together are the same bytes as the list encoded at once.
+The concatenated pieces are the same bytes as the list encoded at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,15 +22,15 @@ _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 _INDENT = 2
-# Objects and bytes that are written in one slice: as they are stored; taken apart; converted from another version.
+# The number of objects and bytes in one slice: as stored; decoded; converted from another version.
 _STORED, _STORED_BYTES = 512, 128 << 10
 _APART, _APART_BYTES = 64, 64 << 10
 _CONVERTED_BYTES = 32 << 10
 
 
 class Listing(NamedTuple):
-    """A list in one form: its JSON without any objects, the field that they are in, what makes their JSON, and how many
-    of them, with how many bytes, make a slice."""
+    """A list in one form: its JSON without objects, the field that holds them, the function that returns their JSON,
+    and the number of objects and bytes in a slice."""
 
     empty: bytes
     field: str
@@ -40,7 +40,7 @@ class Listing(NamedTuple):
 
 
 def listing(context: Context, resource: Resource, accepted: Accepted, metadata: Object) -> Listing:
-    """The list that a client accepts; `metadata` is its own."""
+    """Returns the list in the form that the client accepts; `metadata` is the metadata of the list."""
     if accepted.form == TABLE:
         maker = table.TableMaker(resource, accepted.api_version, table.included(context))
         now = context.services.clock.now()
@@ -59,7 +59,7 @@ def listing(context: Context, resource: Resource, accepted: Accepted, metadata: 
         return Listing(_encode(tree), "items", partials, _APART, _APART_BYTES)
     kind, version = resource.list_kind, resource.api_version
     if resource.is_custom:
-        # The lists of custom resources have their fields in order, and always say where to go on.
+        # The lists of custom resources have sorted fields, and always include the field `continue`.
         shown = {"continue": "", **metadata}
         empty = _encode_sorted({"apiVersion": version, "items": (), "kind": kind, "metadata": shown})
         # Objects of an older version are decoded and converted.
@@ -71,17 +71,17 @@ def listing(context: Context, resource: Resource, accepted: Accepted, metadata: 
 class ListText(Protocol):
     """The text of a list in one format."""
 
-    # How many objects, with how many bytes, make a slice.
+    # The number of objects, and of bytes, in a slice.
     objects: int
     size: int
-    # To write a byte takes as long as to write so many bytes of JSON.
+    # The time to write a byte, relative to JSON.
     factor: int
 
     def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
-        """Returns the text of objects, after others or as the first ones."""
+        """Returns the text of objects, either the first ones or later ones."""
 
     def whole(self, pieces: list[bytes]) -> list[bytes]:
-        """Returns the list of all pieces."""
+        """Returns the complete list as pieces."""
 
 
 class JsonText:
@@ -97,7 +97,7 @@ class JsonText:
 
     def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
         if is_first:
-            # Such a piece may be large: it is put together once, and never copied.
+            # The first piece may be large: its parts are joined once, without a further copy.
             rendered[0] = self._before + rendered[0]
             return b",".join(rendered)
         return b",".join([b"", *rendered])
@@ -110,7 +110,7 @@ class JsonText:
 
 
 class PrettyText:
-    """A list with indents, for people."""
+    """A list with indents, for human readers."""
 
     factor = 1
 
@@ -136,13 +136,13 @@ class PrettyText:
 
 
 class YamlText:
-    """A list as YAML. To write an object takes a millisecond, so each is a slice of its own."""
+    """A list as YAML. Writing an object takes a millisecond, so each is a slice of its own."""
 
     objects, size = 1, 1
     factor = YAML_FACTOR
 
     def __init__(self, made: Listing) -> None:
-        from setpoint.objects import yamltext  # few ask for YAML, and the start of a server need not wait for it
+        from setpoint.objects import yamltext  # YAML is rarely requested: the import does not delay the start
 
         self._dump = yamltext.dump
         self._empty = self._dump(_decode(made.empty)).encode()

@@ -1,9 +1,9 @@
-"""What a client accepts: the media type of its answer, and whether it wants a Table or the metadata alone.
+"""Content negotiation: the media type of a response, and the choice of the object, a Table or the metadata alone.
 
-The clauses of an Accept header are tried in the order of their weight; one that asks for what an endpoint cannot do is
-passed over, and the next is tried. Two things are accepted that only look strange: a built-in resource whose clients
-insist on protobuf is answered in JSON, which all of them read (they go by the answer's Content-Type), and clauses
-without weight count like any other, as they do upstream.
+The clauses of an Accept header are tried in the order of their weight; a clause that an endpoint cannot satisfy is
+skipped. Two cases may look strange: if the clients of a built-in resource accept only protobuf, the response is JSON,
+which all of them read (they use the Content-Type of the response); and clauses with weight 0 count like any other, as
+on kube-apiserver.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectM
 _FORMS = (TABLE, PARTIAL, PARTIAL_LIST)
 _VERSIONS = ("v1", "v1beta1")
 
-# Programs that people read the output of.
+# User agents of tools that display the response to people.
 _HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
-# A header that is longer is read anew each time: what is remembered stays small.
+# Longer headers are not cached, so that the cache stays small.
 _REMEMBERED = 512
 
 
 class Accepted(NamedTuple):
-    """The form that an answer takes. Without a `form` it is the object, or the list, itself."""
+    """The form of a response. Without a `form`, the response is the object or list itself."""
 
     media_type: str = JSON
     form: str = ""  # Table, PartialObjectMetadata or PartialObjectMetadataList
@@ -61,18 +61,18 @@ class Clause(NamedTuple):
 
 
 PLAIN = Accepted()
-# The headers of those who take JSON.
+# Headers that accept plain JSON.
 _UNDEMANDING = ("", JSON, "*/*")
 
 
 def negotiate(context: Context, resource: Resource) -> Accepted:
-    """The form in which a request to a resource is answered. Raises NotAcceptable."""
+    """Returns the form of the response to a request for a resource. Raises NotAcceptable."""
     header = context.request.headers.get("accept", "")
     return PLAIN if header in _UNDEMANDING else accepted(header, custom=resource.is_custom)
 
 
 def negotiate_stream(context: Context, resource: Resource) -> Accepted:
-    """The same for a watch, which cannot be YAML."""
+    """Returns the form of a watch, which cannot be YAML. Raises NotAcceptable."""
     found = negotiate(context, resource)
     if found.media_type == YAML:
         raise NotAcceptable.of(_STREAMS)
@@ -80,7 +80,7 @@ def negotiate_stream(context: Context, resource: Resource) -> Accepted:
 
 
 def accepted(header: str, *, custom: bool = False) -> Accepted:
-    """The best form that an Accept header allows. Raises NotAcceptable."""
+    """Returns the best form that an Accept header allows. Raises NotAcceptable."""
     if header in _UNDEMANDING:
         return PLAIN
     if len(header) <= _REMEMBERED:
@@ -109,7 +109,8 @@ def _accepted(header: str, custom: bool) -> Accepted:
 
 
 def check_produced(header: str) -> None:
-    """Refuses a header that names no media type of the server by its full name, as the real server's router does."""
+    """Raises NotAcceptable if the header contains no full name of a media type of the server, as kube-apiserver's
+    router does."""
     if not header:
         return
     for part in header.split(","):
@@ -123,7 +124,7 @@ def check_produced(header: str) -> None:
 
 
 def _transform(clause: Clause, media_type: str, custom: bool) -> Accepted | None:
-    """What the parameters of a clause make of the answer; None where the server cannot do it."""
+    """Returns the form that the parameters of a clause request, or None if the server does not support that form."""
     parameters = clause.parameters
     stream = parameters.get("stream")
     if stream and (stream != "watch" or media_type == YAML):
@@ -142,7 +143,7 @@ def _transform(clause: Clause, media_type: str, custom: bool) -> Accepted | None
 
 
 def clauses(header: str) -> Sequence[Clause]:
-    """The clauses of a header: the weightier before the lighter, what is named before what is only allowed."""
+    """Returns the clauses of a header: higher weights first, then specific types before wildcards."""
     found = [clause for part in header.split(",") if (clause := _clause(part)) is not None]
     return sorted(found, key=lambda clause: (-clause.weight, clause.type == "*", clause.subtype == "*"))
 
@@ -174,15 +175,15 @@ def _weight(text: str) -> float:
 
 
 def plain_media_type(header: str) -> str:
-    """The best media type that an Accept header names, for answers whose form cannot be chosen: protobuf only where it
-    names no other, and JSON if there is none."""
+    """Returns the best media type of an Accept header for responses with only one form: protobuf only if the header
+    names no other supported type, and JSON as the default."""
     found = [kind for clause in clauses(header) for kind in MEDIA_TYPES if clause.covers(kind)]
     best = next((media_type for media_type in found if media_type != PROTOBUF), "")
     return best or (PROTOBUF if found else JSON)
 
 
 def wants_indents(request: Request, query_value: str) -> bool:
-    """Whether JSON is shown to a human; `query_value` is the query parameter `pretty`."""
+    """Returns True if JSON is to be indented for a human reader; `query_value` is the query parameter `pretty`."""
     if query_value:
         return query_value in _TRUE
     return request.headers.get("user-agent", "").startswith(_HUMAN_AGENTS)

@@ -1,4 +1,4 @@
-"""PartialObjectMetadata: objects without anything but their metadata, cut out of their JSON and never encoded anew."""
+"""PartialObjectMetadata: the metadata of objects, cut out of their JSON without encoding again."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from setpoint.server.registry.resource import Resource
 
 
 class _Whole(msgspec.Struct):
-    """An object of which only the bytes of the metadata are looked at."""
+    """An object whose metadata is kept as undecoded bytes."""
 
     metadata: msgspec.Raw
 
@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def partial(resource: Resource, body: bytes, api_version: str) -> bytes:
-    """The partial form of an object, given as finished JSON."""
+    """Returns the partial form of an object, given as final JSON."""
     metadata = bytes(_decode(body).metadata)
     if resource.strategy.annotations_of_whole:
         metadata = _encode(_shown(resource, _decode_tree(metadata)))
@@ -26,7 +26,7 @@ def partial(resource: Resource, body: bytes, api_version: str) -> bytes:
 
 
 def partial_tree(resource: Resource, tree: Object, api_version: str) -> Object:
-    """The same of an object that is decoded already."""
+    """Returns the partial form of a decoded object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": api_version,
@@ -35,7 +35,7 @@ def partial_tree(resource: Resource, tree: Object, api_version: str) -> Object:
 
 
 def _shown(resource: Resource, metadata: Object) -> Object:
-    """The metadata, without the annotations that only whole objects show."""
+    """Returns the metadata without the annotations that only full objects show."""
     hidden, annotations = resource.strategy.annotations_of_whole, metadata.get("annotations")
     if not annotations or not any(name in annotations for name in hidden):
         return metadata

@@ -1,4 +1,5 @@
-"""A Status in protobuf, for the one case that an answer must be: an error for a client that reads nothing else."""
+"""A Status in protobuf, for the only response that must be protobuf: an error for a client that accepts no other
+type."""
 
 from setpoint.objects.tree import Object
 
@@ -6,7 +7,7 @@ _MAGIC = b"k8s\x00"
 
 
 def encode_status(status: Object) -> bytes:
-    """The bytes of a Status, in the envelope that says what it is."""
+    """Returns the bytes of a Status, in the envelope with its type."""
     details = status.get("details")
     message = _message(1, _text(2, status["metadata"].get("resourceVersion")) + _text(3, _continue(status)))
     for number, name in ((2, "status"), (3, "message"), (4, "reason")):

@@ -1,7 +1,7 @@
-"""Bodies become objects: the media type, the kind, unknown and repeated fields, and the shape of the kind.
+"""Decodes request bodies: media type, kind, unknown and duplicate fields, and the shape of the kind.
 
-What comes out is an object of the endpoint's own kind and version, with its defaults. What cannot be read is refused in
-the words of the real server; what is only superfluous is dropped, and told as the client asked for it.
+The result is an object of the endpoint's own kind and version, with defaults. An invalid body is rejected with
+kube-apiserver's messages; unknown fields are dropped, and reported as the client requested.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from setpoint.server.request.write_options import IGNORE, STRICT
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-_new = tuple.__new__  # makes a named tuple in half the time
+_new = tuple.__new__  # creates a named tuple in half the time
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 
 class OtherKind(BadRequest):
-    """A body that is of another kind than the resource. `why` is the reason alone, which is all that patches tell."""
+    """A body of another kind than the resource. `why` is the reason alone, as the errors of patches show it."""
 
     why: str = ""
 
@@ -42,14 +42,14 @@ class OtherKind(BadRequest):
 
 
 class Body(NamedTuple):
-    """A body as JSON, and what strict validation has against its text: fields given twice."""
+    """A body as JSON, and the duplicate fields that strict validation rejects."""
 
     tree: Json
     repeated: Sequence[str] = ()
     is_yaml: bool = False
 
     def strict_errors(self) -> list[str]:
-        """The texts for an error; those for warnings are `repeated`."""
+        """Returns the messages for an error; those for warnings are `repeated`."""
         if self.is_yaml and self.repeated:
             from setpoint.objects import yamltext
 
@@ -58,23 +58,23 @@ class Body(NamedTuple):
 
 
 def media_type(context: Context) -> str:
-    """The media type of the body, without its parameters; JSON unless it says otherwise."""
+    """Returns the media type of the body without parameters; JSON if not set."""
     given = context.request.headers.get("content-type", "")
     return given.partition(";")[0].strip().lower() if given and given != JSON else JSON
 
 
 def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twice: bool) -> Body:
-    """The body of a create or update as JSON. With `look_twice`, repeated fields are found."""
+    """Returns the body of a create or update as JSON. With `look_twice`, finds duplicate fields."""
     body, given = context.request.body, media_type(context)
     try:
         if given == JSON:
             tree = codec.decode(body)
             return _new(Body, (tree, codec.duplicate_fields(body, tree) if look_twice else (), False))
         if given == YAML:
-            from setpoint.objects import yamltext  # few send YAML, and the start of a server need not wait for it
+            from setpoint.objects import yamltext  # YAML is rarely sent: the import does not delay the start
 
             document = yamltext.load(body)
-            # As if it were turned into JSON first, with all names in order: what comes first there is complained about.
+            # As if converted to JSON first, with sorted names: this determines which error is reported first.
             return Body(in_order(document.tree), document.duplicates, is_yaml=True)
     except BadRequest as error:
         prefix = "couldn't get version/kind; json parse error: " if given == JSON else ""
@@ -85,22 +85,22 @@ def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twi
 
 
 def decode_protobuf(body: bytes, gvk: GroupVersionKind) -> Object:
-    """The object in a protobuf body, of this kind unless it says otherwise."""
-    # The tables of all messages are large: who never sends protobuf never loads them.
+    """Returns the object of a protobuf body, of the given kind if the body names none."""
+    # The message tables are large: they are loaded on first use.
     from setpoint.server.codec import protobuf
 
     return protobuf.decode(body, gvk)
 
 
 async def read_object(context: Context, resource: Resource, validation: str) -> Object:
-    """The object in the body of a request to the resource."""
-    # Made here: one thread at a time may make the values of a cached property, and the others would wait for it.
+    """Returns the object in the body of a request to the resource."""
+    # Evaluated here: cached properties allow one thread at a time, and other threads would wait.
     _ = resource.shape, resource.strategy
     return await context.offload(lambda: _read_object(context, resource, validation), body_size(context), resource)
 
 
 def body_size(context: Context) -> int:
-    """The size of a body of JSON that takes about as long to read as the body of the request."""
+    """Returns the size of a JSON body that takes about as long to read as the body of the request."""
     size = len(context.request.body)
     return size if media_type(context) == JSON else size * YAML_FACTOR
 
@@ -117,7 +117,7 @@ def _read_object(context: Context, resource: Resource, validation: str) -> Objec
 
 
 def normalize(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
-    """Gives a tree the shape and the defaults of its kind."""
+    """Applies the shape and the defaults of the kind to a tree."""
     try:
         unknown = resource.shape.normalize(tree)
     except ValueError as error:
@@ -133,7 +133,8 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
 
 
 def check_kind(body: Json, resource: Resource, data: bytes) -> Object:
-    """Makes sure that a body is of the kind it should be; what a built-in one leaves out is filled in."""
+    """Returns the body if its kind is the expected one. For built-in kinds, a missing apiVersion or kind is filled
+    in."""
     tree: Object = {} if body is None else body
     if type(tree) is not dict:
         why = f"json: cannot unmarshal {json_type(tree)} into Go value of type {_TYPE_META}"
@@ -163,7 +164,7 @@ def check_kind(body: Json, resource: Resource, data: bytes) -> Object:
 
 
 def _warn_of_all(context: Context, tree: Json, resource: Resource) -> None:
-    """Of a version of a custom resource that does not exist no field is known."""
+    """Warns of every field as unknown if the body names a version that the custom resource does not have."""
     if type(tree) is not dict or resource.crd is None:
         return
     group, _, version = str(tree.get("apiVersion", "")).partition("/")
@@ -173,7 +174,8 @@ def _warn_of_all(context: Context, tree: Json, resource: Resource) -> None:
 
 
 def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
-    """A custom resource must say what it is; that it says another kind is found when it is validated."""
+    """Raises BadRequest if a custom resource lacks its kind or apiVersion, or has another apiVersion. Another kind is
+    found by the validation."""
     text = data.decode("utf-8", "replace")
     if not tree.get("kind"):
         raise BadRequest.unrecognized(resource.kind, f"Object 'Kind' is missing in '{text}'", data)
@@ -185,7 +187,7 @@ def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
 
 @cache
 def _known_versions() -> frozenset[GroupVersion]:
-    """The versions of built-in groups that there are or once were."""
+    """Returns the versions of built-in groups that exist or once existed."""
     return frozenset(gvk.group_version for gvk in builtin.kinds())
 
 
@@ -196,8 +198,8 @@ def _other_version(found: str, resource: Resource) -> BadRequest:
 
 
 def _other_kind(tree: Object, claimed: GroupVersionKind, resource: Resource) -> BadRequest:
-    """Why an object of another built-in kind cannot be taken. It is decoded as what it claims to be, and may fail at
-    that."""
+    """Returns the error for an object of another built-in kind. The object is first decoded as the claimed kind, which
+    may fail with its own error."""
     definition = builtin.kinds().get(claimed)
     if definition is None and claimed.kind == resource.kind and claimed.group_version in _known_versions():
         return _other_version(claimed.api_version, resource)

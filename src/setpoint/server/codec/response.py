@@ -1,7 +1,7 @@
-"""Answers with one object, a list, or a Status, in the form that the client accepts.
+"""Responses with one object, a list, or a Status, in the form that the client accepts.
 
-Objects come here as finished JSON. Who wants just that gets just that; what is decoded here is decoded for YAML and for
-tables.
+Objects arrive here as final JSON, which is sent unchanged to clients that accept JSON; they are decoded only for YAML
+and for tables.
 """
 
 from collections.abc import Sequence
@@ -29,14 +29,14 @@ from setpoint.store.contract import Item
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _INDENT = 2
-# To write a cause of an error takes about as long as to read this many bytes of JSON.
+# Writing a cause of an error takes about as long as reading this many bytes of JSON.
 _CAUSE_BYTES = 128
 _MANY_CAUSES = 500
-_new = tuple.__new__  # makes a named tuple in half the time
+_new = tuple.__new__  # creates a named tuple in half the time
 
 
 async def object_answer(context: Context, resource: Resource, body: bytes, status: int = 200) -> Response:
-    """Returns the answer with an object of the resource, given as finished JSON."""
+    """Returns the response with an object of the resource, given as final JSON."""
     accepted = negotiation.negotiate(context, resource)
     if not accepted.form:
         return await _written(context, accepted, body, status)
@@ -56,7 +56,8 @@ def _table_maker(context: Context, resource: Resource, accepted: Accepted) -> ta
 
 
 async def list_answer(context: Context, resource: Resource, selected: ObjectPage) -> Response:
-    """The answer with the list of what was selected. Large ones are written in slices, between which others run."""
+    """Returns the response with the list of the selected objects. Large lists are written in slices; other requests run
+    between slices."""
     accepted = negotiation.negotiate(context, resource)
     if accepted.form == PARTIAL:
         what = f"you requested {PARTIAL}, but the requested object is a list ({_go_type(resource, is_list=True)})"
@@ -91,7 +92,7 @@ def _part(text: ListText, made: Listing, items: Sequence[Item], *, is_first: boo
 
 
 def list_metadata(selected: ObjectPage) -> Object:
-    """The metadata of a list, as those of built-in kinds show it."""
+    """Returns the metadata of a list, in the form of built-in kinds."""
     metadata: Object = {"resourceVersion": str(selected.revision)}
     if selected.continue_token:
         metadata["continue"] = selected.continue_token
@@ -101,13 +102,13 @@ def list_metadata(selected: ObjectPage) -> Object:
 
 
 async def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
-    """Returns the answer with an object of another kind, which has no other form."""
+    """Returns the response with an object of another kind, which has no other form."""
     yaml = _plain_media_type(context.request) == YAML
     return await _written(context, Accepted(YAML if yaml else JSON), _encode(tree), status)
 
 
 async def failure_answer(context: Context, error: APIError) -> Response:
-    """Returns the answer with an error, which may have tens of thousands of causes."""
+    """Returns the response with an error, which may have tens of thousands of causes."""
     size = len(error.message) + _CAUSE_BYTES * len(error.causes)
     if size >= LEAST:
         context.kept.append(error.causes)
@@ -115,7 +116,7 @@ async def failure_answer(context: Context, error: APIError) -> Response:
 
 
 def error_answer(request: Request, error: APIError) -> Response:
-    """An error as the API answers it."""
+    """Returns the response with an error as a Status."""
     headers = (("Retry-After", str(error.retry_after_seconds)),) if error.retry_after_seconds else ()
     status = error.to_status()
     media_type = _plain_media_type(request)
@@ -131,7 +132,7 @@ def error_answer(request: Request, error: APIError) -> Response:
 
 
 def _plain_media_type(request: Request) -> str:
-    """The media type of an answer that there is only one form of."""
+    """Returns the media type of a response that has only one form."""
     header = request.headers.get("accept", "")
     return negotiation.plain_media_type(header) if "yaml" in header or "protobuf" in header else JSON
 
@@ -147,20 +148,20 @@ async def _written(context: Context, accepted: Accepted, body: bytes, status: in
 
 
 def _json(body: bytes, *, pretty: bool) -> bytes:
-    """JSON as it is sent: on one line, or with indents for people."""
+    """Returns the JSON to send: on one line, or with indents for human readers."""
     if pretty:
         return msgspec.json.format(body, indent=_INDENT)
     return body if body.endswith(b"\n") else body + b"\n"
 
 
 def _yaml(tree: Json) -> bytes:
-    from setpoint.objects import yamltext  # few ask for YAML, and the start of a server need not wait for it
+    from setpoint.objects import yamltext  # YAML is rarely requested: the import does not delay the start
 
     return yamltext.dump(tree).encode()
 
 
 def _go_type(resource: Resource, *, is_list: bool = False) -> str:
-    """The name of the type that the real server keeps such objects in."""
+    """Returns the name of the Go type of such objects in kube-apiserver, for error messages."""
     if resource.is_custom:
         return "*unstructured.UnstructuredList" if is_list else "*unstructured.Unstructured"
     # Both groups of events share the older one's type.

@@ -1,4 +1,5 @@
-"""Tables: objects as rows of cells, for people. The server makes the cells, so that every client shows the same."""
+"""Tables: objects as rows of cells, for human readers. The server makes the cells, so that all clients show the
+same."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -16,18 +17,18 @@ from setpoint.server.registry.strategy import Column
 from setpoint.server.request.context import Context
 
 NONE, METADATA, OBJECT = "None", "Metadata", "Object"
-# What the columns that nearly every kind has are about, in the API's own words.
+# The descriptions of the columns that nearly every kind has, in the API's wording.
 _DESCRIPTIONS = {
     "Name": crd_table.NAME_DESCRIPTION,
     "Age": crd_table.AGE_DESCRIPTION,
     "Created At": crd_table.AGE_DESCRIPTION,
 }
-# The columns of a kind that says nothing about its own.
+# The columns of a kind that defines none.
 _DEFAULT: Sequence[Column] = (NAME, CREATED_AT)
 
 
 class Cells(Protocol):
-    """The columns of a kind: what they are, and what an object shows in them."""
+    """The columns of a kind: their headers, and the cells of an object."""
 
     headers: list[Object]
 
@@ -63,7 +64,7 @@ def cells_of(resource: Resource) -> Cells:
 
 
 def included(context: Context) -> str:
-    """How much of each object its row carries. Raises BadRequest."""
+    """Returns the part of each object that its row includes. Raises BadRequest."""
     wanted = context.parameter("includeObject") or METADATA
     if wanted not in (NONE, METADATA, OBJECT):
         error = invalid("includeObject", wanted, "must be 'Metadata', 'Object', 'None', or empty")
@@ -81,7 +82,8 @@ class TableMaker:
         self._include = include
 
     def table(self, trees: Iterable[Object], metadata: Object, now: datetime, *, headers: bool = True) -> Object:
-        """The table of some objects. Without headers its columns go unnamed, as in all but the first of a watch."""
+        """Returns the table of some objects. Without headers the column definitions are omitted, as in all but the
+        first table of a watch."""
         return {
             "kind": "Table",
             "apiVersion": self._api_version,
@@ -91,19 +93,19 @@ class TableMaker:
         }
 
     def of_object(self, tree: Object, now: datetime, *, headers: bool = True) -> Object:
-        """The table of one object."""
-        # What was only tried has no revision.
+        """Returns the table of one object."""
+        # The object of a dry run has no revision.
         revision = meta.resource_version(tree)
         return self.table([tree], {"resourceVersion": revision} if revision else {}, now, headers=headers)
 
     def of_bookmark(self, tree: Object, now: datetime, *, headers: bool) -> Object:
-        """The table of a bookmark: an object with next to nothing in it, which is shown whatever was asked for."""
+        """Returns the table of a bookmark, whose almost empty object is included regardless of `includeObject`."""
         table = self.of_object(tree, now, headers=headers)
         table["rows"][0]["object"] = partial_tree(self._resource, tree, self._api_version)
         return table
 
     def row(self, tree: Object, now: datetime) -> Object:
-        """The row of one object."""
+        """Returns the row of one object."""
         row: Object = {"cells": self._cells.cells(tree, now)}
         conditions = self._resource.strategy.row_conditions(tree)
         if conditions:

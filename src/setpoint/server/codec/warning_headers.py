@@ -1,17 +1,17 @@
-"""The Warning headers of an answer."""
+"""The Warning headers of a response."""
 
 from collections.abc import Iterable
 from itertools import islice
 
 _LONGEST = 4096
 _CUT = 256
-# As much of a text as is looked at: beyond this it is too long whatever it holds.
+# The number of characters of a text that are read: beyond this, every text is too long.
 _READ = 8 * _LONGEST
 
 
 def warning_headers(texts: Iterable[str]) -> list[tuple[str, str]]:
-    """One header for each text. Where they are too long together each is cut, and what still does not fit left out.
-    Texts that do not fit are not looked at: there may be very many."""
+    """Returns one header per text. If the total is too long, each text is shortened, and those that still do not fit
+    are omitted. Texts that do not fit are not processed, as there may be very many."""
     texts = list(islice(texts, _LONGEST))
     values, is_whole = _fitting(texts, _READ)
     if not is_whole:
@@ -20,7 +20,7 @@ def warning_headers(texts: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _fitting(texts: Iterable[str], cut: int) -> tuple[list[str], bool]:
-    """The values of the texts that fit, each cut, and whether all do."""
+    """Returns the values of the texts that fit, each shortened, and True if all fit."""
     found: list[str] = []
     total = 0
     for text in texts:

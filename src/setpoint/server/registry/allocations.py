@@ -1,8 +1,9 @@
-"""Gives Services their addresses and node ports, each to one alone, however many are written at the same time.
+"""Allocates unique cluster IPs and node ports to Services, also under concurrent writes.
 
-What all Services have is kept ready in a live view, so a write need not read the others; what a write has taken nobody
-else gets until that write is done. Where other servers write to the same store, they tell each other in one key what
-they are about to give away, before they do: whoever finds that key changed hears what the others did, and takes anew.
+The allocations of all Services are kept in a live view, so a write need not read the other Services; values that a
+write has reserved are unavailable to others until that write is done. If several servers write to the same store, each
+announces its reservations in one shared key before the write: a server that finds the key changed reads the changes of
+the others and allocates again.
 """
 
 from typing import NamedTuple, Protocol
@@ -23,12 +24,12 @@ from setpoint.store.contract import ABSENT, Expect, ExpectationFailed, Item, Sto
 
 _SHARED_KEY = "/allocations/services"
 _ATTEMPTS = 100
-# How long others believe a server that is about to give something away and never says more: it may have crashed.
+# The seconds after which the announcement of another server expires, because that server may have crashed.
 _PATIENCE = 300.0
 
 
 class _Promise(NamedTuple):
-    """What a server is about to give to a Service."""
+    """The announced allocations of a server for one Service."""
 
     server: str
     key: str
@@ -42,7 +43,7 @@ _decode = msgspec.json.Decoder(list[_Promise]).decode
 
 
 class Host(Protocol):
-    """The server whose Services are given addresses."""
+    """The server whose Services get addresses."""
 
     store: Store
     clock: Clock
@@ -54,7 +55,7 @@ class Host(Protocol):
 
 
 class Recipient(Protocol):
-    """The request that is about to write a Service."""
+    """The request that writes a Service."""
 
     pool: Pool | None
 
@@ -67,13 +68,14 @@ class Recipient(Protocol):
 
 
 class Allocations:
-    """What the Services of one server have, and are about to have."""
+    """The allocated and reserved addresses and ports of the Services of one server."""
 
     def __init__(self, services: Host) -> None:
         self._services = services
         self._holdings = Holdings(services.service_cidr)
         self._view = services.views.of("", "v1", "services", claims_of, self._holdings.changed)
-        # By what others know this server; what it has promised; and the shared key as it was when the view was read.
+        # The name of this server for the others; its announcements; and the revision of the shared key at the last
+        # read.
         self._name = ""
         self._promised: dict[Pool, _Promise] = {}
         self._heard: int | None = None
@@ -81,8 +83,8 @@ class Allocations:
     async def give(
         self, context: Recipient, resource: Resource, tree: Object, old: Object | None, *, dry_run: bool
     ) -> list[FieldError]:
-        """Gives an object, in place, what it is to have, and keeps it for the request until `release`. Returns what is
-        not to be had."""
+        """Allocates the values of an object, in place, and reserves them for the request until `release`. Returns the
+        errors of values that are not available."""
         key = resource.storage.key(meta.namespace(tree), meta.name(tree))
         await self._view.current()
         if self._services.views.shared and not dry_run:
@@ -90,7 +92,7 @@ class Allocations:
         return resource.strategy.allocate(tree, old, self._open(context, key))
 
     def _open(self, context: Recipient, key: str, promised: Claims = NOTHING) -> Pool:
-        """A new pool for a request, in place of the one it has."""
+        """Opens a new pool for a request and releases the previous one."""
         context.release()
         context.pool = self._holdings.pool(key, promised)
         return context.pool
@@ -123,7 +125,7 @@ class Allocations:
         raise Conflict("other servers give addresses and ports away too fast to keep up with; please try again")
 
     async def _heard_from_others(self, item: Item | None) -> list[_Promise]:
-        """What other servers are about to give away; what they have given away the view then knows."""
+        """Returns the announcements of other servers. Their committed allocations are in the view afterwards."""
         revision = item.revision if item else ABSENT
         if revision != self._heard:
             await self._view.read()
@@ -134,7 +136,7 @@ class Allocations:
 
 
 def _claims(promises: list[_Promise], key: str) -> Claims:
-    """What is promised to others than the Service with this key."""
+    """Returns the values that are announced for Services other than the one with this key."""
     found = [promise for promise in promises if promise.key != key]
     return Claims(
         [number for promise in found for number in promise.addresses],

@@ -1,6 +1,6 @@
-"""The built-in resources: where each kind is served, under which names, with which verbs and subresources.
+"""The built-in resources: the path, names, verbs and subresources of each kind.
 
-The order is that of discovery, which decides what a short name means that several groups use. Schemas come from the
+The order is that of discovery, which decides between groups that use the same short name. Schemas come from the
 published definitions, the rules of each kind from `setpoint.server.registry.kinds`.
 """
 
@@ -40,7 +40,7 @@ _SUBRESOURCES = {
 
 
 class _Row(NamedTuple):
-    """One resource. `scope` is N or C; lists are separated by blanks."""
+    """One resource. `scope` is N (namespaced) or C (cluster); lists are separated by blanks."""
 
     resource: str
     kind: str
@@ -155,7 +155,7 @@ _TABLE: dict[str, tuple[_Row, ...]] = {
     "storagemigration.k8s.io/v1": (_Row("storageversionmigrations", "StorageVersionMigration", "C", "", "status"),),
 }
 
-# Where a resource of another group, or another version, keeps its objects.
+# The storage version of resources that are stored under another group or version.
 _STORED_ELSEWHERE = {
     "events.k8s.io/v1": GroupVersion("", "v1"),
     "autoscaling/v1": GroupVersion("autoscaling", "v2"),
@@ -163,7 +163,7 @@ _STORED_ELSEWHERE = {
 
 
 def resources() -> list[Resource]:
-    """The built-in resources, made anew for each server, in the order of discovery."""
+    """Returns new built-in resources for a server, in the order of discovery."""
     found: list[Resource] = []
     storages: dict[str, Storage] = {}
     families: dict[str, dict[str, Resource]] = {}
@@ -211,7 +211,7 @@ def _convert(rules: Callable[[], Strategy], tree: Object, from_version: str, to_
     kind = tree.get("kind", "")
     try:
         return rules().convert(tree, from_version, to_version)
-    except ValueError as error:  # what an apply has merged is converted before it is decoded
+    except ValueError as error:  # the result of an apply is converted before being decoded
         raise BadRequest.cannot_handle(kind, GroupVersion.parse(from_version).version, str(error)) from None
 
 

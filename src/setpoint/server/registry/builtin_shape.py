@@ -1,4 +1,4 @@
-"""The shape of the built-in kinds: that of the Go structs which the real server decodes a body into."""
+"""The shape of the built-in kinds: that of the Go structs into which kube-apiserver decodes a body."""
 
 from functools import cache
 
@@ -14,7 +14,7 @@ from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 
 
 class BuiltinShape:
-    """One built-in kind in one version. What its schema says is checked when it is decoded, as Go's types do it."""
+    """One built-in kind in one version. Its schema is enforced while decoding, as by Go's types."""
 
     weight = 1
 
@@ -64,5 +64,5 @@ def _types() -> Types:
 
 @cache
 def shape_of(definition: str) -> BuiltinShape:
-    """The shape of a definition. Shapes have no state but what they compiled: servers share them."""
+    """Returns the shape of a definition. Shapes have no state except compiled schemas, so servers share them."""
     return BuiltinShape(definition)

@@ -1,9 +1,9 @@
-"""Live views: the objects of one resource as the server's own decisions need them, each read once when it changes.
+"""Live views: the objects of one resource in the form that the server's own decisions need, decoded once per change.
 
-Roles, policies, webhook configurations, quotas: what is asked for with every request is kept ready, made into whatever
-form serves best. A view knows every write of this server the moment it is committed, so a rule holds for the very next
-request; where others write to the same store it follows the log as well. It is filled when it is first asked for, and
-what nobody asks for costs nothing.
+Roles, policies, webhook configurations, quotas: data that every request needs is kept in memory in a suitable form. A
+view includes every write of this server as soon as the write is committed, so a rule applies to the very next request;
+if other servers write to the same store, the view follows the log as well. A view is filled on first use, so unused
+views have no cost.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from setpoint.server.registry.registry import Registry
 from setpoint.store.contract import Closed, Item, Store, TooLate
 
 T = TypeVar("T")
-# What is made of these does not depend on the revision, or can be told of it later (`Revised`): it can be made before
-# the object is written.
+# The values made from these objects do not depend on the revision, or can be given the revision later (`Revised`), so
+# they can be made before the object is written.
 _READ_AHEAD = (
     "/core/limitranges/",
     "/core/resourcequotas/",
@@ -27,20 +27,21 @@ _READ_AHEAD = (
     "/admissionregistration.k8s.io/mutatingwebhookconfigurations/",
     "/admissionregistration.k8s.io/validatingwebhookconfigurations/",
 )
-# How many deletions a view remembers, lest a late word of an earlier write brings an object back.
+# The number of deletions that a view remembers, so that a late notification of an earlier write does not restore a
+# deleted object.
 _REMEMBERED = 1000
 
 
 @runtime_checkable
 class Revised(Protocol):
-    """Something made of an object that also holds the revision of the object."""
+    """A value made from an object that also holds the revision of the object."""
 
     def at_revision(self, revision: int) -> Self:
-        """Returns the same at the revision at which the object was written."""
+        """Returns the value with the revision at which the object was written."""
 
 
 class Source(Protocol):
-    """The server that views are of."""
+    """The server whose objects a view shows."""
 
     @property
     def store(self) -> Store: ...
@@ -52,7 +53,7 @@ class Source(Protocol):
 
 
 class View(Generic[T]):
-    """The objects of a resource, by the key they are stored under, each as `make` made it."""
+    """The objects of a resource by storage key, each in the form that `make` returns."""
 
     def __init__(
         self,
@@ -64,38 +65,39 @@ class View(Generic[T]):
         read: Callable[[Item], T] | None = None,
     ):
         self.prefix = prefix
-        # Changes whenever an object does: what is computed from the whole view is right as long as it stays.
+        # Changes with every object: values computed from the whole view are valid while this number stays the same.
         self.generation = 0
-        # Whether it is known that there is no object: who goes by the objects then has nothing to do.
+        # True if the view is loaded and has no objects, so that rules based on the objects can be skipped.
         self.is_empty = False
         self._views = views
         self._store = views.source.store
         self._read_item = read or (lambda item: make(decode(item)))
-        # Told of each object by its key when it changes, None when it is gone: for what is computed step by step.
+        # Called with the key and the value of each changed object, with None on deletion, for incremental computations.
         self._changed = changed
         self._values: dict[str, T] = {}
         self._revisions: dict[str, int] = {}
         self._gone: dict[str, int] = {}
-        # What was made of a large value that is being written, by its key.
+        # The values made from large objects that are being written, by key.
         self._ahead: dict[str, tuple[bytes, T]] = {}
         self._loading: asyncio.Task[None] | None = None
         self._loaded = False
 
     async def current(self) -> Mapping[str, T]:
-        """All objects. The mapping is the view's own: read it, and do not keep it over an `await`."""
+        """Returns all objects. The mapping belongs to the view: do not change the mapping, and do not keep a reference
+        over an `await`."""
         if not self._loaded:
             await self._load()
         return self._values
 
     def peek(self, key: str) -> T | None:
-        """Returns an object that the view has at hand; the view must have been loaded with `current`."""
+        """Returns an object from memory; the view must have been loaded with `current`."""
         return self._values.get(key)
 
     def wrote(self, key: str, value: bytes | None, revision: int) -> None:
-        """Somebody wrote, or deleted, an object."""
+        """Updates the view with a write, or with a deletion if `value` is None."""
         if revision <= self._revisions.get(key, 0) or revision <= self._gone.get(key, 0):
             return
-        # What cannot be made is not taken for known: the one before would pass for the one that is there.
+        # If `make` fails, the revision is not recorded; otherwise the previous object would count as current.
         if value is not None:
             ahead = self._ahead.get(key)
             if ahead is None or ahead[0] is not value:
@@ -122,7 +124,8 @@ class View(Generic[T]):
             self._changed(key, made)
 
     async def read_ahead(self, key: str, value: bytes) -> None:
-        """Makes what `wrote` is going to need of a large value, beside the event loop. Forget it afterwards."""
+        """Prepares, in a thread, the value that `wrote` will need for a large object. Call `forget_ahead`
+        afterwards."""
         made = await self._views.source.offloaded(lambda: self._read_item(Item(key, value, 0, 0)), len(value))
         self._ahead[key] = value, made
 
@@ -130,7 +133,7 @@ class View(Generic[T]):
         self._ahead.pop(key, None)
 
     async def _load(self) -> None:
-        # Whoever comes while it is filled waits for the same filling.
+        # Concurrent callers wait for the same load.
         if self._loading is None:
             self._loading = asyncio.ensure_future(self._fill())
         try:
@@ -145,8 +148,8 @@ class View(Generic[T]):
             self._views.follow(self, revision)
 
     async def read(self) -> int:
-        """Takes over what the store has, and returns the revision it was read at. Nobody needs to ask for it but who
-        cannot wait for the log to tell what others wrote."""
+        """Reads all objects from the store, and returns the revision of the read. Only needed by callers that cannot
+        wait until the log reports the writes of other servers."""
         page = await self._store.range(self.prefix)
         for item in page.items:
             self.wrote(item.key, item.value, item.revision)
@@ -178,7 +181,7 @@ class Views:
     """The views of one server."""
 
     def __init__(self, source: Source, *, shared: bool = False) -> None:
-        # Whether others write to the store as well.
+        # True if other servers write to the same store.
         self.shared = shared
         self.source = source
         self._views: dict[str, list[View[Any]]] = {}
@@ -193,9 +196,9 @@ class Views:
         changed: Callable[[str, T | None], None] | None = None,
         read: Callable[[Item], T] | None = None,
     ) -> View[T]:
-        """A view of a built-in resource. Ask once and keep it: each call makes another. `changed` is told of every
-        object that changes, under its key, and of None when it is gone. `read` takes the place of `make` for those who
-        do not need the object decoded."""
+        """Creates a view of a built-in resource. Each call creates another view: keep the result. `changed` is called
+        with the key and value of every changed object, with None on deletion. `read` replaces `make` for values that do
+        not need the decoded object."""
         resource = self.source.registry.resource(group, version, plural)
         if resource is None:
             raise LookupError(f"there is no {plural} in {group}/{version}")
@@ -205,7 +208,7 @@ class Views:
 
     @asynccontextmanager
     async def reading_ahead(self, key: str, value: bytes) -> AsyncIterator[None]:
-        """Has what the views need of a large value ready while it is written."""
+        """Prepares the values of the views for a large object while the object is written."""
         views = self._of(key) or () if key.startswith(_READ_AHEAD) else ()
         for view in views:
             await view.read_ahead(key, value)
@@ -219,7 +222,7 @@ class Views:
         return self._views.get(key[: key.find("/", key.find("/", 1) + 1) + 1])
 
     def wrote(self, key: str, value: bytes | None, revision: int) -> None:
-        """Tells the views of a resource what this server wrote."""
+        """Updates the views of a resource with a write of this server."""
         views = self._of(key)
         if views is not None:
             for view in views:
@@ -231,6 +234,6 @@ class Views:
         task.add_done_callback(self._following.discard)
 
     def close(self) -> None:
-        """Stops following."""
+        """Stops following the log."""
         for task in self._following:
             task.cancel()

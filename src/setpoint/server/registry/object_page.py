@@ -1,4 +1,4 @@
-"""Objects that a list found."""
+"""One page of a list."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from setpoint.store.contract import Item
 
 
 class ObjectPage(NamedTuple):
-    """Objects as they were at a revision, and how many more there are, if that was asked for and is known."""
+    """Objects at a revision, and the number of remaining objects if requested and known."""
 
     resource: Resource
     items: Sequence[Item]

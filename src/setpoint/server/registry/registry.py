@@ -1,8 +1,8 @@
-"""Everything that is served at one moment: the built-in resources, and those of the established definitions.
+"""All resources that are served at one moment: the built-in resources, and those of established definitions.
 
-A registry never changes. When a CustomResourceDefinition does, the server puts a new registry in the place of the old
-one, in one step: a request sees the one or the other, never something between. What is computed from a registry alone
-(discovery, OpenAPI) is kept on it, in `documents`, and so is right at once when it is replaced.
+A registry is immutable. When a CustomResourceDefinition changes, the server replaces the registry in one step: a
+request sees either the old one or the new one. Documents that are computed from a registry alone (discovery, OpenAPI)
+are cached on the registry, in `documents`, and so are current as soon as the registry is replaced.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ def _place(resource: Resource) -> tuple[str, str, str]:
 
 
 class Registry:
-    """The resources by the path they are served at, and by their kind."""
+    """The resources by path and by kind."""
 
     def __init__(
         self,
@@ -28,9 +28,9 @@ class Registry:
         definitions: Mapping[str, CustomResourceDefinition] | None = None,
     ) -> None:
         self.builtin = builtin
-        # By name, every definition there is, established or not.
+        # All definitions by name, established or not.
         self.definitions = definitions or {}
-        # For whoever computes something from the registry and wants to keep it as long as it is right.
+        # A cache for documents that are computed from this registry.
         self.documents: dict[str, Any] = {}
         self._builtin = {_place(found): found for found in builtin}
         self._custom = {_place(found): found for found in custom}
@@ -42,8 +42,8 @@ class Registry:
         before: Iterable[Resource],
         after: Iterable[Resource],
     ) -> "Registry":
-        """The registry after a change of one definition, which served `before` and serves `after`. All others are
-        taken over without a look at them."""
+        """Returns the registry after a change of one definition, whose resources `before` are replaced by `after`. All
+        other resources are reused."""
         made = Registry.__new__(Registry)
         made.builtin, made._builtin = self.builtin, self._builtin
         definitions = dict(self.definitions)
@@ -66,7 +66,7 @@ class Registry:
         return self._custom.values()
 
     def resource(self, group: str, version: str, plural: str) -> Resource | None:
-        """What is served at `/apis/{group}/{version}/{plural}`."""
+        """Returns the resource that is served at `/apis/{group}/{version}/{plural}`, or None."""
         place = (group, version, plural)
         return self._builtin.get(place) or self._custom.get(place)
 
@@ -85,12 +85,12 @@ class Registry:
 
     @cached_property
     def builtin_group_versions(self) -> frozenset[GroupVersion]:
-        """The groups and versions that answer for unknown resources with a Status."""
+        """The groups and versions that answer requests for unknown resources with a Status."""
         return frozenset(GroupVersion(resource.group, resource.version) for resource in self.builtin)
 
     @cached_property
     def builtin_groups(self) -> frozenset[str]:
-        """The groups that answer for what they do not have with a Status."""
+        """The groups that answer unknown paths with a Status."""
         return frozenset(resource.group for resource in self.builtin)
 
     @cached_property

@@ -1,8 +1,8 @@
-"""One served resource: a group, version and plural, with everything a request to it needs.
+"""One served resource: a group, version and plural, with all data that requests need.
 
 Several resources may share a `Storage`: the versions of a custom resource, `events` in two groups, the two versions of
-HorizontalPodAutoscaler. Each object is stored in one version, and converted for the others. What was stored as this
-resource shows it is shown as it was stored; all else is decoded, converted and encoded again.
+HorizontalPodAutoscaler. Each object is stored in one version, and converted for the others. An object that is stored in
+the version and form of this resource is returned as stored; all others are decoded, converted and encoded again.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -32,22 +32,23 @@ T = TypeVar("T")
 # Answers a request to a subresource: a `Verb` of `server.request.extension`.
 Answer: TypeAlias = Callable[..., Awaitable[Response]]
 
-# How often work is done again that needs one conversion more each time: no more than there are versions and managers.
+# The maximum number of repetitions of work that needs one more conversion each time; there are fewer versions and
+# managers.
 _ROUNDS = 100
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-# What is answered and not stored: reviews, and bindings.
+# The verbs of resources that are answered and not stored: reviews, and bindings.
 CREATE_ONLY = ("create",)
 SUBRESOURCE_VERBS = ("get", "patch", "update")
 
 
 @dataclass(frozen=True)
 class Subresource:
-    """A further endpoint below an object; its kind is the object's own unless it says otherwise."""
+    """An additional endpoint of an object; its kind is the object's own unless `kind` is set."""
 
     name: str
     verbs: Sequence[str] = SUBRESOURCE_VERBS
     kind: GroupVersionKind | None = None
-    # What answers there, by verb, where that is not the server itself.
+    # The handlers by verb, for endpoints that an extension serves.
     answers: Mapping[str, Answer] = field(default_factory=dict, repr=False)
 
 
@@ -57,7 +58,8 @@ def _shapeless() -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Resource:
-    """What the registry serves under one group, version and plural. Never changed; replaced when its definition is."""
+    """The resource that the registry serves under one group, version and plural. Immutable; replaced when its
+    definition changes."""
 
     group: str
     version: str
@@ -65,7 +67,7 @@ class Resource:
     kind: str
     namespaced: bool
     storage: Storage
-    # Makes the rules of the kind, when they are first needed: a server starts without those that nobody asks for.
+    # Creates the rules of the kind on first use, so that a server starts without unused ones.
     make_strategy: Callable[[], Strategy] = field(repr=False)
     singular: str = ""
     list_kind: str = ""
@@ -75,29 +77,29 @@ class Resource:
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
     # The name of the built-in definition of the kind; empty for custom resources.
     definition: str = ""
-    # Makes the shape of the objects, when it is first needed.
+    # Creates the shape of the objects on first use.
     make_shape: Callable[[], Shape] = field(default=_shapeless, repr=False)
     # The definition of a custom resource; None for built-in kinds.
     crd: CustomResourceDefinition | None = None
-    # Brings an object of one of the versions that share the storage to another. Raises NotConverted where `fetch` has
-    # to be asked first, as `converting` does; most have none.
+    # Converts an object between versions that share the storage. Raises NotConverted if `fetch` has to be called first,
+    # as `converting` does; most resources have no `fetch`.
     convert: Convert = same_version
     fetch: Fetch | None = None
-    # The first revision from which on what is stored surely has the shape it is served in.
+    # Objects stored at this revision or later have the current shape.
     since: int = 0
-    # The versions that share the storage, this one included, by `apiVersion`. Filled once all of them are made.
+    # The versions that share the storage, including this one, by `apiVersion`. Filled once all of them exist.
     family: "dict[str, Resource]" = field(default_factory=dict, repr=False)
     deprecation_warning: str = ""
-    # The field managers of the endpoints, by subresource, made when they are needed: they are those of one server.
+    # The field managers of the endpoints, by subresource, created on first use. They belong to one server.
     field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
-    # What higher layers found out about the resource and keep with it, since it goes with the resource. The admission
-    # plugins that concern it, by phase and operation:
+    # Caches of higher layers, which end with the resource. The admission plugins for its writes, by phase and
+    # operation:
     admitting: dict[tuple[str, str], Sequence[Any]] = field(default_factory=dict, repr=False)
     # The reactions to its writes, by the services of each server:
     reacting: dict[object, Sequence[Any]] = field(default_factory=dict, repr=False)
-    # Its routes, by in namespace, named, subresource and verb: the rows of `server.routes`.
+    # Its routes (rows of `server.routes`), by: in a namespace, named, subresource, verb.
     routes: dict[tuple[bool, bool, str, str], Any] = field(default_factory=dict, repr=False)
-    # What the watches of the resource share.
+    # State that the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
     fanouts: Fanouts = field(default_factory=Fanouts, repr=False)
 
@@ -115,7 +117,7 @@ class Resource:
 
     @lazy
     def stored_kind(self) -> GroupKind:
-        """The kind under which rules speak of an object: that of its storage, where groups share one."""
+        """The kind of the object in policy rules: that of its storage, if several groups share one."""
         return GroupKind(GroupVersion.parse(self.storage.api_version).group, self.kind)
 
     @lazy
@@ -136,17 +138,17 @@ class Resource:
 
     @lazy
     def empty(self) -> Object:
-        """What is written for an object that nobody has set anything of. Shared: copy what you take."""
+        """The encoded form of an object without any set field. Shared: copy before changing."""
         return self.shape.empty()
 
     @lazy
     def encoding(self) -> Encoding:
-        """How objects are written in this version."""
+        """The encoding of objects in this version."""
         return Encoding(self.api_version, self.kind)
 
     @property
     def in_storage_version(self) -> "Resource":
-        """The same in the version that objects are stored in, whether or not it is served."""
+        """The same resource in the storage version, which may not be served."""
         return self.family.get(self.storage.api_version, self)
 
     @lazy
@@ -155,35 +157,37 @@ class Resource:
 
     @property
     def weight(self) -> int:
-        """About how many times as long as others an object of some size may take to read, to merge or to validate."""
+        """The approximate factor by which reading, merging or validating an object takes longer than usual."""
         return HEAVY if self.strategy.is_heavy else self.shape.weight
 
     def shows(self, value: bytes, revision: int) -> bool:
-        """Whether stored bytes are what this resource shows, but for the revision."""
+        """Returns True if the stored bytes, apart from the revision, are in the form that this resource serves."""
         return revision >= self.since and value.startswith(self.encoding.head)
 
     def render(self, value: bytes, revision: int) -> bytes:
-        """The finished JSON of a stored value, in this version."""
+        """Returns the JSON of a stored value in this version."""
         encoding = self.encoding
-        # As `shows`: every answer with one object comes through here.
+        # The same test as `shows`, inlined because every response with one object calls this.
         if revision < self.since or not value.startswith(encoding.head):
             value = encoding.encode(self.decode(value, revision))
         return encoding.render(value, revision)
 
     def render_replaced(self, value: bytes, revision: int, end: int) -> bytes:
-        """The same of a value of some revision that is there no more: it shows the revision that ended it."""
+        """Returns the JSON of a replaced or deleted value, with the revision of the write that replaced or deleted the
+        value."""
         if not self.shows(value, revision):
             value = self.encoding.encode(self.decode(value, revision))
         return self.encoding.render(value, end)
 
     def render_list_items(self, items: Iterable[Item]) -> list[bytes]:
-        """The same as the items of a list: those of built-in kinds do not repeat their kind."""
+        """Returns the JSON of stored values as the items of a list: those of built-in kinds omit apiVersion and
+        kind."""
         if self.is_custom:
             return [self.render(value, revision) for _, value, revision, _ in items]
         encoding, since = self.encoding, self.since
         return encoding.render_list_items(
             [
-                # As `shows`, which would be called for each of very many.
+                # The same test as `shows`, inlined because lists may be very long.
                 (value, revision)
                 if revision >= since and value.startswith(encoding.head)
                 else (encoding.encode(self.decode(value, revision)), revision)
@@ -192,13 +196,13 @@ class Resource:
         )
 
     def decode(self, value: bytes, revision: int) -> Object:
-        """The object in this version, with its resource version. The tree is the caller's own."""
+        """Returns the object in this version, with its resource version. The caller owns the tree."""
         tree = self.storage.decode(value, revision) if revision >= self.since else self._stored(value, revision)
         stored = tree["apiVersion"]
         return tree if stored == self.api_version else self._converted(tree, stored, self)
 
     def _stored(self, value: bytes, revision: int) -> Object:
-        """The object in the version that it was stored in, in the shape that it has today."""
+        """Returns the object in its storage version, in the current shape."""
         tree = self.storage.decode(value, revision)
         stored = tree["apiVersion"]
         if revision < self.since and stored in self.family:
@@ -206,24 +210,24 @@ class Resource:
         return tree
 
     def item(self, item: Item) -> Object:
-        """The object that the store holds, as `decode`."""
+        """Decodes a stored item, like `decode`."""
         return self.decode(item.value, item.revision)
 
     def encode(self, tree: Object, *, large: bool = False) -> bytes:
-        """The bytes to store for an object of this version. With `large`, other threads can run meanwhile."""
+        """Returns the bytes to store for an object of this version. With `large`, other threads can run meanwhile."""
         stored = self.storage.api_version
         if stored != self.api_version:
             tree = self._converted(copy(tree), self.api_version, self.family[stored])
         return self.storage.encode(tree, large=large)
 
     def to(self, other: "Resource", tree: Object) -> Object:
-        """An object of this version as another of the family shows it. The tree is used up."""
+        """Converts an object of this version to another version of the family. Consumes the tree."""
         return self._converted(tree, self.api_version, other)
 
     async def converting(self, work: Callable[[], T], items: Iterable[Item] = (), also: Iterable[Wanted] = ()) -> T:
-        """What some work gives that converts objects: it is done again and again, each time with more of what it needs
-        at hand, so it must leave no traces. `items` are those that it is going to decode, and `also` what else it
-        converts: they are asked for together. Raises ConversionFailed."""
+        """Returns the result of `work`, which converts objects. `work` is repeated after each missing conversion has
+        been fetched, so `work` must have no side effects. The first fetch includes `items`, which `work` will decode,
+        and `also`, further objects to convert. Raises ConversionFailed."""
         if self.fetch is None:
             return work()
         held: list[Held] = []
@@ -236,15 +240,15 @@ class Resource:
         raise APIError(f"{self.gvk} takes more than {_ROUNDS} conversions of one object: there is no end to it")
 
     async def encoded(self, tree: Object) -> bytes:
-        """As `encode`, for who can wait. Raises ConversionFailed."""
+        """Returns the bytes to store like `encode`, and waits for conversions. Raises ConversionFailed."""
         return self.encode(tree) if self.fetch is None else await self.converting(lambda: self.encode(tree))
 
     async def decoded(self, item: Item) -> Object:
-        """As `item`, for who can wait. Raises ConversionFailed."""
+        """Returns the object like `item`, and waits for conversions. Raises ConversionFailed."""
         return self.item(item) if self.fetch is None else await self.converting(lambda: self.item(item))
 
     async def prepare(self, items: Iterable[Item]) -> Held:
-        """Has what the store holds converted: while what comes back is kept, it can be decoded. Raises
+        """Converts stored items in advance. They can be decoded while the caller keeps the returned value. Raises
         ConversionFailed."""
         return () if self.fetch is None else await self.fetch(self._to_decode(items))
 
@@ -258,7 +262,7 @@ class Resource:
         return found
 
     def kind_at(self, subresource: str) -> GroupVersionKind:
-        """The kind of what is written through an endpoint: the resource itself, or what lies below it."""
+        """Returns the kind of the objects of an endpoint: the resource's own, or that of the subresource."""
         below = self.subresources.get(subresource)
         return self.gvk if below is None or below.kind is None else below.kind
 
@@ -269,7 +273,7 @@ class Resource:
         return tree
 
     def field_manager(self, subresource: str, clock: Clock) -> FieldManager:
-        """Who keeps `managedFields` for writes through an endpoint of this resource."""
+        """Returns the field manager that maintains `managedFields` for writes through an endpoint of this resource."""
         found = self.field_managers.get(subresource)
         if found is None:
             found = self.field_managers[subresource] = FieldManager(
@@ -285,6 +289,6 @@ class Resource:
         return found
 
     def reset_fields(self, subresource: str) -> fieldset.FieldSet:
-        """The fields that a write through the endpoint leaves alone, whatever it says."""
+        """Returns the fields that writes through the endpoint never change."""
         paths = self.strategy.reset_fields.get(subresource, ())
         return fieldset.from_paths(*(tuple(f"f:{name}" for name in path.split(".")) for path in paths))

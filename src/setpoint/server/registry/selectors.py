@@ -1,8 +1,8 @@
-"""Selectors against stored objects: labels and fields, compiled for one resource.
+"""Label and field selectors, compiled for the stored objects of one resource.
 
-Most objects that a selector looks at do not match, so looking must be cheap. Names and namespaces are read off the key.
-For labels alone the bytes are scanned once, and nothing of them but the labels is built. Only the fields that some
-kinds can be selected by beyond their names need the whole object.
+Most objects do not match a selector, so the test must be cheap. Names and namespaces are taken from the key. For label
+selectors, the bytes are scanned once, and only the labels are decoded. Only field selectors beyond the name and
+namespace, which some kinds support, need the whole object.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ NAME, NAMESPACE = "metadata.name", "metadata.namespace"
 
 
 class ObjectSelector:
-    """Which objects of a collection are meant: those of a namespace, if there is one, that both selectors match."""
+    """Selects the objects of a collection, optionally of one namespace, that match both selectors."""
 
     def __init__(
         self,
@@ -28,15 +28,15 @@ class ObjectSelector:
         field_selector: fields.Selector = fields.EVERYTHING,
         read_labels: Callable[[bytes], dict[str, str] | None] = labels_of,
     ) -> None:
-        """Raises BadRequest for a field that the kind cannot be selected by."""
+        """Raises BadRequest for a field that the kind does not support as a selector."""
         check_fields(resource, field_selector)
         self._resource = resource
         self._start = len(resource.storage.prefix)
         self._labels = None if label_selector.is_everything else label_selector.matches
         self._read_labels = read_labels
         requirements = field_selector.requirements
-        # By the field: the values that it must have, and those that it must not have. A selector may have thousands of
-        # terms, and every key is compared with all of them.
+        # The required and the excluded values by field. A selector may have thousands of terms, and every key is
+        # compared with all of them.
         self._by_key: dict[str, tuple[set[str], set[str]]] = {}
         for field, value, equals in requirements:
             if field in (NAME, NAMESPACE):
@@ -50,7 +50,7 @@ class ObjectSelector:
         ]
         name = field_selector.exact(NAME)
         namespace = namespace or field_selector.exact(NAMESPACE) or ""
-        # The one key that can match, if there is only one; and the prefix of all that can.
+        # The only key that can match, if there is one; and the prefix of all keys that can match.
         self.key: str | None = None
         self.prefix = resource.storage.scope(namespace)
         if name and (namespace or not resource.namespaced):
@@ -58,11 +58,11 @@ class ObjectSelector:
 
     @property
     def is_everything(self) -> bool:
-        """Whether all objects of the collection match."""
+        """True if all objects of the collection match."""
         return self._labels is None and not self._by_key and not self._by_field
 
     def matches(self, key: str, value: bytes, revision: int) -> bool:
-        """Whether a stored object is meant."""
+        """Returns True if the stored object matches both selectors."""
         if self._by_key and not self._matches_key(key):
             return False
         if self._labels is None and not self._by_field:
@@ -76,7 +76,7 @@ class ObjectSelector:
         return all((read(tree) == wanted) is equals for read, wanted, equals in self._by_field)
 
     def unread(self, items: Iterable[Item]) -> list[Item]:
-        """The items that are looked into: those that the key alone does not rule out."""
+        """Returns the items that the key alone does not exclude."""
         return [item for item in items if not self._by_key or self._matches_key(item.key)]
 
     def _matches_key(self, key: str) -> bool:
@@ -89,7 +89,7 @@ class ObjectSelector:
 
 
 def check_fields(resource: Resource, selector: fields.Selector) -> None:
-    """Refuses what the kind cannot be selected by."""
+    """Raises BadRequest if the kind does not support a field of the selector."""
     selectable = resource.strategy.selectable_fields
     own_words = resource.is_custom or bool(selectable)
     for requirement in selector.requirements:

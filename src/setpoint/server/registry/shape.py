@@ -1,7 +1,7 @@
-"""What the objects of one version of a kind look like: how a body becomes an object, and whether that object is right.
+"""The shape of the objects of one version of a kind: decoding of bodies, defaulting, and schema validation.
 
-There are two: that of the built-in kinds, from the published definitions, and that of custom resources, from the schema
-of their definition. A shape is made once for a version, does its work lazily, and keeps no object.
+There are two implementations: for built-in kinds, from the published definitions, and for custom resources, from the
+schema of their definition. A shape is created once per version, compiles lazily, and stores no objects.
 """
 
 from typing import Protocol
@@ -13,36 +13,36 @@ from setpoint.schema.validation import Verdict
 
 
 class Shape(Protocol):
-    """One version of a kind."""
+    """The shape of one version of a kind."""
 
     @property
     def type(self) -> Type:
-        """Who can own what: for server-side apply."""
+        """The structure of lists and maps that server-side apply uses to track field ownership."""
 
     @property
     def weight(self) -> int:
-        """About how many times as long as under a plain schema an object of some size may take."""
+        """The approximate factor by which an object takes longer to process than under a simple schema."""
 
     def empty(self) -> Object:
-        """What is written for an object that nobody has set anything of."""
+        """Returns the encoded form of an object without any set field."""
 
     def normalize(self, tree: Object) -> list[str]:
-        """Makes of a decoded body an object as it is served, in place: drops what the kind does not have, and fills in
-        defaults. Gives the paths of what was dropped. Raises ValueError, in the words of Go's decoder, where a value
-        has the wrong type."""
+        """Turns a decoded body, in place, into an object: drops unknown fields and sets defaults. Returns the paths of
+        the dropped fields. Raises ValueError, with the message of Go's decoder, for a value of the wrong type."""
 
     def complete(self, tree: Object) -> None:
-        """The same for an object that a configuration was merged into: it has no field too many, and its nulls are
-        meant."""
+        """Sets defaults like `normalize` on the result of an apply, which has no unknown fields and whose nulls are
+        intended."""
 
     def settle(self, tree: Object) -> None:
-        """What storing makes of an object, in place, once it is known who owns what of it."""
+        """Applies, in place, the changes that storing makes to an object, after field ownership has been computed."""
 
     def renormalize(self, tree: Object) -> None:
-        """The same for what was stored before this shape was known: nothing in it is wrong, only obsolete."""
+        """Brings an object that was stored under an older shape, in place, to this one: the object is valid but
+        outdated."""
 
     def trim(self, tree: Object) -> None:
-        """Drops what the kind does not have, after a conversion from another version."""
+        """Drops fields that this version does not have, after a conversion from another version."""
 
     def validate(
         self,
@@ -53,6 +53,6 @@ class Shape(Protocol):
         *,
         quick: bool = False,
     ) -> Verdict:
-        """What the schema says against an object; on an update, with the old one, and of what the subresource writes.
-        `before` are the errors found already, which come first in the verdict. With `quick`, raises Lengthy where the
-        rules of the schema may take long."""
+        """Validates an object against the schema; on an update, against the old object too, and only the fields that
+        the subresource writes. `before` are earlier errors, which come first in the verdict. With `quick`, raises
+        Lengthy if the rules of the schema may take long."""

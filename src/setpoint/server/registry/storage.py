@@ -1,9 +1,9 @@
-"""Objects as they lie in the log: their keys, and their bytes.
+"""The storage form of objects: their keys and bytes.
 
-An object is encoded once, when it is written, in the storage version of its resource and without its resource version,
-which only the log knows. Every encoding begins with the same head, so that a reader gets the finished JSON by putting
-the revision in behind it: no answer decodes an object to encode it again. Keys and fields are in sorted order below the
-head, so that equal objects are equal bytes, and a write that changes nothing is seen to change nothing.
+An object is encoded once, when written, in the storage version of its resource and without its resource version, which
+only the log knows. Every encoding begins with the same head, so that a reader gets the final JSON by inserting the
+revision after the head: no response decodes an object just to encode it again. Keys and fields are sorted below the
+head, so that equal objects have equal bytes, and a write without changes is detected by comparing bytes.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,17 +17,17 @@ _encode: Final = encode_sorted
 
 
 class Encoding:
-    """How objects of one version of a kind are written."""
+    """The encoding of objects of one version of a kind."""
 
     __slots__ = ("_start", "head")
 
     def __init__(self, api_version: str, kind: str) -> None:
-        # What every encoding begins with. Metadata is never empty, so that a field follows.
+        # The start of every encoding. Metadata is never empty, so a field always follows.
         self.head: Final = b'{"apiVersion":%b,"kind":%b,"metadata":{' % (_encode(api_version), _encode(kind))
         self._start: Final = len(self.head)
 
     def encode(self, tree: Object, *, large: bool = False) -> bytes:
-        """The bytes of an object, without its resource version. A large one is encoded piece by piece."""
+        """Returns the bytes of an object, without its resource version. A large object is encoded in pieces."""
         if large:
             return self._encode(tree, pieces.encode_sorted)
         return self._encode(tree, _encode)
@@ -45,21 +45,23 @@ class Encoding:
         return body + b"," + _encode(rest)[1:] if rest else body + b"}"
 
     def render(self, value: bytes, revision: int) -> bytes:
-        """The finished JSON of a value in this encoding. A revision of 0 is one that nothing was written at."""
+        """Returns the JSON of a value in this encoding. Revision 0 stands for an unwritten object, which has no
+        resource version."""
         if not revision:
             return value
         start = self._start
         return b'%b"resourceVersion":"%d",%b' % (value[:start], revision, value[start:])
 
     def render_list_items(self, values: Iterable[tuple[bytes, int]]) -> list[bytes]:
-        """The same of many values with their revisions, without `apiVersion` and `kind`, as the items of a built-in
-        list are."""
+        """Returns the JSON of many values with their revisions, without `apiVersion` and `kind`, like the items of a
+        built-in list."""
         start = self._start
         return [b'{"metadata":{"resourceVersion":"%d",%b' % (revision, value[start:]) for value, revision in values]
 
 
 class Storage:
-    """Where and how the objects of one resource are kept; several versions, or groups, of a resource may share one."""
+    """The location and encoding of the objects of one resource; several versions or groups of a resource may share
+    one."""
 
     def __init__(self, group: str, resource: str, namespaced: bool, api_version: str, kind: str) -> None:
         self.prefix: Final = f"/{group or 'core'}/{resource}/"
@@ -72,11 +74,11 @@ class Storage:
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
 
     def scope(self, namespace: str) -> str:
-        """The prefix of all keys in a namespace, or of all there are."""
+        """Returns the prefix of all keys in a namespace, or of all keys if the namespace is empty."""
         return f"{self.prefix}{namespace}/" if namespace and self.namespaced else self.prefix
 
     def decode(self, value: bytes, revision: int) -> Object:
-        """The object as it is stored, with its resource version. The tree is the caller's own."""
+        """Returns the object in its storage version, with its resource version. The caller owns the tree."""
         tree: Object = pieces.decode(value)
         tree["metadata"]["resourceVersion"] = str(revision)
         return tree

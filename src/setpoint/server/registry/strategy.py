@@ -1,13 +1,13 @@
-"""What the server must know of one kind beyond its schema: the rules of creating, changing, deleting and showing it.
+"""The rules of one kind beyond its schema: creation, update, deletion and display.
 
-A `Strategy` is data and pure functions. The defaults here are those of most kinds; a built-in kind overrides what is
-special about it, and every custom resource shares one class. Trees are changed in place where a method says so; nothing
-here reads the store. What a rule needs beside the object (the clock, ids, other objects) it is given.
+A `Strategy` is data and pure functions. The defaults here are those of most kinds; a built-in kind overrides its
+special rules, and all custom resources share one class. Methods change trees in place only where their docstring says
+so; no method reads the store. The caller passes the clock, IDs and other objects that a rule needs.
 
-What the write path does by itself, and no strategy needs to: it drops `status_fields` on create and restores them on
-every update but through /status (where the kind has that subresource), and restores everything else on an update
-through /status; it keeps `generation`; it restores immutable metadata, fills in uid, name and creationTimestamp (all
-there when `prepare_for_create` runs) and validates metadata.
+The write path itself does the following for all kinds: drops `status_fields` on create and restores them on every
+update but through /status (if the kind has that subresource), and restores all other fields on an update through
+/status; maintains `generation`; restores immutable metadata, fills in uid, name and creationTimestamp (all set when
+`prepare_for_create` runs) and validates metadata.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """One column of the Table form, and how its cell is made from an object at some moment."""
+    """One column of the Table form, with the function that makes its cell from an object and the current time."""
 
     name: str
     cell: Callable[[Object, datetime], Json]
@@ -35,106 +35,109 @@ class Column(NamedTuple):
 
 
 class Strategy:
-    """The rules of a kind. One instance serves one resource; it has no state of its own."""
+    """The rules of a kind. One instance serves one resource and has no state."""
 
-    # Whether even a small object may take long to validate.
+    # True if even a small object may take long to validate.
     is_heavy: ClassVar[bool] = False
-    # Whether metadata.generation is kept (2.5 of the API's rules), and whether a PUT may leave out resourceVersion.
+    # True if metadata.generation is maintained; and True if a PUT may omit resourceVersion.
     keeps_generation: ClassVar[bool] = False
     allows_unconditional_update: ClassVar[bool] = True
-    # Whether a PUT to a name that does not exist creates it.
+    # True if a PUT to a name that does not exist creates the object.
     allows_create_on_update: ClassVar[bool] = False
-    # Whether an object is given time to end before it goes (`graceful_seconds` says how much).
+    # True if deletion has a grace period (see `graceful_seconds`).
     is_graceful: ClassVar[bool] = False
-    # Whether the garbage collector's finalizers mean anything for the kind.
+    # True if the finalizers of the garbage collector have an effect on the kind.
     has_dependents: ClassVar[bool] = True
-    # Whether dependents stay when a DELETE does not say what becomes of them, as with a few older kinds.
+    # True if a DELETE without a propagation policy orphans the dependents, as for a few older kinds.
     orphans_by_default: ClassVar[bool] = False
-    # What a client is told that leaves it open what becomes of the dependents.
+    # The warning for a DELETE without a propagation policy.
     orphan_warning: ClassVar[str] = ""
-    # The field of a new object in which the server writes who asks for it: username, uid, groups, extra.
+    # The field of a new object in which the server stores the requesting user: username, uid, groups, extra.
     requester_field: ClassVar[str] = ""
-    # Whether DELETE answers with the object instead of a Status.
+    # True if DELETE returns the object instead of a Status.
     returns_deleted_object: ClassVar[bool] = False
     # Top-level fields that only the status subresource writes; empty if there is none.
     status_fields: ClassVar[Sequence[str]] = ("status",)
-    # The subresources through which they are written.
+    # The subresources that write the status fields.
     status_endpoints: ClassVar[Sequence[str]] = ("status",)
-    # Whether a new object keeps the status it was sent with.
+    # True if a new object keeps the status that the client sent.
     creates_with_status: ClassVar[bool] = False
-    # Whether labels, annotations, finalizers and the like can be changed through /status (true of the older kinds).
+    # True if labels, annotations, finalizers and the like can be changed through /status, as for the older kinds.
     status_writes_metadata: ClassVar[bool] = True
-    # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never comes to own.
+    # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never owns.
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
-    # Whether `allocate` must be asked.
+    # True if the write path must call `allocate`.
     allocates: ClassVar[bool] = False
-    # Whether `validate` and `validate_update` judge the metadata too.
+    # True if `validate` and `validate_update` validate the metadata too.
     validates_metadata: ClassVar[bool] = False
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
     columns: ClassVar[Sequence[Column]] = ()
-    # Annotations that whole objects show and their metadata alone does not: fields of an older version in disguise.
+    # Annotations of the full object that PartialObjectMetadata omits: they carry fields of an older version.
     annotations_of_whole: ClassVar[Sequence[str]] = ()
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
-        """What is wrong with a name, or with the prefix of a generated one."""
+        """Returns the errors of a name, or of the prefix of a generated name."""
         return dns1123_subdomain(name, prefix)
 
     def default(self, tree: Object) -> None:
-        """Fills in, in place, what the kind's schema cannot: the defaults that depend on other fields."""
+        """Sets, in place, the defaults that the schema cannot express because they depend on other fields."""
 
     def prepare_for_create(self, tree: Object) -> None:
-        """Sets or clears, in place, what is the server's to say (status, initial phase, allocated fields)."""
+        """Sets or clears, in place, the fields that the server controls (status, initial phase, allocated fields)."""
 
     def renamed(self, tree: Object, before: str) -> None:
-        """Follows up, in place, that a prepared object gets another name: the one that was generated was taken."""
+        """Updates a prepared object, in place, when its generated name was taken and another one was generated."""
 
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
-        """Restores, in place, what this endpoint may not change."""
+        """Restores, in place, the fields that this endpoint may not change."""
 
     def validate(self, tree: Object) -> list[FieldError]:
-        """What is wrong with a new object, beyond its metadata and its schema."""
+        """Returns the errors of a new object, beyond those of its metadata and its schema."""
         return []
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
-        """What is wrong with a changed object, immutable fields included."""
+        """Returns the errors of an updated object, including changes of immutable fields."""
         return []
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
-        """What the client should be told though nothing is wrong."""
+        """Returns the warnings for the client about a valid object."""
         return []
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:
-        """Whether an update changed what the generation counts: anything but the metadata and the status."""
+        """Returns True if an update changed a field that increments the generation: all but the metadata and the
+        status."""
         apart = ("metadata", *self.status_fields)
         names = {*tree, *old}
         return any(tree.get(name) != old.get(name) for name in names if name not in apart)
 
     def allocate(self, tree: Object, old: Object | None, pool: "Pool") -> list[FieldError]:
-        """Gives the object, in place, what no two objects may have both; asked between `prepare_...` and `validate...`
-        where `allocates` says so. `old` is what it was, None for a new one; the pool knows what is in use."""
+        """Allocates, in place, the values that must be unique among objects. The write path calls this between
+        `prepare_...` and `validate...` if `allocates` is True. `old` is the stored object, None on create; the pool
+        knows the values in use."""
         return []
 
     def row_conditions(self, tree: Object) -> list[Object]:
-        """What a Table says of the row of the object as a whole."""
+        """Returns the conditions of the object's row in a Table."""
         return []
 
     def ttl(self, tree: Object) -> float | None:
-        """After how many seconds the log forgets the object by itself; None: never."""
+        """Returns the number of seconds after which the log removes the object; None if never."""
         return None
 
     def own_finalizers(self, tree: Object) -> Sequence[str]:
-        """Finalizers that the kind keeps elsewhere than in the metadata; the object stays while there are any."""
+        """Returns the finalizers that the kind stores outside the metadata; the object remains until there are none."""
         return ()
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
-        """The object in another of the versions that share its storage, by their `apiVersion`s. May change the tree."""
+        """Returns the object in another version of the same storage, by `apiVersion`. May change the tree."""
         return {**tree, "apiVersion": to_version}
 
     def begin_deletion(self, tree: Object, clock: Clock) -> Object | None:
-        """The object after the first request to delete it, for kinds that go step by step; None for all others."""
+        """Returns the object after the first request to delete it, for kinds with a stepwise deletion; None for all
+        others."""
         return None
 
     def graceful_seconds(self, tree: Object, requested: int | None) -> int:
-        """How long a deletion may take; 0: it is gone at once."""
+        """Returns the grace period of a deletion in seconds; 0 removes the object immediately."""
         return 0

@@ -1,7 +1,7 @@
-"""What admission is asked about, and what a rule of it is.
+"""The base class of admission plugins.
 
-A rule is a `Plugin`: it says which writes concern it at all, may change the object in `mutate`, and may refuse it in
-`validate`. The server's own rules, policies, webhooks and the functions that a program registers are all plugins.
+A `Plugin` declares which writes concern the plugin, may change the object in `mutate`, and may reject the object in
+`validate`. The built-in rules, policies, webhooks and the functions that a program registers are all plugins.
 """
 
 from typing import Any
@@ -13,30 +13,30 @@ from setpoint.server.request.context import Context
 
 
 class Plugin:
-    """A rule that is switched on and off by its name. A subclass overrides what it needs."""
+    """A rule of admission that is enabled and disabled by name. A subclass overrides the methods that it needs."""
 
     name: str = ""
-    # What the rule goes by, if that are objects of one kind: as long as there are none, it is not asked.
+    # The objects that configure the rule, if they are of one kind: while there are none, the rule is skipped.
     goes_by: View[Any] | None = None
 
     def concerns(self, resource: Resource, verb: str) -> bool:
-        """Whether the rule may have something to say of such writes. The answer is remembered for the resource; what
-        depends on the request, or on what is stored, is asked later."""
+        """Returns True if the rule may apply to such writes. The result is cached per resource, so conditions that
+        depend on the request or on stored objects belong into `mutate` and `validate`."""
         return True
 
     async def mutate(self, context: Context, operation: Operation) -> None:
-        """May change the object, or refuse it."""
+        """Changes or rejects the object."""
 
     async def validate(self, context: Context, operation: Operation) -> None:
-        """May only refuse."""
+        """Rejects an invalid object. Must not change the object."""
 
 
 def overrides(plugin: Plugin, method: str) -> bool:
-    """Whether a plugin does anything in one of the two phases."""
+    """Returns True if a plugin overrides a method, `mutate` or `validate`."""
     return getattr(type(plugin), method) is not getattr(Plugin, method)
 
 
 def shown_name(operation: Operation) -> str:
-    """What a refusal calls the object: its name, what its name will begin with, or that nobody knows."""
+    """Returns the name of the object for an error message: its name, its generateName, or "Unknown"."""
     metadata = (operation.object or {}).get("metadata") or {}
     return operation.name or metadata.get("name") or metadata.get("generateName") or "Unknown"

@@ -1,4 +1,4 @@
-"""What one request carries along: who asks for what, the services that answer, and what to tell beside the answer."""
+"""The context of a request: the user, the parsed request, the services of the server, and warnings for the client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -32,29 +32,28 @@ if TYPE_CHECKING:
     from setpoint.server.outbound.webhook_client import WebhookClient  # most servers never call a webhook
     from setpoint.server.outbound.webhook_metrics import WebhookMetrics
 
-# A longer query is read anew each time: what is remembered stays small.
+# Longer queries are not cached, so that the cache stays small.
 _REMEMBERED = 256
 _READS = frozenset(("get", "list", "watch"))
 _ANONYMOUS = "system:anonymous"
-# As long as etcd keeps superseded revisions for kube-apiserver.
+# etcd keeps superseded revisions for kube-apiserver as long.
 HISTORY_SECONDS = 300.0
-# The right to state causes as facts. It is cluster-wide, for a cause names objects of any namespace.
+# The right to state causes as facts. The right is cluster-wide, because a cause names objects of any namespace.
 _ASSERT = RequestInfo("assert", "", is_resource=True, group="setpoint.dev", version="v1", resource="causes")
 T = TypeVar("T")
 
 
 @lru_cache(maxsize=256)
 def _read_query(text: str) -> Mapping[str, Sequence[str]]:
-    """The parameters in a query. Clients ask the same over and over: how they write, how they list."""
+    """Parses a query. The result is cached, because clients repeat the same queries."""
     return parse_qs(text, keep_blank_values=True)
 
 
 @dataclass(eq=False)
 class Services:
-    """What the verbs work with. One for each server; the registry in it is replaced when a definition changes.
+    """The services that verbs use. Each server has one instance; its registry is replaced when a definition changes.
 
-    Everything that the server writes goes through `commit`, `transact` or `persist`, so that its views know of it at
-    once.
+    All writes of the server go through `commit`, `transact` or `persist`, so that its views are updated at once.
     """
 
     store: Store
@@ -65,27 +64,27 @@ class Services:
     definitions: Definitions = field(repr=False)
     authenticator: "Authenticator" = field(repr=False)
     authorizer: "Authorizer" = field(repr=False)
-    # Creates an object as a request does: by the admission chain, which is given to the services before.
+    # Creates an object as a request does, through the admission chain.
     create_object: "Callable[[Context, Resource, Object, Any], Awaitable[object]]" = field(repr=False)
     # Issues the tokens of service accounts.
     issuer: TokenIssuer = field(repr=False)
     reactions: "Sequence[Reaction]" = ()
-    # Who has something to tell `/metrics`.
+    # The sources of `/metrics`.
     measured: list[Collector] = field(default_factory=list, repr=False)
-    # The addresses that Services are given.
+    # The range of the addresses of Services.
     service_cidr: str = SERVICE_CIDR
-    # Where the services are that webhooks refer to.
+    # Resolves the services that webhooks refer to.
     resolver: ServiceResolver = field(default_factory=ServiceResolver, repr=False)
-    # The watches that are under way.
+    # The open watches.
     watches: set[Progress] = field(default_factory=set, repr=False)
-    # Who keeps the books of quotas; None where nobody does.
+    # Counts the usage of quotas; None if quotas are not counted.
     ledger: QuotaLedger | None = field(default=None, repr=False)
-    # For how many seconds a superseded revision can be listed and watched from without the right to the history.
+    # For this many seconds, a superseded revision can be listed and watched from without the right to the history.
     history_window_seconds: float = HISTORY_SECONDS
-    # Why the server makes no calls to others, where it makes none.
+    # The reason why the server makes no outbound calls; empty if the server makes them.
     offline: str = ""
     views: Views = field(init=False, repr=False)
-    # Where long work runs.
+    # Runs long synchronous work in a thread.
     offload: Offload = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,27 +93,27 @@ class Services:
 
     @cached_property
     def namespaces(self) -> View[Object]:
-        """The namespaces, for those who judge by them."""
+        """All namespaces."""
         return self.views.of("", "v1", "namespaces", lambda tree: tree)
 
     @cached_property
     def history_window(self) -> HistoryWindow:
-        """The recent past that every list and watch may read."""
+        """The age up to which every list and watch may read old revisions."""
         return HistoryWindow(self.clock, self.store, self.history_window_seconds)
 
     @cached_property
     def allocations(self) -> Allocations:
-        """The addresses and ports of Services."""
+        """The allocated addresses and ports of Services."""
         return Allocations(self)
 
     @cached_property
     def moments(self) -> Moments:
-        """The revisions by their times."""
+        """The revisions by time."""
         return Moments(self.store)
 
     @cached_property
     def webhooks(self) -> "WebhookClient":
-        """Calls webhooks. Most servers never do."""
+        """The client that calls webhooks. Created on first use, as most servers never call one."""
         from setpoint.server.outbound.client import Client
         from setpoint.server.outbound.webhook_client import WebhookClient
 
@@ -122,7 +121,7 @@ class Services:
 
     @cached_property
     def webhook_metrics(self) -> "WebhookMetrics":
-        """How the webhooks of admission are doing."""
+        """The metrics of admission webhooks."""
         from setpoint.server.outbound.webhook_metrics import WebhookMetrics
 
         found = WebhookMetrics(self.clock)
@@ -130,11 +129,12 @@ class Services:
         return found
 
     async def offloaded(self, work: Callable[[], T], size: int, user: str = "") -> T:
-        """Returns the result of synchronous work on so many bytes, for a user or for the server itself."""
+        """Returns the result of synchronous work on `size` bytes. Large work runs in a thread, on behalf of a user or
+        of the server."""
         return work() if size < LEAST else await self.offload.run(user, work)
 
     def close(self) -> None:
-        """Ends what the server has under way beside the requests."""
+        """Stops the background work of the server."""
         self.views.close()
         self.offload.close()
         if self.ledger is not None:
@@ -151,13 +151,13 @@ class Services:
         cause: Cause | None = None,
         ttl: float | None = None,
     ) -> int:
-        """As the store's."""
+        """Commits a write to the store, and updates the views."""
         revision = await self.store.commit(key, value, expect, actor, cause, ttl)
         self.views.wrote(key, value, revision)
         return revision
 
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
-        """As the store's."""
+        """Commits several writes in one transaction of the store, and updates the views."""
         revision = await self.store.transact(writes, actor, cause)
         for write in writes:
             self.views.wrote(write.key, write.value, revision)
@@ -174,8 +174,8 @@ class Services:
         new: Object | None,
         subresource: str = "",
     ) -> int:
-        """Commits what a client wrote: of an item, or of nothing, a new object, or nothing. In the same step it is
-        charged to the quotas that count it. Raises Forbidden where they do not allow it."""
+        """Commits a write of a client, and charges the quotas in the same transaction. `item` is the stored object,
+        None for a create; `new` is the object to store, None for a delete. Raises Forbidden if a quota is exceeded."""
         if write.value is not None and len(write.value) >= LEAST:
             async with self.views.reading_ahead(write.key, write.value):
                 return await self._persist(resource, write, actor, cause, item, new, subresource)
@@ -200,17 +200,17 @@ class Services:
         return await ledger.commit(resource, write, actor, cause, item=item, new=new, subresource=subresource)
 
     async def after_write(self, context: "Context", resource: Resource, tree: Object) -> None:
-        """Tells those who follow up writes of the resource."""
+        """Runs the reactions to a write of the resource."""
         for reaction in self._concerned(resource):
             await reaction.after_write(context, resource, tree)
 
     async def after_delete(self, context: "Context", resource: Resource, tree: Object) -> None:
-        """Tells those who follow up the end of such objects."""
+        """Runs the reactions to the removal of an object of the resource."""
         for reaction in self._concerned(resource):
             await reaction.after_delete(context, resource, tree)
 
     def _concerned(self, resource: Resource) -> "Sequence[Reaction]":
-        # Kept on the resource: when a definition changes, its old resources go, and what is remembered of them.
+        # Cached on the resource, so that the cache entry goes away with the resource when its definition changes.
         found: Sequence[Reaction] | None = resource.reacting.get(self)
         if found is None:
             found = resource.reacting[self] = tuple(each for each in self.reactions if each.concerns(resource))
@@ -240,24 +240,24 @@ class Context:
 
     def __init__(self, services: Services, request: Request, info: RequestInfo, user: User, audit_id: str) -> None:
         self.services = services
-        # The registry as it was when the request came: one request sees one registry.
+        # The registry at the time of the request: one request uses one registry.
         self.registry = services.registry
         self.request = request
         self.info = info
         self.user = user
-        # Who really asks, where that is somebody else than the user the request counts as.
+        # The authenticated user, if the request impersonates another one.
         self.impersonator: User | None = None
         self.audit_id = audit_id
         # The texts of the Warning headers, in order.
         self.warnings: dict[str, None] = {}
-        # What the answer's head tells besides.
+        # Additional headers of the response.
         self.headers: Sequence[tuple[str, str]] = ()
-        # What the audit log notes beside the request, and what it has of it; nothing as long as there is no such log.
+        # The annotations and the record of the request for the audit log; unused if there is no audit log.
         self.annotations: dict[str, str] = {}
         self.audit_record: Any = None
-        # The addresses and ports that are taken for what it writes, until that is done.
+        # The addresses and ports that are reserved for the written object until the write is done.
         self.pool: Pool | None = None
-        # What it holds of the server's capacity; None where nothing is shared out.
+        # The seat of the request in flow control; None if flow control is off.
         self.seat: Seat | None = None
         # Large values of the request, kept until `Offload.release` frees them in a thread: freeing an object of 300,000
         # containers takes 20 ms.
@@ -265,14 +265,15 @@ class Context:
         self._query: Mapping[str, Sequence[str]] | None = None
 
     async def pause(self) -> None:
-        """Lets other requests run. Work that grows with the number of objects or bytes waits here after every slice."""
+        """Lets other requests run. Work that grows with the number of objects or bytes calls this after every slice.
+        Raises Timeout if the client of a read has disconnected."""
         if self.seat is None:
             await asyncio.sleep(0)
         else:
             await self.seat.pause()
         outlet = self.request.outlet
         if outlet is not None and outlet.is_gone and self.info.verb in _READS:
-            # Nobody reads the answer, and nothing is left half done.
+            # A read can stop here: no client receives the response, and no write is left incomplete.
             raise Timeout.of("the client has gone")
 
     @property
@@ -284,14 +285,15 @@ class Context:
         return self._query
 
     def parameter(self, name: str) -> str:
-        """The first value of a query parameter; empty where it is absent."""
+        """Returns the first value of a query parameter; empty if absent."""
         values = self.query.get(name)
         return values[0] if values else ""
 
     async def offload(self, work: Callable[[], T], size: int = 0, resource: Resource | None = None) -> T:
-        """Returns the result of synchronous work on the body of the request, or on `size` bytes where that is more.
+        """Returns the result of synchronous work on the body of the request, or on `size` bytes if that is more.
 
-        Long work runs beside the event loop: it may change only what the request owns."""
+        Long work runs in a thread, so the work may change only objects that the request owns.
+        """
         if not self.takes_long(size, resource):
             return work()
         result = await self.services.offload.run(self.user.name, work)
@@ -299,39 +301,41 @@ class Context:
         return result
 
     async def decoded(self, resource: "Resource", item: Item) -> Object:
-        """Returns a stored object, decoded beside the event loop where it is large. Raises ConversionFailed."""
+        """Returns a stored object, decoded in a thread if large. Raises ConversionFailed."""
         if resource.fetch is not None:
             return await resource.decoded(item)
         return await self.offload(lambda: resource.item(item), len(item.value))
 
     def takes_long(self, size: int, resource: "Resource | None" = None) -> bool:
-        """Tells whether work on the body of the request, or on `size` bytes, is long: there are many bytes, or even a
-        small object of the resource may take long."""
+        """Returns True if work on the body of the request, or on `size` bytes, takes long: the size is large, or the
+        resource is one whose small objects may take long too."""
         size = max(size, len(self.request.body))
         return size >= LEAST or (resource is not None and bool(size) and size * resource.weight >= LEAST)
 
     def release(self) -> None:
-        """What was taken for a write is the object's by now, or nobody's."""
+        """Releases the reservations of a write: allocated values are stored in the object by now, or are free again."""
         if self.pool is not None:
             self.pool.close()
             self.pool = None
 
     def warn(self, text: str) -> None:
-        """Tells the client something in a Warning header, once."""
+        """Adds a Warning header to the response; the same text is sent once."""
         self.warnings[text] = None
 
     def actor(self, field_manager: str = "") -> Actor:
-        """Who the log says did it."""
+        """Returns the actor that the log records for the writes of this request."""
         user = self.user
         impersonator = "" if self.impersonator is None else self.impersonator.name
         return Actor(user.name, tuple(user.groups), user.uid, field_manager, impersonator)
 
     @property
     def cause(self) -> Cause:
-        """Returns what the log says it came from: the reconcile that the client says it was, or the request itself.
+        """The cause that the log records: the reconcile that the client states in a header, or the request itself.
 
-        The word of a client is kept as a claim of its user, unless that is one of the server's own controllers or has
-        the right to assert causes. The request has been authorized, so the roles of the user are at hand."""
+        The statement of a client is recorded as a claim of its user, unless the client is one of the server's own
+        controllers or has the right to assert causes. The request has been authorized, so the roles of the user are
+        loaded.
+        """
         told = self.request.headers.get(CAUSE_HEADER)
         if told is not None and self.user.name != _ANONYMOUS:
             try:
@@ -342,7 +346,7 @@ class Context:
         return Cause.request(self.audit_id)
 
     def _may_assert(self, cause: Cause) -> bool:
-        """Tells whether the user's word on a cause is taken as a fact."""
+        """Returns True if a cause that the client states is recorded as a fact."""
         if self.request.peer.is_controller and self.impersonator is None:
             return True
         info = _ASSERT._replace(name=cause.controller)

@@ -1,4 +1,4 @@
-"""Where a list goes on: the token that a page ends with, and that the next one begins from."""
+"""The continue token of a list: each page ends with one, and the next page starts from there."""
 
 import base64
 import re
@@ -12,12 +12,12 @@ from setpoint.objects.errors import BadRequest
 _VERSION = "meta.k8s.io/v1"
 _WRONG = "invalid continue token: continue key is not valid"
 _ALPHABET = re.compile(r"[A-Za-z0-9_-]*")
-# A revision that means: at the newest state, whatever changed since.
+# A revision that stands for the newest state: the next page includes later changes.
 NEWEST = -1
 
 
 class Position(NamedTuple):
-    """A place in a collection: the revision it is read at, and the last key, below the collection's own prefix."""
+    """A position in a collection: the revision of the list, and the last key, relative to the collection's prefix."""
 
     revision: int
     last: str
@@ -30,13 +30,14 @@ class _Token(msgspec.Struct):
 
 
 def encode(position: Position) -> str:
-    """The token of a place. It has the real server's form, but nobody should look inside."""
+    """Returns the token of a position. Clients must treat the token as opaque, though the format is
+    kube-apiserver's."""
     token = {"v": _VERSION, "rv": position.revision, "start": position.last + "\0"}
     return base64.urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
 
 
 def decode(text: str) -> Position:
-    """The place of a token. Raises BadRequest."""
+    """Returns the position of a token. Raises BadRequest."""
     end = _ALPHABET.match(text)
     valid = end.end() if end else 0
     if valid < len(text) or len(text) % 4 == 1:
@@ -53,7 +54,7 @@ def decode(text: str) -> Position:
         raise BadRequest(f"{_WRONG}: incorrect encoded start resourceVersion (version {_VERSION})")
     if not token.start:
         raise BadRequest(f"{_WRONG}: encoded start key empty (version {_VERSION})")
-    # A key must not lead out of the collection.
+    # A key must not point outside the collection.
     last = token.start.removeprefix("/").removesuffix("\0")
     if any(part in ("", ".", "..") for part in last.split("/")):
         raise BadRequest(f"{_WRONG}: {token.start}")

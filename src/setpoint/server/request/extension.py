@@ -1,6 +1,6 @@
-"""Endpoints that others add below the objects of custom resources, such as the log of a process.
+"""Endpoints that programs add as subresources of custom resources, such as the log of a process.
 
-The server authenticates, authorizes, counts and audits their requests as all others, and tells of them in discovery.
+The server authenticates, authorizes, counts and audits their requests like all others, and lists them in discovery.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,17 +14,17 @@ Verb: TypeAlias = Callable[[Context, Resource], Awaitable[Response]]
 
 
 class Extension(NamedTuple):
-    """One endpoint below the objects of a resource."""
+    """One additional subresource of a resource."""
 
     group: str
     resource: str
     name: str
-    # What answers, by verb. It raises APIError as the server's own verbs do.
+    # The handlers by verb. They raise APIError as the built-in verbs do.
     answers: Mapping[str, Verb]
 
 
 def subresources(extensions: Sequence[Extension], group: str, resource: str) -> dict[str, Subresource]:
-    """Those of a resource."""
+    """Returns the additional subresources of a resource, by name."""
     return {
         each.name: Subresource(each.name, tuple(each.answers), answers=each.answers)
         for each in extensions

@@ -1,4 +1,4 @@
-"""The options of a list or a watch, from the query: which objects, as of when, how many."""
+"""The options of a list or watch, from the query: selectors, resource version, limit."""
 
 from typing import NamedTuple
 
@@ -17,22 +17,22 @@ _MATCH = "resourceVersionMatch"
 
 
 class ListOptions(NamedTuple):
-    """What a list or a watch was asked with."""
+    """The parsed options of a list or watch."""
 
     label_selector: labels.Selector = labels.EVERYTHING
     field_selector: fields.Selector = fields.EVERYTHING
-    limit: int = 0  # 0: as many as there are
+    limit: int = 0  # 0: no limit
     continue_token: str = ""
     resource_version: str = ""
     match: str = ""  # the resourceVersionMatch
     send_initial_events: bool | None = None
     allow_bookmarks: bool = False
-    timeout_seconds: int = 0  # 0: as long as the server likes
-    at: int | None = None  # our own: the state at this revision
+    timeout_seconds: int = 0  # 0: the server decides
+    at: int | None = None  # an extension of Setpoint: read the state at this revision
 
     @property
     def revision(self) -> int:
-        """The resourceVersion as a number, 0 where there is none. Raises BadRequest."""
+        """The resourceVersion as a number; 0 if not set. Raises BadRequest."""
         return parse_revision(self.resource_version)
 
 
@@ -40,7 +40,7 @@ _NOTHING_SAID = ListOptions()
 
 
 async def list_options(context: Context, *, watch: bool = False) -> ListOptions:
-    """Reads and checks the options of a request. Raises BadRequest or Invalid."""
+    """Parses and validates the options of a request. Raises BadRequest or Invalid."""
     size = len(context.request.query) * _QUERY_FACTOR
     return await context.offload(lambda: _list_options(context, watch=watch), size)
 
@@ -63,7 +63,7 @@ def _list_options(context: Context, *, watch: bool) -> ListOptions:
             at=at_revision(context),
         )
     if watch and options.send_initial_events is None and not options.match and options.resource_version in ("", "0"):
-        # A watch from nowhere in particular begins with what there is.
+        # A watch without a resource version begins with the existing objects.
         return options._replace(send_initial_events=True, match=NOT_OLDER_THAN)
     errors = _watch_errors(options) if watch else _list_errors(options)
     if errors:
@@ -72,7 +72,8 @@ def _list_options(context: Context, *, watch: bool) -> ListOptions:
 
 
 def at_revision(context: Context) -> int | None:
-    """The revision in the past that a read asks for with `at`; None where it asks for the present."""
+    """Returns the past revision that the parameter `at` requests, or None if the request has no `at`. Raises
+    BadRequest."""
     if "at" not in context.query:
         return None
     text = context.parameter("at")
@@ -83,7 +84,7 @@ def at_revision(context: Context) -> int | None:
 
 
 def parse_revision(text: str) -> int:
-    """A resourceVersion as a number, 0 where there is none. Raises BadRequest."""
+    """Returns a resourceVersion as a number; 0 if empty. Raises BadRequest."""
     if not text:
         return 0
     try:
@@ -102,7 +103,7 @@ def _number(text: str) -> int:
 
 
 def _flag(context: Context, name: str) -> bool | None:
-    """A flag: true wherever it is given and does not say otherwise."""
+    """Returns the value of a flag: None if absent, False for `false` and `0`, True for all other values."""
     if name not in context.query:
         return None
     return context.parameter(name).lower() not in ("false", "0")

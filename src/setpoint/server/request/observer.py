@@ -1,4 +1,4 @@
-"""Protocols of those that answer for paths without a resource, and of those that are told of answers."""
+"""Protocols of handlers for paths without a resource, and of observers of responses."""
 
 from typing import Protocol
 
@@ -7,12 +7,12 @@ from setpoint.server.request.context import Context
 
 
 class Plain(Protocol):
-    """Answers for paths that are no resources: health, version, discovery, OpenAPI. None: there is no such path."""
+    """Answers paths that are not resources: health, version, discovery, OpenAPI. Returns None for an unknown path."""
 
     async def respond(self, context: Context) -> Response | None: ...
 
 
 class Observer(Protocol):
-    """Is told of every answered request, and hands the answer on, which it may wrap (a stream, to follow it)."""
+    """Receives every answered request and returns the response, possibly wrapped (to follow a stream)."""
 
     def observe(self, context: Context, response: Response, seconds: float) -> Response: ...

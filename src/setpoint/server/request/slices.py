@@ -1,6 +1,6 @@
-"""Large work in slices: a request that reads, selects or writes many objects lets others run after some of them.
+"""Large work in slices: a request that reads, selects or writes many objects lets other requests run after each slice.
 
-Everything that is answered together is read at one revision, however long the slices take.
+All objects of one response are read at the same revision, regardless of the duration of the slices.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,12 @@ from typing import Protocol, runtime_checkable
 from setpoint.server.request.context import Context
 from setpoint.store.contract import Item, Page, Store, TooLate
 
-# Objects that are read from memory, and that are compared with a selector, in one slice: some tenths of a millisecond.
+# The number of objects that one slice reads from memory, or compares with a selector: some tenths of a millisecond.
 READ, COMPARED = 256, 128
-# Rows of Tables, and other forms that take an object apart, that are made in one slice.
+# The number of rows of Tables, and of other forms that need decoded objects, in one slice.
 TABLE_ROWS = 12
 _WEIGHED = 4096
-# How often a read begins again because its revision was compacted in the middle of it.
+# The number of attempts of a read whose revision is compacted before its end.
 _ATTEMPTS = 3
 
 
@@ -26,7 +26,7 @@ class Scanning(Protocol):
 
 
 def slices(items: Sequence[Item], objects: int, size: int) -> Iterator[Sequence[Item]]:
-    """The items in order, so many of them at a time, or fewer if they have so many bytes together."""
+    """Yields the items in order, in slices of up to `objects` items; a slice ends earlier after `size` bytes."""
     start = total = 0
     for place, item in enumerate(items):
         if place > start and (place - start >= objects or total >= size):
@@ -40,11 +40,11 @@ def slices(items: Sequence[Item], objects: int, size: int) -> Iterator[Sequence[
 async def ranged(
     context: Context, prefix: str, after: str = "", limit: int = 0, at: int | None = None, scope: str = ""
 ) -> Page:
-    """As the store's `range`, in slices. It is noted for the request how much was read, and how much there is in the
-    scope, which is the prefix itself by default."""
+    """Reads a range of the store in slices. Records on the seat of the request the number of objects and bytes read,
+    and the total in the scope, which is the prefix by default."""
     store = context.services.store
     if context.seat is not None and not scope:
-        # Before it is read: a request that waits for room should hold nothing yet.
+        # Waits before reading, so that a waiting request holds no objects in memory.
         await context.seat.expect(prefix, limit)
     if not isinstance(store, Scanning) or 0 < limit <= READ:
         page = await store.range(prefix, after, limit, at)
@@ -58,7 +58,7 @@ async def ranged(
 
 
 async def weighed(context: Context, items: Sequence[Item]) -> int:
-    """Returns how many bytes items have together."""
+    """Returns the total number of bytes of the items."""
     total = 0
     for start in range(0, len(items), _WEIGHED):
         if start:

@@ -1,4 +1,4 @@
-"""The options of a write, from the query: who writes, whether it is only tried, how strictly fields are checked."""
+"""The options of a write, from the query: field manager, dry run, and field validation."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,23 +15,24 @@ from setpoint.server.request.context import Context
 
 IGNORE, WARN, STRICT = "Ignore", "Warn", "Strict"
 _VALIDATIONS = ("", IGNORE, STRICT, WARN)
-# What is longer is read anew each time: what is remembered stays small.
+# Longer queries are not cached, so that the cache stays small.
 _REMEMBERED = 512
 
 
 class WriteOptions(NamedTuple):
-    """What a create, update or patch was asked with."""
+    """The options of a create, update or patch."""
 
     field_manager: str
     dry_run: bool = False
     field_validation: str = WARN
     force: bool = False
-    # What the client itself said of the field manager and of validation, if anything.
+    # The field manager and the validation as the client sent them; empty if not sent.
     sent_manager: str = ""
     sent_validation: str = ""
 
     def to_json(self, kind: str) -> Object:
-        """The options as admission sees them: CreateOptions or UpdateOptions. A patch has those of what it does."""
+        """Returns the options as admission receives them: CreateOptions or UpdateOptions. A patch has the options of
+        the operation that results."""
         found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             found["dryRun"] = ["All"]
@@ -43,7 +44,7 @@ class WriteOptions(NamedTuple):
 
 
 def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteOptions:
-    """Reads the options of a write; `kind` is what errors call them. Raises Invalid."""
+    """Parses the options of a write; `kind` is their name in errors. Raises Invalid."""
     query, agent = context.request.query, context.request.headers.get("user-agent", "")
     read = _read if len(query) + len(agent) <= _REMEMBERED else _read.__wrapped__
     return read(query, agent, kind, apply)
@@ -51,7 +52,8 @@ def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteO
 
 @lru_cache(maxsize=256)
 def _read(text: str, agent: str, kind: str, apply: bool) -> WriteOptions:
-    """What a query asks of a write. A client says mostly the same in all its writes."""
+    """Parses the query of a write. The result is cached, as a client mostly sends the same options with all its
+    writes."""
     query = parse_qs(text, keep_blank_values=True)
     manager, validation, forced = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation", "force"))
     dry_run, force = query.get("dryRun", ()), "force" in query
@@ -68,7 +70,7 @@ def _read(text: str, agent: str, kind: str, apply: bool) -> WriteOptions:
     if errors:
         raise Invalid.of(GroupKind("meta.k8s.io", kind), "", errors)
     return WriteOptions(
-        # Who does not name a field manager is known by what its user agent says before the version.
+        # Without a field manager, the part of the user agent before the version is used.
         manager_name(manager, agent) or "unknown",
         bool(dry_run),
         validation or WARN,
@@ -79,12 +81,12 @@ def _read(text: str, agent: str, kind: str, apply: bool) -> WriteOptions:
 
 
 def validate_dry_run(values: Sequence[str]) -> list[FieldError]:
-    """The faults of `dryRun`, which can only be `All`."""
+    """Returns the errors of `dryRun`, which can only be `All`."""
     if any(value != "All" for value in values):
         return [not_supported("dryRun", list(values), ["All"])]
     return []
 
 
 def truth(text: str) -> bool:
-    """A flag of the query: present is true, unless it says otherwise."""
+    """Returns the value of a flag in the query: true unless `false` or `0`."""
     return text not in ("false", "0")

@@ -1,3 +1,3 @@
-"""Protobuf request bodies: what client-go sends for every built-in kind, turned into JSON trees."""
+"""Protobuf request bodies, which client-go sends for every built-in kind, converted to JSON trees."""
 
 from setpoint.server.codec.protobuf.envelope import decode as decode

@@ -1,4 +1,4 @@
-"""Protobuf bodies: the envelope with the kind, and in it the message of that kind."""
+"""Protobuf bodies: the envelope with the kind, which contains the message of that kind."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,15 +13,16 @@ from setpoint.server.codec.protobuf.message_table import ENVELOPE, TYPE_META, ne
 from setpoint.server.codec.protobuf.wire import Buffer, MalformedError, span
 
 MAGIC = b"k8s\0"
-# Messages that cannot contain themselves are nested less deep than this; the rest is left to JSON in them.
+# Messages that cannot contain themselves are nested less deeply than this; deeper trees come from embedded JSON.
 _MESSAGE_DEPTH = 64
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 
 def decode(body: bytes, default: GroupVersionKind | None = None, limit: int = codec.MAX_BODY) -> Object:
-    """The object in a protobuf body, as the JSON that Go would write. Raises RequestEntityTooLarge or BadRequest.
+    """Returns the object of a protobuf body, in the JSON form that Go would write. Raises RequestEntityTooLarge or
+    BadRequest.
 
-    `default` is the kind that the endpoint takes: what a body is that does not say, and what errors say it should be.
+    `default` is the kind of the endpoint: used for a body without a kind, and named in errors as the expected kind.
     """
     if len(body) > limit:
         raise RequestEntityTooLarge.body(limit)
@@ -48,7 +49,7 @@ def decode(body: bytes, default: GroupVersionKind | None = None, limit: int = co
 
 
 class _Opened(NamedTuple):
-    """What is in an envelope: where the message is, and the `apiVersion` and `kind` it has been given."""
+    """The content of an envelope: the position of the message, and its `apiVersion` and `kind`."""
 
     data: Buffer
     pos: int
@@ -67,7 +68,7 @@ def _open(body: bytes) -> _Opened:
     if len(body) == len(MAGIC):
         raise MalformedError("empty body")
     data, end = Buffer.of(body), len(body)
-    # As client-go writes it, which leaves the message where it is: a short type, the message, two empty texts.
+    # The form that client-go writes, which needs no copy of the message: a short type, the message, two empty strings.
     size = data[5]
     after = 6 + size
     if data[4] == 0x0A and size < 0x80 and after < end and data[after] == 0x12:
@@ -82,13 +83,13 @@ def _open(body: bytes) -> _Opened:
 
 @lru_cache(1024)
 def _type_meta(message: bytes) -> tuple[str, str]:
-    """The `apiVersion` and `kind` of an envelope: a few that come again and again."""
+    """Returns the `apiVersion` and `kind` of an envelope. Cached, as few different ones occur."""
     found = _read(TYPE_META, Buffer.of(message), 0, len(message))
     return found.get("apiVersion", ""), found.get("kind", "")
 
 
 def _claimed(api_version: str, kind: str, default: GroupVersionKind | None) -> GroupVersionKind:
-    """The kind of the body, with what it does not say taken from the endpoint."""
+    """Returns the kind of the body; missing parts are taken from the endpoint."""
     try:
         claimed = GroupVersion.parse(api_version)
     except ValueError:
@@ -104,14 +105,14 @@ def _claimed(api_version: str, kind: str, default: GroupVersionKind | None) -> G
 
 
 def _read(message: str, data: Buffer, pos: int, end: int) -> Object:
-    """Reads a message, in bounded depth."""
+    """Reads a message of limited depth."""
     try:
         tree: Object = reader(message)(data, pos, end)
     except RecursionError:
         raise MalformedError(codec.TOO_DEEP) from None
     except UnicodeDecodeError as error:
         raise MalformedError(f"invalid UTF-8 in a string: {error.reason}") from None
-    # To look is dear; trees grow deep only where messages contain themselves, or where there is JSON in them.
+    # The depth test is expensive; trees are deep only if messages contain themselves or embedded JSON.
     has_json = data.count(b"{") + data.count(b"[") > codec.MAX_DEPTH - _MESSAGE_DEPTH
     if (has_json or nests(message)) and codec.is_too_deep(tree):
         raise MalformedError(codec.TOO_DEEP)
@@ -119,7 +120,7 @@ def _read(message: str, data: Buffer, pos: int, end: int) -> Object:
 
 
 def _refusal(why: str, body: bytes, claimed: GroupVersionKind | None, default: GroupVersionKind | None) -> BadRequest:
-    """The error of the API for a body that cannot be read."""
+    """Returns the API error for an unreadable body."""
     if default is None:
         return BadRequest(why)
     if claimed is None:

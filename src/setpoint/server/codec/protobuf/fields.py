@@ -1,4 +1,4 @@
-"""Fields that are too rare or too large to be read in line: maps, lists of numbers, bytes, floats."""
+"""Readers of fields that are too rare or too large for inline code: maps, lists of numbers, bytes, floats."""
 
 import struct
 from binascii import b2a_base64
@@ -22,8 +22,8 @@ def base64(data: bytes, pos: int, end: int) -> str:
 def entry(
     data: Buffer, pos: int, stop: int, end: int, read: Callable[[Buffer, int, int], Json], found: dict[str, Json]
 ) -> None:
-    """Reads one entry of a map: the message between `pos` and `stop`; `end` is where the message around it ends."""
-    # Nearly every entry is a short key and a short value, in this order and nothing else.
+    """Reads one entry of a map: the message between `pos` and `stop`; `end` is the end of the enclosing message."""
+    # Nearly every entry consists of a short key and a short value, in this order.
     size = data[pos + 1]
     middle = pos + 2 + size
     is_usual = size < 128 and middle < stop < middle + 130 and data[pos] == 10 and data[middle] == 18
@@ -55,7 +55,7 @@ def numbers(
     read: Callable[[bytes, int, int], tuple[Any, int]],
     found: list[Any],
 ) -> int:
-    """Reads one number of a list, or several packed together, and says where they end."""
+    """Reads one number of a list, or several packed ones, and returns the position after them."""
     if wire_type == VARINT:
         value, pos = read(data, pos, end)
         found.append(value)
@@ -68,7 +68,7 @@ def numbers(
 
 
 def double(data: bytes, pos: int) -> float:
-    """A float, as an integer where Go writes it as one."""
+    """Returns a float, as an integer where Go writes an integer."""
     (value,) = _DOUBLE.unpack_from(data, pos)
     if value - value != 0:
         raise MalformedError("json: unsupported value: a number must be finite")

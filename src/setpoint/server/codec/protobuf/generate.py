@@ -1,11 +1,11 @@
-"""Writes, for each message, the Python function that reads it.
+"""Generates the Python function that reads each message.
 
-A function `read(data, pos, end, found=None)` gives the fields between `pos` and `end` as Go would write them as JSON,
-or adds them to `found`, for a message given twice is merged. Every encoder there is writes fields in the order of their
-numbers, so the function asks for one after the other, in a loop that goes around once; another order costs more rounds.
-What no line of it knows goes to `wire.unmatched`.
+A function `read(data, pos, end, found=None)` returns the fields between `pos` and `end` in the JSON form that Go
+writes, or adds them to `found`, because a message that occurs twice is merged. All known encoders write fields in the
+order of their numbers, so the function tests for one field after the other, in a loop that runs once; another order
+costs more rounds. Unknown tags go to `wire.unmatched`.
 
-Functions are made when they are first called: nobody sends all of the thousand messages.
+Functions are generated on first call, as no client sends all of the thousand messages.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,10 +24,10 @@ _NUMBERS = {"bool": "boolean", "int32": "int32", "int64": "int64"}
 # Go reads these two with the code of another message.
 _CALLED = {"Time": "Timestamp", "MicroTime": "Timestamp"}
 
-# How many short messages of a kind are remembered, and how many bytes are short.
+# The number of cached short messages per kind, and the maximum length of a short message.
 _REMEMBERED, _SHORT = 2048, 32
 
-# What generated functions call, and these functions themselves: at most one for each message of the table.
+# The names that generated functions use, and the functions themselves: at most one per message of the table.
 _names: dict[str, Any] = {
     "MalformedError": wire.MalformedError,
     "TOO_MANY": wire.TOO_MANY,
@@ -50,13 +50,13 @@ class Read(Protocol):
 
 
 def reader(message: str) -> Read:
-    """The function that reads a message, given its full name."""
+    """Returns the function that reads a message, given its full name."""
     found: Read = _names[_name(message)]
     return found
 
 
 def _name(message: str) -> str:
-    """The name under which the function of a message can be called; the first call makes it."""
+    """Returns the name of the function of a message; the first call generates the function."""
     name = message.replace(".", "_")
     if name not in _names:
 
@@ -80,7 +80,7 @@ def _define(message: str, name: str) -> None:
 
 
 def _remembering(read: Read) -> Read:
-    """The same function with a memory for short messages: times, quantities and ports come again and again."""
+    """Returns the function with a cache for short messages: times, quantities and ports recur often."""
 
     @lru_cache(_REMEMBERED)
     def remembered(message: bytes) -> Json:
@@ -93,14 +93,14 @@ def _remembering(read: Read) -> Read:
 
 
 def source(message: str, name: str) -> Iterator[str]:
-    """The lines of the function that reads a message."""
+    """Yields the lines of the function that reads a message."""
     fields = sorted(table().messages[message])
     special = SPECIAL.get(message)
     is_list = bool(fields) and fields[0].stands_for_message
     yield f"def {name}(data, pos, end, found=None):"
     if special:
         yield f"    if pos == end: return {special.zero!r}"
-    # Only what is merged, or comes in another order, can have a field for the second time.
+    # Only a merged message, or one in another order, can have a field a second time.
     yield "    again = found is not None"
     yield f"    if not again: found = {[] if is_list else dict(_zeros(fields))}"
     yield "    while pos < end:"
@@ -119,7 +119,7 @@ def source(message: str, name: str) -> Iterator[str]:
 
 
 def _zeros(fields: Sequence[Field]) -> Iterator[tuple[str, Json]]:
-    """What Go writes for fields that are not there, as far as it is no object."""
+    """Yields the values that Go writes for absent fields, except objects."""
     for field in fields:
         if field.is_embedded:
             yield from _zeros(table().messages[field.type])
@@ -137,7 +137,7 @@ def _zeros(fields: Sequence[Field]) -> Iterator[tuple[str, Json]]:
 
 
 def _structs(fields: Sequence[Field]) -> Iterator[Field]:
-    """The fields for which Go writes an object even when they are not there."""
+    """Yields the fields for which Go writes an object even if they are absent."""
     for field in fields:
         if field.is_embedded:
             yield from _structs(table().messages[field.type])
@@ -164,7 +164,7 @@ def _indent(levels: int, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _field(field: Field, *, keep_bytes: bool) -> Iterator[str]:
-    """The lines that read a field if it is next, and then look at the tag behind it."""
+    """Yields the lines that read a field if it is next, and then read the following tag."""
     tests = [_test(field.number, wire_type) for wire_type in _wire_types(field)]
     yield f"if {' or '.join(tests)}:"
     size = 1 if field.number < 16 else 2
@@ -177,13 +177,13 @@ def _field(field: Field, *, keep_bytes: bool) -> Iterator[str]:
 
 
 def _test(number: int, wire_type: int) -> str:
-    """Whether the field is next: the bytes of its tag."""
+    """Returns the test for the field being next: the bytes of its tag."""
     tag = number << 3 | wire_type
     return f"tag == {tag}" if tag < 0x80 else f"tag == {tag & 0x7F | 0x80} and data[pos + 1] == {tag >> 7}"
 
 
 def _span(size: int) -> Iterator[str]:
-    """Finds where the bytes of a field begin and end."""
+    """Yields the lines that find the start and end of the bytes of a field."""
     yield f"stop = data[pos + {size}]"
     yield "if stop < 128:"
     yield f"    pos += {size + 1}"
@@ -194,7 +194,7 @@ def _span(size: int) -> Iterator[str]:
 
 
 def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
-    """Reads a field that may have one value."""
+    """Yields the lines that read a field with a single value."""
     name = repr(field.name)
     if field.type in _NUMBERS:
         yield f"value = data[pos + {size}]"

@@ -1,7 +1,7 @@
 """Messages whose JSON is not an object of their fields: times, quantities, numbers or strings, raw JSON.
 
-Each entry of `SPECIAL` says how the fields of such a message, its bytes as they are, become its value, and what its
-value is when there are none.
+Each entry of `SPECIAL` converts the fields of such a message (bytes undecoded) to its JSON value, and gives the value
+of an empty message.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,13 +17,14 @@ from setpoint.server.codec.protobuf.message_table import META
 from setpoint.server.codec.protobuf.wire import MalformedError
 
 _EPOCH = datetime(1970, 1, 1)
-# The first second of the year 1, in which Go sees no time at all.
+# The first second of the year 1, which is Go's zero time.
 _ZERO_SECONDS = -62_135_596_800
 _EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions"
 
 
 class Special(NamedTuple):
-    """How a message becomes a value of JSON, what its zero value is, and whether it is never an object or list."""
+    """The conversion of a message to JSON, its zero value, and True for `is_scalar` if the value is never an object or
+    list."""
 
     convert: Callable[[Object], Json]
     zero: Json = None
@@ -37,7 +38,7 @@ def time(fields: Object) -> str | None:
 
 def micro_time(fields: Object) -> str | None:
     seconds, nanos = fields.get("seconds", 0), fields.get("nanos", 0)
-    # Go cuts towards zero.
+    # Go truncates towards zero.
     micros = nanos // 1000 if nanos >= 0 else -(-nanos // 1000)
     if not micros and seconds == _ZERO_SECONDS:
         return None

@@ -1,8 +1,8 @@
-"""The wire format of protobuf: numbers of variable length, lengths, and how to pass over what is not known.
+"""The wire format of protobuf: variable-length numbers, lengths, and skipping of unknown fields.
 
-The functions read at a position and say where what they read ends. They never look beyond `end` for good: what they
-refuse they refuse with the words of the generated Go code. What they read must have `PADDING` behind it, which lets the
-code on the usual path look at the next bytes first and compare with `end` later.
+The functions read at a position and return the position after the value. They never accept bytes beyond `end`; errors
+have the messages of the generated Go code. The bytes must be followed by `PADDING`, which lets the common path read the
+next bytes first and compare with `end` later.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,8 @@ TRUNCATED = "unexpected EOF"
 OVERFLOW = "proto: integer overflow"
 NEGATIVE_LENGTH = "proto: negative length found during unmarshaling"
 
-# Two bytes can be an element of a list and half a kilobyte as JSON. What can be stored has far fewer elements.
+# Two bytes can encode a list element that is half a kilobyte as JSON. Objects that can be stored have far fewer
+# elements.
 MAX_ELEMENTS = 100_000
 TOO_MANY = f"a body may have at most {MAX_ELEMENTS} messages in lists"
 
@@ -22,11 +23,11 @@ VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
 
 
 class MalformedError(ValueError):
-    """Bytes that are no message of the kind they should be."""
+    """Bytes that are not a message of the expected kind."""
 
 
 class Buffer(bytes):
-    """Bytes to read, with padding behind them, and how many more messages in lists they may hold."""
+    """Bytes to read, followed by padding, with the number of list messages that may still be read."""
 
     left = MAX_ELEMENTS
 
@@ -36,8 +37,8 @@ class Buffer(bytes):
 
 
 def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """An unsigned number of 64 bits, and where it ends."""
-    # Lengths have two or three bytes, the seconds of our days five: without a loop they take half the time.
+    """Returns an unsigned 64-bit number and the position after the number."""
+    # Lengths have two or three bytes, current times in seconds five: unrolled, these take half the time.
     value = data[pos]
     size = 1
     if value > 0x7F:
@@ -65,7 +66,7 @@ def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def _long_varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """An unsigned number of 64 bits in more than five bytes, and how many they are."""
+    """Returns an unsigned 64-bit number of more than five bytes, and the number of its bytes."""
     value = shift = 0
     for size, byte in enumerate(data[pos : pos + 10], 1):
         value |= (byte & 0x7F) << shift
@@ -76,14 +77,14 @@ def _long_varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def int32(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """A signed number of which Go keeps 32 bits."""
+    """Returns a signed number, of which Go keeps 32 bits, and the position after the number."""
     value, pos = varint(data, pos, end)
     value &= 0xFFFF_FFFF
     return (value - (1 << 32) if value >> 31 else value), pos
 
 
 def int64(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """A signed number of 64 bits."""
+    """Returns a signed 64-bit number and the position after the number."""
     value, pos = varint(data, pos, end)
     return (value - (1 << 64) if value >> 63 else value), pos
 
@@ -94,7 +95,7 @@ def boolean(data: bytes, pos: int, end: int) -> tuple[bool, int]:
 
 
 def span(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """Where the bytes begin and end whose length stands at `pos`."""
+    """Returns the start and end of the bytes whose length is at `pos`."""
     size, pos = varint(data, pos, end)
     stop = pos + size
     if stop >> 63:
@@ -105,7 +106,7 @@ def span(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def skip(data: bytes, pos: int, end: int) -> int:
-    """Where the field at `pos` ends, whatever it is; a group with all that is in it."""
+    """Returns the end of the field at `pos`, of any wire type; a group is skipped with its content."""
     depth = 0
     while True:
         if pos >= end:
@@ -138,14 +139,15 @@ def skip(data: bytes, pos: int, end: int) -> int:
 
 
 class Known(NamedTuple):
-    """A field that a message has: what Go calls it, and how it may come."""
+    """A field of a message: its name in Go, and its allowed wire types."""
 
     name: str
     wire_types: tuple[int, ...]
 
 
 def unmatched(data: bytes, pos: int, end: int, message: str, known: Mapping[int, Known]) -> int:
-    """Passes over a field that the message does not have. Raises MalformedError where it has it and it came wrong."""
+    """Skips a field that the message does not have. Raises MalformedError if the message has the field, but with
+    another wire type or tag encoding."""
     tag, _ = varint(data, pos, end)
     number, kind = tag >> 3 & 0xFFFF_FFFF, tag & 7
     if kind == END_GROUP:
@@ -155,6 +157,7 @@ def unmatched(data: bytes, pos: int, end: int, message: str, known: Mapping[int,
     if field := known.get(number):
         if kind not in field.wire_types:
             raise MalformedError(f"proto: wrong wireType = {kind} for field {field.name}")
-        # Go would read on. No encoder writes this, and to accept it every tag would have to be compared as a number.
+        # Go would accept this. No encoder writes this form, and accepting it would require comparing every tag as a
+        # number.
         raise MalformedError(f"proto: {message}: the tag of field {field.name} is not in its shortest form")
     return skip(data, pos, end)
